@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for vectors of floats that are added up again and again. It begins at a cache line, so
-// that no vector instruction touches two, and at a page where it is large, so that vectors that are
-// read side by side come to their next pages together: processors fetch ahead within a page. Both
-// make a third of the speed of sums in memory (docs/performance.md).
+// Memory for vectors of floats that are summed again and again. It starts at a cache line, so that
+// no vector instruction touches two lines. A large block starts at a page: processors prefetch
+// within a page, and vectors that are read side by side then reach their next pages together.
+// Together the two make sums in memory a third faster (docs/log/performance.md).
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct DeletePages {
 };
 using AlignedArray = std::unique_ptr<float[], DeletePages>;
 
-// Not initialised; null when there is no memory.
+// The memory is not initialised. Returns null when memory is out.
 inline AlignedArray MakeAlignedArray(size_t count) {
   return AlignedArray(
       static_cast<float*>(::operator new[](count * sizeof(float), kPage, std::nothrow)));

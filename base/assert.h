@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// MOTLEY_ASSERT: for our own bugs only, and always on. Bad input gets a Status instead.
+// MOTLEY_ASSERT checks for our own bugs, in every build. Bad input gets a Status instead.
 #pragma once
 
 namespace motley {
 
 // Prints the failed condition with its place and aborts.
 [[noreturn]] void AssertFailed(const char* condition, const char* file, int line);
-// Whether it was called: what aborts then are we. Also in signal handlers.
+// True once AssertFailed was called: an abort is then ours, not a driver's. Safe in signal
+// handlers.
 bool AssertHasFailed();
 
 }  // namespace motley

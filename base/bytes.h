@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that own themselves, and a reader that never looks past their end.
+// A growable byte buffer, and a reader that never looks past the end of its bytes.
 #pragma once
 
 #include <bit>
@@ -42,8 +42,8 @@ class ByteWriter {
   Bytes bytes_;
 };
 
-// Reads what ByteWriter wrote. Once something did not fit, every later read fails as well, so a
-// caller checks ok() once at the end.
+// Reads what ByteWriter wrote. After the first read that does not fit, every later read fails too,
+// so a caller may check ok() once at the end.
 class ByteReader {
  public:
   explicit ByteReader(BytesView bytes) : bytes_(bytes) {}

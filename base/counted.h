@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "1 step", "2 steps".
+// A count with its noun: "1 step", "2 steps".
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// `what` is the word for one thing, whose plural ends with s.
+// `what` is a singular noun with a plural in s.
 inline std::string Counted(uint64_t count, std::string_view what) {
   return std::to_string(count).append(" ").append(what).append(count == 1 ? "" : "s");
 }

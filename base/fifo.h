@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue in one ring of memory, which grows as needed and is kept: unlike a std::deque it does not
-// allocate while items come and go. One thread.
+// A queue in one ring of memory that grows as needed and never shrinks. Unlike a std::deque it does
+// not allocate while items come and go. One thread.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace motley {
 
-template <typename T>  // A default one is empty.
+template <typename T>  // T: a default-constructed item counts as empty.
 class Fifo {
  public:
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  // Precondition: index < size(), which front() and pop_front() need as well.
+  // Precondition: index < size(). front() and pop_front() need a queue that is not empty.
   T& operator[](size_t index) { return ring_[(first_ + index) & (room_ - 1)]; }
   const T& operator[](size_t index) const { return ring_[(first_ + index) & (room_ - 1)]; }
   T& front() { return (*this)[0]; }
@@ -27,27 +27,28 @@ class Fifo {
     ++size_;
     (*this)[size_ - 1] = std::move(item);
   }
-  // Room for one more at the end, which is a default one or one that was dropped: for items that
-  // are large and that few would move. Others move when the ring grows.
+  // Adds an item at the end and returns it, to be filled in place. It is default-constructed or
+  // still holds an item that was dropped earlier. This saves moving large items; items move only
+  // when the ring grows.
   T& push() {
     if (size_ == room_) Grow();
     ++size_;
     return (*this)[size_ - 1];
   }
-  // The first one's room is free for others. It stays as it is until then: the caller has taken
-  // out what must not stay.
+  // Frees the first item's place without destroying the item. The caller has already taken out what
+  // must not stay in memory.
   void drop_front() {
     MOTLEY_ASSERT(size_ > 0);
     Advance();
   }
-  // Takes the first one out. The caller destroys it.
+  // Takes out the first item. The caller destroys it.
   T pop_front() {
     MOTLEY_ASSERT(size_ > 0);
     T item = std::exchange(ring_[first_], T());
     Advance();
     return item;
   }
-  // Takes one out of the middle.
+  // Takes out the item at `index`; the order of the others stays.
   T Take(size_t index) {
     T item = std::move((*this)[index]);
     for (size_t i = index; i > 0; --i) (*this)[i] = std::move((*this)[i - 1]);
@@ -60,7 +61,7 @@ class Fifo {
   }
 
  private:
-  // An empty one begins again at its first place, whose memory was used a moment ago.
+  // An empty queue starts again at the first place, which is still in the cache.
   void Advance() { first_ = --size_ == 0 ? 0 : (first_ + 1) & (room_ - 1); }
   void Grow() {
     std::vector<T> larger(ring_.empty() ? 4 : 2 * ring_.size());  // A power of two.
@@ -71,7 +72,7 @@ class Fifo {
   }
 
   std::vector<T> ring_;
-  size_t room_ = 0;  // Of ring_, without the division that its size() costs.
+  size_t room_ = 0;  // ring_.size(), stored because computing it costs a division.
   size_t first_ = 0;
   size_t size_ = 0;
 };

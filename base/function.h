@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callback that is moved, not copied, and that keeps what it holds inside of itself when that is
-// small: unlike a std::function it mostly allocates nothing, and may hold what cannot be copied.
+// A callback that can be moved but not copied. Small callables are stored inline, so that, unlike
+// with a std::function, most callbacks need no allocation. A callable that cannot be copied is
+// welcome.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,11 @@
 
 namespace motley {
 
-// What is larger than `kInside` bytes goes to the heap.
+// A callable larger than `kInside` bytes goes to the heap.
 template <typename Signature, size_t kInside = 48>
 class Function;
 
-template <typename T>  // Of callables: it may be empty.
+template <typename T>  // True for callables that may be null.
 inline constexpr bool kMayBeEmpty = std::is_pointer_v<T>;
 template <typename Signature>
 inline constexpr bool kMayBeEmpty<std::function<Signature>> = true;
@@ -27,13 +28,14 @@ inline constexpr bool kMayBeEmpty<Function<Signature, kInside>> = true;
 template <typename R, typename... Args, size_t kInside>
 class Function<R(Args...), kInside> {
  public:
-  // Empty. What was moved from is empty, too. Not defaulted, or `Function()` would clear the room.
+  // An empty function; a moved-from one is empty, too. Not defaulted, so that `Function()` does not
+  // clear the room.
   Function() {}
   Function(std::nullptr_t) {}
 
   template <typename Call, typename F = std::decay_t<Call>>
   requires(!std::is_same_v<F, Function> && std::is_invocable_r_v<R, F&, Args...>)
-      Function(Call&& call) {  // NOLINT(runtime/explicit): as of a std::function.
+      Function(Call&& call) {  // NOLINT(runtime/explicit): like std::function.
     if constexpr (kMayBeEmpty<F>) {
       if (!call) return;
     }
@@ -52,7 +54,8 @@ class Function<R(Args...), kInside> {
     if (kind_ == nullptr) {
       Take(other);
     } else {
-      // What is held may hold `other`, or ask for this as it goes: so it goes last.
+      // The old callable may own `other`, or may use this function while it is destroyed, so it is
+      // destroyed last.
       const Function gone(std::move(*this));
       Take(other);
     }
@@ -65,7 +68,7 @@ class Function<R(Args...), kInside> {
   explicit operator bool() const { return kind_ != nullptr; }
   friend bool operator==(const Function& function, std::nullptr_t) { return !function; }
 
-  // Precondition: not empty. As a std::function's, it may change what is held.
+  // Precondition: not empty. The call may change the callable, like a std::function's.
   R operator()(Args... args) const { return kind_->call(room_, std::forward<Args>(args)...); }
 
  private:
@@ -115,7 +118,7 @@ class Function<R(Args...), kInside> {
     kind_ = std::exchange(other.kind_, nullptr);
     if (kind_ == nullptr) return;
     if (kind_->move == nullptr) {
-// Bytes that nobody set are copied along: cheaper than knowing how many there are.
+// All kInside bytes are copied, even those never set: that is cheaper than a size per kind.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"

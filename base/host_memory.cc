@@ -43,15 +43,15 @@ std::optional<uint64_t> NumberAfter(std::string_view text, std::string_view name
 
 // One of the two layouts in which the kernel shows control groups.
 struct Layout {
-  std::string folder;  // Where the groups' tree is mounted.
+  std::string folder;  // The mount point of the groups' tree.
   std::string_view limit, used, cache;
 };
 
 // The folders of the process's group and of all groups above it, the root of the tree last.
 template <typename Visit>
 void WalkUp(const Layout& layout, std::string group, Visit visit) {
-  // A container may see its own group as the root while the list names the host's path: folders
-  // that are not there have no limits, and the walk ends at the root in every case.
+  // A container may see its own group as the root although the list names the host's path. Folders
+  // that do not exist set no limit, and the walk always ends at the root.
   while (true) {
     visit(layout.folder + group);
     if (group.empty()) return;
@@ -93,7 +93,8 @@ uint64_t GroupLimit(const std::string& root) {
   return least;
 }
 
-// What the groups leave free. Pages of files that nobody uses are given up when memory is needed.
+// The memory that the groups leave free. Unused file pages count as free: the kernel drops them
+// when memory is needed.
 uint64_t GroupAvailable(const std::string& root) {
   uint64_t least = kNoLimit;
   ForEachGroup(root, [&least](const Layout& layout, const std::string& folder) {
@@ -114,10 +115,10 @@ uint64_t PhysicalBytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
-// What the process's own limits allow it, or leave it beside what it has.
+// The process's own limits, or with `left` what remains of them.
 uint64_t ProcessLimit(const std::string& root, bool left) {
   uint64_t least = kNoLimit;
-  if (!root.empty()) return least;  // The limits of a test are in its files.
+  if (!root.empty()) return least;  // A test's limits are in its files.
   constexpr std::pair<decltype(RLIMIT_AS), const char*> kLimits[] = {{RLIMIT_AS, "VmSize:"},
                                                                      {RLIMIT_DATA, "VmData:"}};
   for (const auto& [resource, name] : kLimits) {
@@ -130,7 +131,7 @@ uint64_t ProcessLimit(const std::string& root, bool left) {
   return least;
 }
 
-// MemTotal of a test's files; the system's call knows the machine's where /proc is not mounted.
+// MemTotal from a test's files, otherwise the system call, which also works without /proc.
 uint64_t MachineBytes(const std::string& root) {
   if (root.empty()) return PhysicalBytes();
   const auto kib = NumberAfter(ReadText(root + "/proc/meminfo"), "MemTotal:");

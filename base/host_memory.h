@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process may use: the one place that answers it. The machine's memory, the
-// limits of the control groups (containers) above the process, and its own limits (ulimit -v, -d)
-// all count. Any thread; every call reads the system's files anew.
+// How much memory this process may use. Three things limit it: the machine's memory, the control
+// groups (containers) above the process, and its own limits (ulimit -v, -d). Any thread; every call
+// reads the system's files again.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace motley {
 
-// `root` stands before /proc and /sys in every path; tests give a folder of their own.
+// Every path to /proc and /sys starts with `root`, so that tests can use a folder of their own.
 
-// Bytes that this process and others of its container or machine may use together; 0: not known.
+// The bytes that this process and others in its container or machine may use together; 0: not
+// known.
 uint64_t SharedMemoryBytes(const std::string& root = "");
 
-// Bytes that this process may use at most, by its own limits as well; 0: not known.
+// The most bytes that this process may use, its own limits included; 0: not known.
 uint64_t HostMemoryBytes(const std::string& root = "");
 
-// Of HostMemoryBytes, what is free now, or is a cache that the system would give up; 0: not known.
-// A process that has reached its limit has 1, because 0 has that other meaning.
+// The part of HostMemoryBytes that is free now, caches that the system would give up included; 0:
+// not known. A process that has reached its limit gets 1.
 uint64_t AvailableMemoryBytes(const std::string& root = "");
 
 }  // namespace motley

@@ -5,7 +5,7 @@
 
 namespace motley {
 
-// What this machine is called; "this-machine" where it has no name.
+// The name of this machine, or "this-machine" if it has none.
 std::string HostName();
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small integers that name things. One meaning each, everywhere.
+// The integers that name things. Each has one meaning everywhere.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@ namespace motley {
 
 using WorkerId = uint32_t;     // Index of a worker in its job, from 0.
 using PartitionId = uint32_t;  // Index of a fine partition of the data set, from 0.
-using RowId = uint32_t;        // Row of the encoding matrix B that a message answers.
-using StepId = uint64_t;       // Training step, from 0; step t turns version t into version t + 1.
-using Incarnation = uint64_t;  // Random per process start; an older one is fenced.
+using RowId = uint32_t;        // The row of the encoding matrix B that a message answers.
+using StepId = uint64_t;  // A training step, from 0; step t turns version t into version t + 1.
+using Incarnation = uint64_t;  // Random per process start; messages of an older one are rejected.
 
 }  // namespace motley

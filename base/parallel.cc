@@ -27,7 +27,8 @@ class ThreadParallelFor final : public ParallelFor {
 
   void For(size_t count, size_t grain, const Body& body) override {
     std::atomic<size_t> next{0};
-    std::exception_ptr thrown;  // First of them: where memory ends, the caller is to know.
+    std::exception_ptr
+        thrown;  // The first exception, for example out of memory, is passed to the caller.
     std::once_flag threw;
     auto run = [&] {
       try {
@@ -44,7 +45,7 @@ class ThreadParallelFor final : public ParallelFor {
       for (size_t i = 1; i < std::min(threads_, (count + grain - 1) / grain); ++i) {
         helpers.emplace_back(run);
       }
-    } catch (const std::exception&) {  // The system gives no more; fewer do the same.
+    } catch (const std::exception&) {  // The system refuses more threads; fewer do the same work.
     }
     run();
     for (std::thread& helper : helpers) helper.join();

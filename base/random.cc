@@ -9,7 +9,8 @@
 namespace motley {
 namespace {
 
-// The finalizer of SplitMix64 (Steele et al. 2014): spreads small stream numbers over all bits.
+// The finalizer of SplitMix64 (Steele et al. 2014), which spreads small stream numbers over all
+// bits.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

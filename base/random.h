@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every machine and compiler: counter-based Philox 4x32-10
 // (Salmon et al., SC 2011). A generator is named by (seed, stream), so that two parts of a program
-// never share one by accident. Draw once per statement: C++ does not order draws inside one.
+// never share one by accident. Draw once per statement: C++ does not order the calls inside one.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace motley {
 
-// Names what a stream is for, so that streams never collide.
+// The purpose of a stream. Different purposes give independent numbers.
 enum class Stream : uint32_t {
-  kShuffle = 1,     // Which samples a batch has: the id is the epoch.
+  kShuffle = 1,     // The samples of each batch; the id is the epoch.
   kSplit = 2,       // Train/test split.
   kInitialize = 3,  // Initial parameters.
   kCode = 4,        // Coefficients of random codes.
-  kAudit = 5,       // Which steps are checked against a direct sum.
-  kSimulation = 6,  // Everything that a simulated world decides.
+  kAudit = 5,       // The steps that are checked against a direct sum.
+  kSimulation = 6,  // Every decision of a simulated world.
   kTest = 7,
   kIncarnation = 8,
-  kDropout = 9,  // Which units are dropped: the ids are step and layer.
+  kDropout = 9,  // The units that are dropped; the ids are step and layer.
 };
 
 class Random {
  public:
-  // `a` and `b` number the streams of one purpose: an epoch and a partition, say.
+  // `a` and `b` number the streams of one purpose, for example an epoch and a partition.
   Random(uint64_t seed, Stream stream, uint64_t a = 0, uint64_t b = 0);
 
   uint32_t Next32();

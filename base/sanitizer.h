@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sanitizer this translation unit is compiled for: MOTLEY_THREAD_SANITIZER and
-// MOTLEY_ADDRESS_SANITIZER are 1 or 0. GCC defines macros of its own; clang answers
-// __has_feature instead, which GCC 12 does not know.
+// The sanitizer of this translation unit: MOTLEY_THREAD_SANITIZER and MOTLEY_ADDRESS_SANITIZER are
+// 1 or 0. GCC defines macros of its own; clang uses __has_feature, which GCC 12 does not know.
 #pragma once
 
 #if defined(__has_feature)

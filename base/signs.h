@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random signs, +1 or -1, that are the same on every device: sign i of a seed depends on nothing
-// else, so that any part of them can be had alone. They come in blocks of 32 rows of 16; a block is
-// 16 words, one for each column, whose topmost bit is the first row's: so one hash gives 32 signs,
-// and a vector of any processor loads, shifts and applies them. After 2^37 signs they repeat.
-// kernels/losses.cl (OpenCL) and coding/kernels/sketch_block-inl.h have twins of SignWord, which
-// tests hold to this one. C++17: CUDA's sources include it. Pure.
+// Random signs, +1 or -1, that are the same on every device. Sign i of a seed depends on nothing
+// else, so any range can be computed alone. Signs come in blocks of 32 rows by 16 columns. A block
+// is 16 words, one per column; the topmost bit of a word is the sign in the first row. So one hash
+// gives 32 signs, and vector instructions can load, shift and apply them. The signs repeat after
+// 2^37.
+//
+// kernels/losses.cl (OpenCL) and coding/kernels/sketch_block-inl.h have copies of SignWord, and
+// tests compare them with this one. CUDA sources include this file, so it is C++17. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +23,14 @@ namespace motley {
 inline constexpr uint32_t kSignLanes = 16;
 inline constexpr uint32_t kSignRows = 32;
 inline constexpr uint32_t kSignBlock = kSignLanes * kSignRows;
-inline constexpr uint32_t kSignBit = 1u << 31;  // Of a float, too.
+inline constexpr uint32_t kSignBit = 1u << 31;  // The sign bit of a float is the same one.
 
 struct SignKey {
   uint32_t first = 0;
   uint32_t second = 0;
 };
 
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), so that seeds next to each other have nothing in
-// common.
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which makes neighbouring seeds unrelated.
 inline MOTLEY_SIGN_CODE uint64_t MixedSeed(uint64_t seed) {
   seed += 0x9e3779b97f4a7c15u;
   seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -42,7 +43,7 @@ inline MOTLEY_SIGN_CODE SignKey SignKeyOf(uint64_t seed) {
   return {static_cast<uint32_t>(mixed), static_cast<uint32_t>(mixed >> 32)};
 }
 
-// Two rounds of a 32-bit finalizer of low bias, a half of the seed before each.
+// Two rounds of a low-bias 32-bit finalizer, each after mixing in one half of the seed.
 inline MOTLEY_SIGN_CODE uint32_t SignWord(SignKey key, uint32_t number) {
   uint32_t word = number ^ key.first;
   word = (word ^ (word >> 16)) * 0x21f0aaadu;
@@ -53,7 +54,7 @@ inline MOTLEY_SIGN_CODE uint32_t SignWord(SignKey key, uint32_t number) {
   return word ^ (word >> 15);
 }
 
-// kSignBit where sign i is -1, else 0.
+// kSignBit if sign i is -1, else 0.
 inline MOTLEY_SIGN_CODE uint32_t SignOf(SignKey key, uint64_t i) {
   const auto number = static_cast<uint32_t>(i / kSignBlock * kSignLanes + i % kSignLanes);
   return (SignWord(key, number) << (i / kSignLanes % kSignRows)) & kSignBit;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values. A Status is fine or carries a code, a message for people and the Status that
-// caused it. A Result<T> is a value or a Status. Both are plain values: any thread, no exceptions.
+// Errors as values. A Status is either fine or carries a code, a message for the user and the
+// Status that caused it. A Result<T> is a value or a Status. Both are plain values for any thread;
+// there are no exceptions.
 #pragma once
 
 #include <memory>
@@ -16,20 +17,20 @@ namespace motley {
 // A code exists only where a caller can react to it. The numbers never change.
 enum class StatusCode : int {
   kOk = 0,
-  kCancelled = 1,        // Somebody asked for it to stop.
+  kCancelled = 1,        // The user or the caller asked to stop.
   kInvalidArgument = 2,  // The caller's mistake.
-  kNotFound = 3,         // A file, worker or column that is not there.
-  kUnavailable = 4,      // A peer or resource that may come back; also time-outs.
+  kNotFound = 3,         // A file, worker or column does not exist.
+  kUnavailable = 4,      // A peer or resource that may come back; also timeouts.
   kPermission = 5,       // Wrong or missing credentials.
-  kConflict = 6,         // Versions or states that do not fit together.
-  kDataError = 7,        // Bytes from a file or peer that do not mean what they should.
+  kConflict = 6,         // Versions or states do not fit together.
+  kDataError = 7,        // Malformed bytes from a file or peer.
   kNotDecodable = 8,     // Too few answers for the gradient code; more may come.
   kResource = 9,         // Out of memory, disk or descriptors.
-  kInternal = 10,        // Ours to fix.
-  kCallback = 11,        // What the caller gave to be called failed.
+  kInternal = 10,        // A bug in Motley.
+  kCallback = 11,        // A function provided by the caller failed.
 };
 
-// Name of the code as people write it: "invalid argument".
+// The code in words: "invalid argument".
 std::string_view StatusCodeName(StatusCode code);
 
 class [[nodiscard]] Status {
@@ -38,7 +39,7 @@ class [[nodiscard]] Status {
   [[gnu::cold]] Status(StatusCode code, std::string message);
 
   static Status Ok() { return Status(); }
-  // Cold: compilers keep what leads to them apart from what is run when all is well.
+  // Cold, so that compilers keep the error paths apart from the normal ones.
   [[gnu::cold]] static Status Cancelled(std::string message);
   [[gnu::cold]] static Status InvalidArgument(std::string message);
   [[gnu::cold]] static Status NotFound(std::string message);
@@ -53,12 +54,13 @@ class [[nodiscard]] Status {
 
   bool ok() const { return state_ == nullptr; }
   StatusCode code() const;
-  // This Status alone, without its cause; empty when fine.
+  // This Status's own message, without its cause; empty when fine.
   const std::string& message() const;
   // "message: cause: cause of the cause"; "ok" when fine.
   std::string ToString() const;
 
-  // The same code with `context` in front, this Status becoming the cause. Fine stays fine.
+  // A Status with the same code, the message `context`, and this Status as its cause. Fine stays
+  // fine.
   Status WithContext(std::string context) const;
 
  private:
@@ -82,7 +84,7 @@ class [[nodiscard]] Result {
   const Status& status() const { return status_; }
   StatusCode code() const { return status_.code(); }
 
-  // Only when ok().
+  // Precondition: ok().
   T& value() & {
     MOTLEY_ASSERT(ok());
     return *value_;
@@ -108,7 +110,7 @@ class [[nodiscard]] Result {
 
 }  // namespace motley
 
-// Leaves the function with the Status of `expression` unless it is fine.
+// Returns the Status of `expression` from the function unless it is fine.
 #define MOTLEY_RETURN_IF_ERROR(expression)                                    \
   do {                                                                        \
     if (::motley::Status motley_status_ = (expression); !motley_status_.ok()) \
@@ -122,7 +124,7 @@ class [[nodiscard]] Result {
   if (!temporary.ok()) return temporary.status();               \
   target = std::move(temporary).value()
 
-// MOTLEY_ASSIGN_OR_RETURN(auto x, Function()): x gets the value, or the function returns the
-// Status.
+// MOTLEY_ASSIGN_OR_RETURN(auto x, Function()) assigns the value to x, or returns the Status from
+// the function.
 #define MOTLEY_ASSIGN_OR_RETURN(target, expression) \
   MOTLEY_ASSIGN_OR_RETURN_(MOTLEY_CONCAT_(motley_result_, __LINE__), target, expression)

@@ -14,7 +14,7 @@ struct Character {
   size_t bytes = 0;  // 0: no UTF-8 begins here.
 };
 
-// The first character of a text that is not empty (RFC 3629: the shortest form, no surrogates).
+// The first character of a text that is not empty (RFC 3629: shortest form, no surrogates).
 Character First(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

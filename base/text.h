@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of strangers, before we repeat them: on terminals, in events, in JSON.
+// Cleans text from peers and files before it goes to terminals, events and JSON.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// `text` as UTF-8 of `most_bytes` at most, cut between characters. Bytes that are no UTF-8 become
-// U+FFFD. Line ends and tabs become blanks; other control characters and those that turn the
-// direction of writing are left out.
+// `text` as valid UTF-8 of at most `most_bytes`, cut between characters. Invalid bytes become
+// U+FFFD, line ends and tabs become blanks. Other control characters are removed, and so are those
+// that change the direction of writing.
 std::string CleanText(std::string_view text, size_t most_bytes);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as a Loop tells it: monotonic, in integer nanoseconds, virtual in the simulator.
+// Time as a Loop reports it: monotonic, in integer nanoseconds, virtual in the simulator.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace motley {
 
 using Duration = std::chrono::nanoseconds;
 
-// A tag, not a clock: only a Loop knows what time it is.
+// A tag, not a clock: only a Loop knows the time.
 struct LoopClock {
   using duration = Duration;
   using rep = Duration::rep;
@@ -24,8 +24,8 @@ inline constexpr Time kNever = Time::max();
 inline double ToSeconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 inline double ToSeconds(Time t) { return ToSeconds(t.time_since_epoch()); }
 
-// Nearest nanosecond of a number. Beyond a hundred years it is a hundred years, so that what was
-// only meant to be long is not over at once, nor one such time after another.
+// Rounds to the nearest nanosecond. Values beyond a hundred years become a hundred years, so that a
+// very long timeout does not overflow into the past, even when two are added.
 inline Duration FromSeconds(double seconds) {
   constexpr double kMost = 100 * 365.25 * 86400;
   seconds = std::clamp(seconds, -kMost, kMost);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which units of a layer stay for which sample, the same on every device: words of the
-// counter-based generator Philox 4x32-10 (Salmon et al., SC 2011), named by a key, a sample and a
-// unit. The CPU's and CUDA's kernels use this; kernels/pointwise.cl (OpenCL) has a twin. Tests hold
-// both to Random123. C++17: CUDA's sources include it. Pure.
+// The random words that decide which units of a layer are kept for which sample, the same on every
+// device. They come from the counter-based generator Philox 4x32-10 (Salmon et al., SC 2011),
+// called with a key, a sample and a unit. The kernels for CPUs and CUDA use this function;
+// kernels/pointwise.cl (OpenCL) has a copy. Tests compare both with Random123. CUDA sources include
+// this file, so it is C++17. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@
 
 namespace motley {
 
-inline constexpr uint32_t kMaskUnits = 4;  // That one call has words for.
+inline constexpr uint32_t kMaskUnits = 4;  // Units served by one call.
 
 struct MaskWords {
   uint32_t word[kMaskUnits];
 };
 
-// Of units kMaskUnits * block and on.
+// The words of units [kMaskUnits * block, kMaskUnits * (block + 1)).
 inline MOTLEY_MASK_CODE MaskWords MaskWordsOf(uint64_t key, uint32_t sample, uint32_t block) {
   uint32_t counter[4] = {sample, block, 0, 0};
   uint32_t first = static_cast<uint32_t>(key), second = static_cast<uint32_t>(key >> 32);

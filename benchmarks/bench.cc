@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "benchmarks/cases/accelerator_bench.h"
 #include "benchmarks/cases/coding_bench.h"
 #include "benchmarks/cases/erasure_bench.h"
 #include "benchmarks/cases/kernels_bench.h"
@@ -29,6 +30,7 @@ const std::vector<Bench>& Benches() {
 #ifdef MOTLEY_HAS_OPENCL
       {"kernels.opencl", "matrix product of each OpenCL device", BenchOpenCl},
 #endif
+      {"devices.accelerators", "products and copies of each graphics card", BenchAccelerators},
       {"devices.overlap", "gradients, copies beside kernels", BenchOverlap},
       {"training.answers", "rows, sent beside computing", BenchAnswers},
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},

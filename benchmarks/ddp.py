@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Steps per second of an MLP 784-256-10, batch 512, 4 local workers without pacing, beside PyTorch DDP over gloo.
+"""Compares steps per second with PyTorch DDP over gloo: an MLP 784-256-10, batch 512, 4 local workers without pacing.
 
-Usage: ddp.py MOTLEY [--json] [--rounds N]. Behind `./dev bench ddp`; about three minutes. Both train on the same
-samples (MNIST's test images when ../shared/data has them, otherwise made from a seed), from the same distribution
-of weights, with plain SGD. Each round has a seed of its own on both sides; before a figure is printed, the mean losses
-over all samples must agree within what the seeds spread.
+Usage: ddp.py MOTLEY [--json] [--rounds N]. Run by `./dev bench ddp`; about three minutes. Both train on the same
+samples, from the same distribution of weights, with plain SGD. The samples are MNIST's test images if ../shared/data
+has them, and otherwise generated from a seed. Each round has a seed of its own on both sides. Before a figure is
+printed, the mean losses over all samples must agree within the spread of the seeds.
 """
 
 import argparse
@@ -25,15 +25,15 @@ HERE = pathlib.Path(__file__).parent
 MNIST = HERE.parents[1] / "shared" / "data" / "mnist"
 WORKERS, BATCH, LR = 4, 512, 0.1
 MARKS = [100, 300, 1000]  # Steps after which the losses are compared.
-SPREADS = 4               # Standard errors of the difference of two means; it is a fault to be further apart.
-LEAST_TOLERANCE = 0.02    # Of the loss: the spread of a few seeds can be small by chance.
+SPREADS = 4               # Largest difference of two means, in standard errors of the difference.
+LEAST_TOLERANCE = 0.02    # Least allowed difference of losses: the spread of a few seeds can be small by chance.
 
 
 def images_and_labels():
     images, labels = MNIST / "t10k-images-idx3-ubyte.gz", MNIST / "t10k-labels-idx1-ubyte.gz"
     if images.exists() and labels.exists():
         return "MNIST's test images", gzip.open(images).read()[16:], gzip.open(labels).read()[8:]
-    # A bright blob per class at a place of its own, over noise.
+    # Each class is a bright blob at its own place, over noise.
     draw = random.Random(7)
     pixels, classes = bytearray(), bytearray()
     for _ in range(8192):
@@ -45,11 +45,11 @@ def images_and_labels():
             image[28 * row + column] = draw.randrange(96, 256)
         pixels += image
         classes.append(label)
-    return "made samples", bytes(pixels), bytes(classes)
+    return "synthetic samples", bytes(pixels), bytes(classes)
 
 
 def write_samples(folder):
-    """The same samples for both; `t10k` is there so that all of `train` is trained on."""
+    """Writes the same samples for both. `t10k` exists so that all of `train` is used for training."""
     what, pixels, labels = images_and_labels()
     count = len(labels)
     for name, samples in (("train", count), ("t10k", 1000)):
@@ -78,7 +78,7 @@ def train_ours(motley, folder, steps, seed, environment):
 
 
 def curve(losses_of_seeds):
-    """Per mark: the mean over the seeds, and their standard deviation."""
+    """The mean over the seeds and its standard deviation, per mark."""
     return [{"mean": statistics.mean(at_mark), "deviation": statistics.stdev(at_mark), "all": list(at_mark)}
             for at_mark in zip(*losses_of_seeds)]
 
@@ -88,8 +88,8 @@ def check_curves(ours, theirs, rounds):
         error = ((own["deviation"] ** 2 + other["deviation"] ** 2) / rounds) ** 0.5
         allowed = max(SPREADS * error, LEAST_TOLERANCE * other["mean"])
         if not abs(own["mean"] - other["mean"]) <= allowed:
-            sys.exit(f"the losses after {mark} steps differ by more than the seeds explain: {own['mean']:.4f} and "
-                     f"{other['mean']:.4f}, where {allowed:.4f} is allowed")
+            sys.exit(f"the losses after {mark} steps differ by more than the seeds' spread: {own['mean']:.4f} and "
+                     f"{other['mean']:.4f}, and {allowed:.4f} is allowed")
 
 
 def main():
@@ -139,7 +139,7 @@ def main():
     print(f"MLP 784-256-10, batch {BATCH}, {WORKERS} local workers, {result['samples']}")
     for key, label in (("motley", "Motley"), ("pytorch_ddp", "PyTorch DDP, gloo")):
         if key not in result:
-            print(f"{label:<20}left out: no python3-torch here")
+            print(f"{label:<20}left out: python3-torch is not installed")
             continue
         line = result[key]
         losses = ", ".join(f"{loss['mean']:.4f} +- {loss['deviation']:.4f}" for loss in line["losses"])

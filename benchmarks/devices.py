@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A processor and an OpenCL device in one step, as two workers and joined in one, beside each of them alone: by turns,
-each with one core.
+"""Compares a processor and an OpenCL device in one step, as two workers and joined in one, with each alone.
 
-Usage: devices.py MOTLEY [--json] [--rounds N] [--device LABEL]. Behind `./dev bench devices`;
-about a minute. PoCL is held to one core (POCL_MAX_PTHREAD_COUNT). All four train the same model on
-the same batches; before a figure is printed, their losses must agree to 1e-4, and what is decoded
-must be exact.
+Usage: devices.py MOTLEY [--json] [--rounds N] [--device LABEL]. Run by `./dev bench devices`; about
+a minute. The four setups run in turns, with one core for each device. PoCL is limited to one core
+(POCL_MAX_PTHREAD_COUNT). All four train the same model on the same batches. Before a figure is
+printed, their losses must agree to 1e-4, and decoding must be exact.
 """
 
 import argparse
@@ -21,7 +20,7 @@ import ddp
 import peer_tools
 
 STEPS, BATCH, MODEL = 60, 512, "mlp:512,256"
-LOSS_TOLERANCE = 1e-4  # At a rate at which rounding does not grow: where SGD swings, units of a relu flip.
+LOSS_TOLERANCE = 1e-4  # For a rate at which SGD does not oscillate: otherwise ReLU units flip and rounding errors grow.
 DECODE_TOLERANCE = 1e-5
 
 
@@ -37,7 +36,7 @@ def train(motley, folder, devices):
     if not run["max_decode_error"] <= DECODE_TOLERANCE:
         sys.exit(f"{devices}: decoded with an error of {run['max_decode_error']}")
     if any(worker["lost"] for worker in run["workers"]):
-        sys.exit(f"{devices}: a device was given up")
+        sys.exit(f"{devices}: a worker was lost")
     return run
 
 
@@ -62,7 +61,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         what, _ = ddp.write_samples(folder)
-        train(flags.motley, folder, [flags.device])  # Compiles its kernels, once per machine.
+        train(flags.motley, folder, [flags.device])  # Compiles its kernels once per machine.
         for _ in range(flags.rounds):
             for name, devices in choices.items():
                 runs[name].append(train(flags.motley, folder, devices))
@@ -86,7 +85,7 @@ def main():
     if flags.json:
         print(json.dumps(result, indent=2))
         return
-    print(f"{MODEL}, batch {BATCH}, {what}; one core each; median step of {STEPS}, middle of {flags.rounds} turns")
+    print(f"{MODEL}, batch {BATCH}, {what}; one core each; median step of {STEPS}, median of {flags.rounds} rounds")
     for name in choices:
         print(f"{name:<12}{speed[name]:>8.2f} steps/s   loss {losses[name]:.6f}")
     print(f"share of {flags.device}: {share:.3f}; its part of the speeds learned: {learned:.3f}, of the speeds alone: "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real worker processes of emulated speeds 1 : 1 : 0.5 : 0.25, each figure as a ratio to its bound.
+"""Measures real worker processes of emulated speeds 1 : 1 : 0.5 : 0.25, each figure as a ratio to its bound.
 
-Usage: local_cluster.py MOTLEY [--json]. Behind `./dev bench cluster`; about two minutes. Every run's final loss
-must equal that of the undisturbed run before a figure is printed.
+Usage: local_cluster.py MOTLEY [--json]. Run by `./dev bench cluster`; about two minutes. Before a figure is printed,
+every run's final loss must equal that of the undisturbed run.
 """
 
 import json
@@ -16,11 +16,11 @@ import tempfile
 DATA = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"
 SPEEDS = [1, 1, 0.5, 0.25]
 BATCH, STEPS = 256, 200
-SETTLED = 30  # Steps after a change of speed until the shares must have followed.
+SETTLED = 30  # Steps within which shares must follow a change of speed.
 
 
 def train(motley, *options):
-    """The run's JSON and the seconds from each commit to the next."""
+    """Returns the run's JSON and the seconds between consecutive commits."""
     with tempfile.NamedTemporaryFile(suffix=".json") as trace:
         command = [motley, "train", "--data", str(DATA), "--model", "mlp:64", "--optimizer",
                    "sgd", "--lr", "0.01", "--batch", str(BATCH), "--steps", str(STEPS), "--workers", "4",
@@ -39,7 +39,7 @@ def train(motley, *options):
 
 
 def full_steps(seconds, result):
-    """Without the last, smaller batch of each epoch."""
+    """The steps without the last, smaller batch of each epoch."""
     per_epoch = round(result["steps"] / result["epochs"])
     return [s for i, s in enumerate(seconds, 1) if (i + 1) % per_epoch != 0]
 
@@ -67,7 +67,7 @@ def measure(motley):
                           f"pause:1@step={STEPS // 4},2s", "--fault", f"kill:2@step={STEPS // 2}")
         difference = abs(result["final_loss"] - clean["final_loss"]) / clean["final_loss"]
         if difference > 1e-4 or result["discarded_steps"] != 0 or not result["workers"][2]["lost"]:
-            sys.exit(f"{code}: the disturbed run is not the undisturbed one: {result}")
+            sys.exit(f"{code}: the disturbed run differs from the undisturbed one: {result}")
         rows.append((f"{code}, one paused, one killed", "s, slowest step", result["step_seconds"]["max"],
                      "its median step", result["step_seconds"]["max"] / result["step_seconds"]["median"]))
     for result in (slow, equal):

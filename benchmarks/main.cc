@@ -70,13 +70,13 @@ int RunBenches(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Measures against baselines of the same run.", "motley-bench");
-  app.add_option("NAME", flags.names, "Only benchmarks whose names contain one of these");
-  app.add_flag("--list", flags.list, "Names the benchmarks");
-  app.add_flag("--full", flags.options.full, "Sizes that say something; takes a minute");
-  app.add_option("--threads", flags.options.threads, "Of decoders and kernels")
+  app.add_option("NAME", flags.names, "Run only benchmarks whose names contain one of these");
+  app.add_flag("--list", flags.list, "List the benchmarks");
+  app.add_flag("--full", flags.options.full, "Realistic sizes; takes a minute");
+  app.add_option("--threads", flags.options.threads, "Threads of decoders and kernels")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();
-  app.add_flag("--json", flags.json, "One JSON array");
+  app.add_flag("--json", flags.json, "Print one JSON array");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparisons with other systems share: finding them, running them, saying why one is left out."""
+"""Finds and runs the other systems that benchmarks compare with, and says why one is left out."""
 
 import json
 import os
@@ -12,7 +12,7 @@ ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 
 def openblas_core():
-    """The name under which Debian's OpenBLAS, older than the processor, uses all of its instructions."""
+    """The core name with which Debian's older OpenBLAS uses all of this processor's instructions."""
     with open("/proc/cpuinfo") as info:
         flags = next((line.split() for line in info if line.startswith("flags")), [])
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= set(flags):
@@ -21,7 +21,7 @@ def openblas_core():
 
 
 def torch_python():
-    """A Python that has PyTorch with gloo, or None. Debian's own comes first: others may not see its packages."""
+    """A Python that has PyTorch with gloo, or None. Tries Debian's own first: others may not see its packages."""
     for python in ("/usr/bin/python3", sys.executable):
         check = "import torch.distributed as d; raise SystemExit(not d.is_gloo_available())"
         try:
@@ -34,7 +34,7 @@ def torch_python():
 
 
 def mpi_program(source, folder):
-    """The path of the compiled program, or None when MPI is not installed."""
+    """Compiles the MPI program and returns its path, or None if MPI is not installed."""
     if not (shutil.which("mpicc") and shutil.which("mpirun")):
         return None
     program = os.path.join(folder, "mpi_program")
@@ -55,7 +55,7 @@ def run_json(command, environment=None):
 
 
 def by_turns(commands, rounds, key):
-    """Runs each command once per round, so that all meet the same disturbances; {name: median of `key`}."""
+    """Runs each command once per round, so that all meet the same disturbances; returns {name: median of `key`}."""
     values = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():

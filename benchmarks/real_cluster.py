@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real worker processes beside what `motley simulate` predicts of them, for every code and fault.
+"""Compares real worker processes with the prediction of `motley simulate`, for every code and fault.
 
 Usage: real_cluster.py MOTLEY [--json] [--steps N] [--rounds N] [--unit MS] [--codes a,b] [--faults a,b]
-[--tolerance PART] [--retries N]. Behind `./dev bench real`; about ten minutes.
+[--tolerance PART] [--retries N]. Run by `./dev bench real`; about ten minutes.
 
-Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done, then waited for until its modelled
-time is over) over TCP train a perceptron on noisy digits. Codes take turns in blocks of steps. In slow2, slow5 and
-slow5x2 every other step has a worker, or two, that are so many times slower in this step alone, which nobody knows
-before: the slowest, a middle and the fastest one take turns, for shares follow one that is slow in every other step.
-dead: one of them is killed as the job begins, another in each block.
-The means over who it is count. Predicted is with the same faults by the real server, workers and scheduler on virtual
-time; what it is told of this machine is the time of one exchange of a step without work, measured between the blocks.
-Both sides are ratios to their own undisturbed steps without a code. Every run whose steps were exact must end with
-the loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
+Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 train a perceptron on noisy digits over TCP. Work is really
+done; then the process waits until its modelled time is over. Codes alternate in blocks of steps.
+
+In slow2, slow5 and slow5x2, one or two workers are slower by this factor in every other step, without notice. The
+slowest, a middle and the fastest worker alternate, because shares would adapt to a single one. In dead, one worker is
+killed as the job begins, another one in each block. The means over the affected workers count.
+
+The prediction runs the real server, workers and scheduler on virtual time with the same faults. It gets one
+measurement of this machine: the time of a step without work, measured between the blocks. Both sides are ratios to
+their own undisturbed steps without a code. Every run with exact steps must end with the loss of a serial run, to 1e-4.
+Exits with 1 if a loss or a prediction is wrong.
 """
 
 import argparse
@@ -32,15 +34,15 @@ import time
 
 DIGITS = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"
 SPEEDS = [2, 2, 4, 4, 8, 8, 8, 12]
-SAMPLES = 4096   # All of them in each step: as many as `motley simulate` makes up.
+SAMPLES = 4096   # Each step uses all of them; `motley simulate` invents as many.
 MODEL = "mlp:64"
 GRADIENT_BYTES = 4 * (64 * 64 + 64 + 64 * 10 + 10)
-SETTLED = 12     # Steps before any is counted: shares have followed the speeds, and deaths, then.
-EXCHANGES = 100  # Steps without work, per round.
+SETTLED = 12     # Steps before counting begins, in which shares adapt to speeds and deaths.
+EXCHANGES = 100  # Steps without work in each round.
 LOSS_TOLERANCE = 1e-4
-DISTURBED = 0.25  # Of all cores, used by others: then a block is run again.
+DISTURBED = 0.25  # Fraction of all cores that others may use; above it, a block is run again.
 
-# A code of real jobs per line. copies: it keeps some; flags: more that it needs; asked: only when it is named.
+# Codes of real jobs. copies: it keeps copies; flags: more flags that it needs; asked: it runs only if named.
 CODES = {
     "none": {"copies": False},
     "repetition": {},
@@ -53,7 +55,7 @@ CODES = {
     "short": {"flags": ["--parts", "2"], "asked": True},
     "adaptive": {},
 }
-# Where a fault strikes, one place after the other. tolerate: of codes that keep copies.
+# Workers that have the fault, one place after the other. tolerate: for codes that keep copies.
 FAULTS = {
     "none": {"tolerate": 1, "places": [()]},
     "slow2": {"tolerate": 1, "factor": 2, "places": [(0,), (4,), (7,)]},
@@ -64,7 +66,7 @@ FAULTS = {
 
 
 class Block:
-    """So many steps of one job under a fault: its flags, and the place where it strikes by step that counts."""
+    """A number of steps of one job under a fault: the fault's flags, and its place by counted step."""
 
     def __init__(self, fault, round_number, count):
         places = FAULTS[fault]["places"]
@@ -88,12 +90,12 @@ class Block:
         self.flags += ["--fault", fault]
 
     def times(self, seconds_of_step):
-        """[(place, seconds)] of the steps that count."""
+        """[(place, seconds)] of the counted steps."""
         return [(place, seconds_of_step[step]) for step, place in self.counted.items()]
 
 
 def run_traced(command):
-    """The program's JSON, and the seconds of each step from the commit before it to its own."""
+    """Returns the program's JSON, and the seconds of each step, from the previous commit to its own."""
     with tempfile.NamedTemporaryFile(suffix=".json") as trace:
         run = subprocess.run([*command, "--json", "--quiet", "--trace", trace.name], stdout=subprocess.PIPE, text=True)
         if run.returncode != 0:
@@ -108,7 +110,7 @@ def run_traced(command):
 
 
 def write_digits(path):
-    """As many digits as are wanted, from a seed: each a known one with noise."""
+    """Writes random digits from a seed: known ones with noise."""
     draw = random.Random(7)
     known = list(csv.reader(gzip.open(DIGITS, "rt")))
     with open(path, "w") as file:
@@ -119,7 +121,7 @@ def write_digits(path):
 
 
 def used_by_others(before, after):
-    """Part of all cores that others used, time stolen from this machine included."""
+    """Fraction of all cores that others used, including time stolen from this machine."""
     busy = [sum(times[:3]) + sum(times[5:8]) for times, _ in (before, after)]
     every = [sum(times[:8]) for times, _ in (before, after)]
     own = (after[1] - before[1]) * os.sysconf("SC_CLK_TCK")
@@ -134,7 +136,7 @@ def processor_times():
 
 
 class Cluster:
-    """The same cluster twice: as processes and as a file for the simulator."""
+    """One cluster in two forms: as processes, and as a file for the simulator."""
 
     def __init__(self, motley, folder, unit_seconds, retries):
         self.motley, self.folder, self.retries = motley, folder, retries
@@ -149,7 +151,7 @@ class Cluster:
                            "--optimizer", "sgd", "--lr", "0.01", "--listen", "tcp://127.0.0.1:0", *flags])
 
     def undisturbed(self, *flags):
-        """Train, again when others used too much of the machine; the least disturbed of all tries."""
+        """Trains, and repeats if others used too much of the machine; returns the least disturbed attempt."""
         best = None
         for attempt in range(self.retries + 1):
             before = processor_times()
@@ -165,7 +167,7 @@ class Cluster:
         return best[1:]
 
     def measure_exchange(self):
-        """A step in which nobody has anything to compute: what is left is messages, sums and the update."""
+        """Measures a step without computing: only messages, sums and the update."""
         flags = ["--code", "none", "--batch", "128", "--steps", str(SETTLED + EXCHANGES), "--worker-speeds",
                  ",".join("1" for _ in SPEEDS), "--sample-time", "5us", "--shares", "equal"]
         _, seconds = self.undisturbed(*flags)
@@ -208,7 +210,7 @@ class Cluster:
     def profile(self):
         path = self.folder / "cluster.toml"
         if not path.exists():
-            # The time that vectors take is in it: links have no bandwidth of their own.
+            # It includes the time of vectors, because links in the file have no bandwidth of their own.
             latency = statistics.median(self.exchanges) / 2
             lines = ['name = "real"', f"gradient_bytes = {GRADIENT_BYTES}"]
             for i, speed in enumerate(SPEEDS):
@@ -219,7 +221,7 @@ class Cluster:
 
 
 def mean_of_places(times):
-    """The mean over places of the median of each."""
+    """Mean over places of each place's median."""
     of_place = {}
     for place, seconds in times:
         of_place.setdefault(place, []).append(seconds)
@@ -233,7 +235,7 @@ def show(progress):
 
 
 def measure_all(cluster, codes, faults, steps, rounds):
-    """{(code, fault): times} really, in blocks that take turns, and those predicted."""
+    """Returns {(code, fault): times}, measured in alternating blocks, and the predicted ones."""
     count = -(-steps // rounds)
     cells = [(code, fault) for fault in faults for code in codes]
     real, predicted = {cell: [] for cell in cells}, {cell: [] for cell in cells}
@@ -282,15 +284,15 @@ def parse_flags():
     parser = argparse.ArgumentParser()
     parser.add_argument("motley")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--steps", type=int, default=200, help="that count, of each code under each fault")
-    parser.add_argument("--rounds", type=int, default=3, help="of blocks that take turns")
+    parser.add_argument("--steps", type=int, default=200, help="counted steps of each code under each fault")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of alternating blocks")
     parser.add_argument("--unit", type=float, default=12, help="ms that all workers together need for a step")
     parser.add_argument("--codes", default=",".join(code for code in CODES if not CODES[code].get("asked")))
     parser.add_argument("--faults", default=",".join(FAULTS))
-    parser.add_argument("--tolerance", type=float, default=0.1, help="of the ratios")
-    parser.add_argument("--exact-only", action="store_true", help="only losses decide, not how long steps took")
+    parser.add_argument("--tolerance", type=float, default=0.1, help="relative tolerance of the ratios")
+    parser.add_argument("--exact-only", action="store_true", help="check only losses, not step times")
     parser.add_argument("--retries", type=int, default=2,
-                        help=f"of a block while others use more than {DISTURBED:.0%} of the cores")
+                        help=f"repetitions of a block while others use more than {DISTURBED:.0%} of the cores")
     flags = parser.parse_args()
     flags.codes = list(dict.fromkeys(["none", *flags.codes.split(",")]))
     flags.faults = list(dict.fromkeys(["none", *flags.faults.split(",")]))
@@ -315,7 +317,7 @@ def main():
     if flags.exact_only:
         return
     if cluster.cores_used > 0.5:
-        sys.exit("real computing took more than half of the cores: choose a larger --unit")
+        sys.exit("real computing used more than half of the cores: choose a larger --unit")
     if not all(row["pass"] for row in rows):
         sys.exit(1)
 

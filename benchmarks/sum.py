@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of 4 processes' vectors, back at all of them: ours beside gloo and OpenMPI, by turns, each result checked.
+"""Compares the sum of 4 processes' vectors, sent back to all of them, with gloo and OpenMPI.
 
-Usage: sum.py MOTLEY_SUM [--json] [--megabytes M] [--rounds N]. Behind `./dev bench sum`; about two minutes.
+Usage: sum.py MOTLEY_SUM [--json] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two minutes. The
+systems run in turns, and each result is checked.
 """
 
 import argparse
@@ -34,14 +35,14 @@ def main():
     if python:
         commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), str(WORKERS), *size]
     else:
-        left_out["PyTorch gloo"] = "no python3-torch here"
+        left_out["PyTorch gloo"] = "python3-torch is not installed"
     with tempfile.TemporaryDirectory() as folder:
         program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", folder)
         for name, transport in (("OpenMPI, TCP", "tcp"), ("OpenMPI, shared memory", "vader")):
             if program:
                 commands[name] = [*peer_tools.mpirun(WORKERS, transport), program, *size]
             else:
-                left_out[name] = "no libopenmpi-dev and openmpi-bin here"
+                left_out[name] = "libopenmpi-dev and openmpi-bin are not installed"
         medians = peer_tools.by_turns(commands, flags.rounds, "median_ms")
     ours = medians["Motley"]
     if flags.json:

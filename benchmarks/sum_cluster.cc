@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley-sum: one server and N worker processes; the sum of their vectors, back at all of them. The
-// data path is a job's: answers in slices, the row collector and its stream decoder, the publisher.
-// Prints one JSON object.
+// motley-sum: one server and N worker processes. The sum of their vectors is sent back to all of
+// them. The data path is that of a job: answers in slices, the row collector with its stream
+// decoder, the publisher. Prints one JSON object.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,17 +37,17 @@ constexpr unsigned kLimitSeconds = 300;
 struct Task {
   uint32_t workers = 4;
   size_t length = 0;
-  uint64_t repetitions = 9;  // After two that are not counted.
-  size_t threads = 1;        // Of the server's decoder.
+  uint64_t repetitions = 9;  // Two more come first and are not counted.
+  size_t threads = 1;        // Threads of the server's decoder.
   Nearby nearby = Nearby::kSharedMemory;
 };
 
-// The monotonic clock is the machine's: times of different processes compare.
+// The monotonic clock is the same for all processes of the machine, so their times are comparable.
 uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// Whole numbers, so that every order of summing gives the same.
+// Whole numbers, so that every order of summation gives the same result.
 float ValueOf(size_t index, uint32_t worker, uint64_t step) {
   return static_cast<float>(index % 1021 + worker + step % 7);
 }
@@ -93,7 +93,7 @@ class Worker final : public Receiver {
   }
 
  private:
-  // "Prepare", then "go".
+  // Handles "prepare" and "go".
   void OnOrder(const Header& order) {
     if (order.row_id == 2) {
       transport_->Disconnect(server_);
@@ -194,21 +194,22 @@ class Server final : public Receiver {
     return std::as_writable_bytes(std::span(slices_[worker]));
   }
   void OnPayloadDone(PeerId peer, const Header& header, bool) override {
-    if (header.length == 0) return OnWord(peer, header);
+    if (header.length == 0) return OnMessage(peer, header);
     const WorkerId worker = worker_of_.at(peer);
     const Status fine = rows_.Finish(worker, slices_[worker]);
     if (!fine.ok()) Die(fine.ToString());
   }
 
  private:
-  // All have joined, then all are prepared, then all have the sum, and so on.
-  void OnWord(PeerId peer, const Header& word) {
-    worker_of_[peer] = word.row_id;
-    peers_[word.row_id] = peer;
-    first_begin_ = std::min(first_begin_, word.offset);
-    last_end_ = std::max(last_end_, word.total);
-    if (++words_ < task_.workers) return;
-    words_ = 0;
+  // Runs the phases: all have joined, all are prepared, all have the sum, all are prepared, and so
+  // on.
+  void OnMessage(PeerId peer, const Header& message) {
+    worker_of_[peer] = message.row_id;
+    peers_[message.row_id] = peer;
+    first_begin_ = std::min(first_begin_, message.offset);
+    last_end_ = std::max(last_end_, message.total);
+    if (++messages_ < task_.workers) return;
+    messages_ = 0;
     if (phase_ == 1) {
       if (sum_.use_count() > 1) Die("the last sum is still being sent");
       rows_.Open(step_, form_);
@@ -258,17 +259,17 @@ class Server final : public Receiver {
   std::vector<AlignedVector> slices_;
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
-  std::shared_ptr<std::vector<float>> sum_;  // Where the sums are formed, as a job's gradient is.
+  std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
   uint64_t step_ = 0;                        // The first two are not counted.
   uint32_t phase_ = 0;
-  uint32_t words_ = 0;
+  uint32_t messages_ = 0;
   uint32_t gone_ = 0;
   uint64_t first_begin_ = UINT64_MAX;
   uint64_t last_end_ = 0;
   std::vector<double> seconds_;
 };
 
-// Started before the server has any thread; learns its address by a pipe.
+// Starts a worker before the server has any thread. The worker gets the address through a pipe.
 pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
   int ends[2];
   if (pipe(ends) != 0) Die("no pipe");

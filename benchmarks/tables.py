@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ten tables as people have them: `motley train --data FILE` with nothing else beside scikit-learn.
+"""Compares `motley train --data FILE`, without other flags, with scikit-learn on ten typical tables.
 
 usage: tables.py MOTLEY_PROGRAM FOLDER [--only NAME,...] [--models linear,mlp] [--flags FLAGS]
 
 Needs scikit-learn (`./dev bench tables` installs it from PyPI into build/tables-venv). Each table
-is cut into a training and a test file, 4 to 1, which both get; small tables five times, of which
-the means are shown. Figures are those of the test rows:
-accuracy, or R2 of real targets, measured here from the predictions that each wrote. scikit-learn
-has its columns standardised, its categories one-hot and its holes filled by hand, as its users do.
-Exit code 1 when Motley is more than 2 points of accuracy, or 0.02 of R2, behind.
+is cut into a training and a test file, 4 to 1, which both get. Small tables are cut five times, and
+the means are shown. Figures are computed here from the predictions for the test rows: accuracy, or
+R2 of real targets. For scikit-learn, columns are standardised, categories one-hot encoded and
+missing values filled by hand, as its users do. Exits with 1 if Motley is more than 2 points of
+accuracy, or 0.02 of R2, behind.
 """
 
 import argparse
@@ -39,7 +39,7 @@ SHARED = pathlib.Path(__file__).resolve().parent.parent.parent / "shared" / "dat
 
 
 def bundled(load, label, names=True):
-    """A data set that scikit-learn brings, with its classes' names as labels."""
+    """A data set of scikit-learn, with the names of its classes as labels."""
     def make():
         found = load(as_frame=True)
         frame = found.data.copy()
@@ -140,13 +140,13 @@ def run_motley(program, kind, train, test, folder, flags):
 
 
 def texts(frame):
-    """scikit-learn's encoder takes no column of True, False and nothing: here they are words."""
+    """Turns True, False and missing values into words, which scikit-learn's encoder needs."""
     return frame.apply(lambda column: column.astype(str) if column.dtype == object else column)
 
 
 def split_table(name, folder, seed):
-    """The paths of both files, and of each the features and labels for scikit-learn. None: not
-    here, or there is no such cut any more: small tables are cut five times, others once."""
+    """Returns the paths of both files, and the features and labels of each for scikit-learn. None: the
+    table is not here, or it has no cut of this seed (small tables have five, others one)."""
     if name == "a9a":
         paths = SHARED / "a9a" / "a9a", SHARED / "a9a" / "a9a.t"
         if seed > 0 or not all(path.exists() for path in paths):
@@ -180,7 +180,7 @@ def run_peer(kind, train, test, real):
 
 
 def compare(name, kind, given):
-    """Prints a line; false when Motley is behind."""
+    """Prints a line; returns false if Motley is behind."""
     real = name in ("diabetes", "houses", "waves")
     score = r2_score if real else accuracy_score
     lines = []
@@ -209,9 +209,9 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("program")
     arguments.add_argument("folder", type=pathlib.Path)
-    arguments.add_argument("--only", default=",".join(TABLES), help="names, between commas")
+    arguments.add_argument("--only", default=",".join(TABLES), help="names, separated by commas")
     arguments.add_argument("--models", default="linear,mlp")
-    arguments.add_argument("--flags", default="", help="more for motley train: --flags='--lr 0.1'")
+    arguments.add_argument("--flags", default="", help="more flags for motley train: --flags='--lr 0.1'")
     given = arguments.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     behind = []

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long it takes until a machine that vanishes is noticed, and until its replacement works.
+"""Measures how long it takes until a vanished machine is noticed, and until its replacement works.
 
-Usage: vanish.py MOTLEY [--runs N] [--json]. A server and three workers are in network namespaces of
-their own, with a switch between them. Two workers train; then one of them vanishes in one of three
-ways, and the third is started in its place. A run is over when the replacement has sent a gradient,
-or after 30 s.
+Usage: vanish.py MOTLEY [--runs N] [--json]. A server and three workers run in network namespaces of
+their own, with a switch between them. Two workers train. Then one of them vanishes in one of three
+ways, and the third is started in its place. A run ends when the replacement has sent a gradient, or
+after 30 s.
 
-Needs root and Linux network namespaces; exits with 77 where they cannot be made. Exits with 1 when
-nothing was noticed, when the replacement did no work, and when the last loss is not that of as many
-steps without a disturbance.
+Needs root and Linux network namespaces; exits with 77 if they cannot be created. Exits with 1 if
+nothing was noticed, the replacement did no work, or the last loss differs from that of as many
+undisturbed steps.
 """
 
 import argparse
@@ -31,9 +31,9 @@ DATA = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"
 ENVIRONMENT = {**os.environ, "MOTLEY_TOKEN": "the token of this benchmark"}
 MODEL = ["--data", DATA, "--model", "mlp:256", "--optimizer", "sgd", "--lr", "0.01", "--code", "none", "--json"]
 GRADIENT_BYTES = 4 * 19210
-STEPS = 10**9  # More than any run does: the benchmark stops its jobs.
-LIMIT_S = 30   # A run has this long to give its figures.
-NOTICED_S = REPLACED_S = 3  # The most that a run may take to pass.
+STEPS = 10**9  # More than any run does; the benchmark stops its jobs.
+LIMIT_S = 30   # Seconds that a run has to produce its figures.
+NOTICED_S = REPLACED_S = 3  # Seconds; a slower run fails the benchmark.
 
 
 class Failed(Exception):
@@ -41,7 +41,7 @@ class Failed(Exception):
 
 
 class Program:
-    """The program on one machine, and what it said when. Nobody waits for it beyond `end`."""
+    """The program on one machine, and its output with times. Waiting for it ends at `end`."""
 
     def __init__(self, lab, machine, end, *arguments):
         self.end = end
@@ -81,7 +81,7 @@ class Program:
 
 
 def unplug(lab, _):
-    """The port is taken off the switch: packets go nowhere, and both ends keep their carrier."""
+    """Takes the port off the switch: packets are lost, and both ends keep their carrier."""
     ip("link", "set", "p1", "nomaster", inside=lab.switch)
     return lambda: ip("link", "set", "p1", "master", "sw0", inside=lab.switch)
 
@@ -92,7 +92,7 @@ def link_down(lab, _):
 
 
 def freeze(_, worker):
-    """The process stands still; its kernel answers for it."""
+    """Stops the process; its kernel still acknowledges packets."""
     worker.process.send_signal(signal.SIGSTOP)
     return lambda: None
 
@@ -107,7 +107,7 @@ def serial_loss(motley, steps):
 
 
 def disturbed_run(motley, lab, vanish):
-    """(seconds until noticed, seconds from the replacement's start to its first gradient, report)"""
+    """Returns (seconds until noticed, seconds from the replacement's start to its first gradient, report)."""
     end = time.monotonic() + LIMIT_S
     programs = []
     restore = lambda: None
@@ -152,7 +152,7 @@ def disturbed_run(motley, lab, vanish):
 
 
 def check(motley, report):
-    """The replacement worked, and the loss is that of the same steps without a disturbance."""
+    """Checks that the replacement worked, and that the loss is that of undisturbed steps."""
     replacement = [w for w in report["workers"] if w["name"] == "w3"]
     if not replacement or replacement[0]["steps_in_time"] == 0:
         raise Failed(f"the replacement answered no step: {report['workers']}")

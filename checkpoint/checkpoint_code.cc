@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// All of `text` as a number, or false.
+// Parses all of `text` as a number; false if that fails.
 bool ReadNumber(std::string_view text, uint32_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
@@ -18,7 +18,7 @@ bool ReadNumber(std::string_view text, uint32_t& number) {
 
 Status BadCode(std::string_view text, const std::string& why) {
   return Status::InvalidArgument(fmt::format(
-      "'{}' is no checkpoint code: {}. Write DATA+PARITY, as 4+2: six shards of which any four "
+      "'{}' is not a checkpoint code: {}. Use DATA+PARITY, like 4+2: six shards of which any four "
       "are enough; or cauchy:10+4",
       text, why));
 }
@@ -44,7 +44,7 @@ Result<CheckpointCode> ParseCheckpointCode(std::string_view text) {
   }
   if (code.data < 1) return BadCode(text, "at least one shard must hold data");
   if (uint64_t{code.data} + code.parity > kMostShards) {
-    return BadCode(text, fmt::format("there can be {} shards at most", kMostShards));
+    return BadCode(text, fmt::format("at most {} shards are possible", kMostShards));
   }
   return code;
 }

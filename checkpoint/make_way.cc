@@ -11,17 +11,18 @@
 namespace motley {
 namespace {
 
-using Unread = std::map<uint64_t, Status>;  // By step: why it could not be read.
+using Unread = std::map<uint64_t, Status>;  // By step: reason why it could not be read.
 
 std::string SetText(const ShardSet& set) {
   return fmt::format("step {} of job {:016x}", set.header.step, set.header.job);
 }
 
-// That no other job, and no newer program, would lose anything to `job`.
+// Checks that writing for `job` destroys nothing of another job or a newer program.
 Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
   if (!scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
   const auto& headless = scan.headless_steps;
-  for (const ShardFile& file : scan.files) {  // Anybody's, if no header of the step is known.
+  // A step without any readable header may be another job's.
+  for (const ShardFile& file : scan.files) {
     if (std::find(headless.begin(), headless.end(), file.step) == headless.end()) continue;
     MOTLEY_RETURN_IF_ERROR(file.unread);
   }
@@ -37,9 +38,9 @@ Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
   return Status::Ok();
 }
 
-// CanBeRestored for the writing job's own newer ones, whose owner had it go on from before it.
-// False as well for what cannot be read, with its reason in `unread`; tried twice, since a moment's
-// failure is no reason to put aside what is whole.
+// Like CanBeRestored, for newer checkpoints of the writing job, which resumed from before them.
+// Returns false, with the reason in `unread`, if reading failed twice: a transient failure must not
+// move an intact checkpoint aside.
 Result<bool> OwnCanBeRestored(Store& store, const ShardSet& set, Unread& unread) {
   for (int time = 1; time <= 2; ++time) {
     const auto restorable = CanBeRestored(store, set);
@@ -49,7 +50,7 @@ Result<bool> OwnCanBeRestored(Store& store, const ShardSet& set, Unread& unread)
   return false;
 }
 
-// That no checkpoint of `job` after `step` would go on being the newest.
+// Checks that `job` has no checkpoint after `step` that would remain the newest.
 Status CheckNewer(Store& store, const ShardScan& scan, uint64_t job, uint64_t step,
                   Unread& unread) {
   for (const ShardSet& set : scan.sets) {
@@ -64,16 +65,15 @@ Status CheckNewer(Store& store, const ShardScan& scan, uint64_t job, uint64_t st
   return Status::Ok();
 }
 
-// Whether `header`'s checkpoint is there; nothing else of its job may be that it would stand
-// before.
+// Returns true if `header`'s checkpoint exists. No newer one of its job may be restorable.
 Result<bool> CheckOwn(Store& store, const ShardScan& scan, const ShardHeader& header,
                       Unread& unread) {
   MOTLEY_RETURN_IF_ERROR(CheckNewer(store, scan, header.job, header.step, unread));
   bool there = false;
   for (const ShardSet& set : scan.sets) {
     if (set.header.job != header.job || set.header.step != header.step) continue;
-    // Not put aside when it cannot be read: it may be what was acknowledged last, and the write
-    // that follows may fail.
+    // It is not moved aside if it cannot be read: it may be the one that was acknowledged last, and
+    // the write that follows may fail.
     MOTLEY_ASSIGN_OR_RETURN(const bool restorable, CanBeRestored(store, set));
     if (!restorable) continue;
     if (set.header.id != header.id) {
@@ -87,7 +87,7 @@ Result<bool> CheckOwn(Store& store, const ShardScan& scan, const ShardHeader& he
   return there;
 }
 
-// After the checks: of what is there, only older steps of the job stay, and `there`.
+// After the checks, only older steps of the job stay, and this very checkpoint if it is `there`.
 bool IsInTheWay(const ShardFile& file, const ShardHeader& header, bool there) {
   if (file.header && file.header->job != header.job) return true;
   if (file.step != header.step) return file.step > header.step;
@@ -107,7 +107,7 @@ std::string AsideText(Store& store, const ShardFile& first, size_t count, uint32
   if (why == unread.end()) {
     return fmt::format(
         "what is left of a checkpoint of step {} cannot be restored and was in the way: {}; remove "
-        "them when nobody needs them",
+        "them when they are no longer needed",
         first.step, kept);
   }
   return fmt::format(
@@ -116,8 +116,7 @@ std::string AsideText(Store& store, const ShardFile& first, size_t count, uint32
       first.step, why->second.ToString(), kept);
 }
 
-// All files of one step, under one number that none of them has been given before. Folders in which
-// that fails are closed.
+// Renames all files of one step with one unused number. Folders in which that fails are closed.
 void MoveAside(Store& store, const ShardScan& scan, const std::vector<ShardFile>& files,
                const Unread& unread, Way& way, std::vector<std::string>& notes) {
   const auto taken = [&](uint32_t number) {
@@ -148,8 +147,8 @@ Status CheckClosed(const Way& way, const ShardHeader& header) {
   return way.closed.begin()->second;
 }
 
-// Marks that no shard lies beside, or none after what is in the way was moved. Failures are left to
-// the next writer.
+// Removes marks without a shard beside them, also after files were moved aside. Failures are left
+// to the next writer.
 void RemoveStaleMarks(Store& store, const ShardScan& scan, const ShardHeader& header,
                       const Way& way) {
   for (const WritingMark& mark : scan.marks) {

@@ -7,8 +7,8 @@
 namespace motley {
 namespace {
 
-// Calls `copy(part, from byte of the part, at byte of the piece, bytes)` for every part of the
-// payload that the piece of `size` bytes at `offset` meets.
+// Calls `copy(part, offset in the part, offset in the piece, bytes)` for every part of the payload
+// that overlaps the piece of `size` bytes at `offset`.
 template <typename Copy>
 void ForEachOverlap(const PayloadSections& sections, uint64_t offset, uint64_t size,
                     const Copy& copy) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The payload of a checkpoint: description, parameters and optimizer state, one after the other,
-// each padded with zeros to a multiple of kSectionMultiple. Never in memory as a whole. Pure.
+// The payload of a checkpoint: description, parameters and optimizer state in sequence, each padded
+// with zeros to a multiple of kSectionMultiple. It is never in memory as a whole. Pure.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct PayloadSections {
   uint64_t total_bytes;
 };
 
-// The sections' bytes, to be read from.
+// Reads the payload from the sections' memory.
 class PayloadSource {
  public:
   PayloadSource(const ShardHeader& header, std::array<BytesView, kSections> parts)
       : sections_(header), parts_(parts) {}
-  // Payload from `offset` on; zeros between and behind the sections.
+  // Copies the payload from `offset` on, with zeros between and after the sections.
   void Copy(uint64_t offset, std::span<std::byte> to) const;
-  // The id of this payload under `header`.
+  // The id of this payload with `header`.
   Hash128 Id(const ShardHeader& header) const;
 
  private:
@@ -49,11 +49,11 @@ class PayloadSink {
   std::array<std::span<std::byte>, kSections> parts_;
 };
 
-// The id of a payload that comes in order, in pieces.
+// Computes the id of a payload that arrives in order, in pieces.
 class PayloadHash {
  public:
   explicit PayloadHash(const ShardHeader& header);
-  // What lies behind the payload's end is left out.
+  // Bytes beyond the payload's end are ignored.
   void Add(BytesView piece);
   Hash128 Value() const { return stream_.Value(); }
 

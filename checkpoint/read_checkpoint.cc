@@ -16,14 +16,14 @@ std::span<std::byte> BytesOf(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-// Before memory is taken for what a header names: its files must be able to hold that.
+// Checks, before memory is allocated, that the files are large enough for what the header claims.
 Status CheckSizes(const ShardSet& set) {
   uint64_t there = 0;
   for (const ShardPlace& place : set.places) there += place.usable ? place.size_bytes : 0;
   const uint64_t wanted = ShardLayout(set.header).payload_bytes();
   if (there >= wanted) return Status::Ok();
   return Status::NotDecodable(
-      fmt::format("its files have {} bytes together, its content {}", there, wanted));
+      fmt::format("its files have {} bytes in all, but its content needs {}", there, wanted));
 }
 
 void AddNotes(Store& store, const ShardSet& set, const StripeReader& reader,
@@ -85,19 +85,19 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set,
   return state;
 }
 
-// Why it could not be restored, shard by shard where that is the reason.
+// Adds to the error which checkpoint it was, and the state of each shard if that is the reason.
 Status Explain(Store& store, const ShardSet& set, const Status& status) {
   if (status.code() != StatusCode::kNotDecodable && !IsReadError(status)) {
     return status.WithContext(fmt::format("checkpoint of step {}", set.header.step));
   }
   const auto report = VerifySet(store, set);
   if (!report.ok()) return report.status();
-  // What was lost a moment ago and is there now was not lost: reading failed.
+  // The report finds nothing lost, so reading failed only for a moment.
   return report->restorable() ? status : TooMuchLost(*report);
 }
 
-// The newest of `sets`, which are older, that can be restored, as what to do: going back over steps
-// that were there once is for people to decide.
+// Adds to the error the newest of `sets` (older ones) that can be restored and how to use it. Users
+// decide about going back over steps that were done.
 Status WithWayOn(Store& store, std::span<const ShardSet> sets, const Status& why) {
   const std::string first = IsReadError(why)
                                 ? "the newest checkpoint cannot be read, though it may be whole"
@@ -107,7 +107,7 @@ Status WithWayOn(Store& store, std::span<const ShardSet> sets, const Status& why
     if (!restorable.ok() || !*restorable) continue;
     const uint64_t step = set.header.step;
     return why.WithContext(
-        fmt::format("{}. To go on from the one before it, of step {}, say so: `resume` {} "
+        fmt::format("{}. To go on from the one before it, of step {}, use `resume` {} "
                     "`resume_step` {} (the "
                     "first checkpoint then keeps its files under other names)",
                     first, step, store.Describe(""), step));
@@ -115,8 +115,8 @@ Status WithWayOn(Store& store, std::span<const ShardSet> sets, const Status& why
   return why.WithContext(first + ", and no older one can be restored");
 }
 
-// Of the newest step after `step` that was complete once and whose files have not one readable
-// header; fine: there is none.
+// An error for the newest step after `step` that was complete once but has no readable header; OK
+// if there is none.
 Status HeadlessAfter(Store& store, const ShardScan& scan, uint64_t step) {
   const auto& headless = scan.headless_steps;
   for (const ShardFile& file : scan.files) {
@@ -133,8 +133,8 @@ Status HeadlessAfter(Store& store, const ShardScan& scan, uint64_t step) {
 
 Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
                                    std::vector<std::string>* notes) {
-  Status lost;   // Of a step, whose other sets may still do.
-  Status first;  // Passed over.
+  Status lost;   // Error of a set whose step other sets may still restore.
+  Status first;  // First set that was passed over.
   uint64_t step = 0;
   for (size_t i = 0; i < scan.sets.size(); ++i) {
     const ShardSet& set = scan.sets[i];
@@ -165,7 +165,7 @@ Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
 Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step,
                                        std::vector<std::string>* notes) {
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
-  // A newer program's checkpoint would be passed over in favour of an older one.
+  // Otherwise an older checkpoint would be used in place of a newer program's.
   if (!step && !scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
   if (!step) return ReadNewest(store, scan, notes);
   Status first;

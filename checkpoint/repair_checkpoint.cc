@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// The shards that are not right, each on its own: one whose folder fails stops none of the others.
+// Rebuilds damaged shards independently: a folder that fails does not stop the others.
 class Rebuilding {
  public:
   Rebuilding(Store& store, const ShardSet& set, const VerifyReport& report)
@@ -24,7 +24,7 @@ class Rebuilding {
     }
   }
 
-  // Errors are those of all shards; which of them failed by itself says Failed().
+  // Errors concern all shards; Failed() has those of single ones.
   Status Run(StripeReader& reader) {
     ForEach([&](Shard& one) { return store_.MakeFolder(ShardFolder(one.number)); });
     MOTLEY_RETURN_IF_ERROR(store_.SyncFolder(""));
@@ -45,7 +45,7 @@ class Rebuilding {
     return Status::Ok();
   }
 
-  // Fine if all shards were rebuilt.
+  // OK if all shards were rebuilt.
   Status Failed() const {
     std::string text;
     const Status* first = nullptr;
@@ -85,7 +85,7 @@ class Rebuilding {
     one.writer.reset();
   }
 
-  // From the blocks of all shards, and holds the whole against the id.
+  // Writes the shards from the blocks of all, and compares the whole with the id.
   Status WriteStripes(StripeReader& reader) {
     PayloadHash hash(header_);
     for (uint64_t stripe = 0; stripe < reader.layout().stripes(); ++stripe) {
@@ -105,7 +105,7 @@ class Rebuilding {
   std::vector<Shard> shards_;
 };
 
-// Whoever asks for it to be right is told that it is: nothing of it counts as unfinished any more.
+// The checkpoint is now intact, so it no longer counts as unfinished.
 Status RemoveMarks(Store& store, const ShardSet& set) {
   for (uint32_t shard = 0; shard < set.places.size(); ++shard) {
     if (!set.places[shard].marked) continue;

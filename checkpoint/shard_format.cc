@@ -16,14 +16,14 @@ constexpr char kFooterMagic[9] = "MOTLEYND";
 constexpr uint32_t kEndianMark = 0x01020304;
 constexpr uint32_t kFloat32 = 1;  // The only element type so far.
 constexpr size_t kSumOffset = kHeaderBytes - kChecksumBytes;
-// More than any memory, and far from overflow in every sum and product of sizes.
+// More than any memory holds, and far from overflow in all sums and products of sizes.
 constexpr uint64_t kMostFloats = uint64_t{1} << 44;
 
 void PutMagic(ByteWriter& out, const char* magic) {
   out.Append(std::as_bytes(std::span(magic, 8)));
 }
 
-// Why a header whose checksum is right is not one of ours; empty if it is.
+// The reason why a header with a right checksum is invalid; empty if it is valid.
 std::string Contradiction(const ShardHeader& header, uint32_t word_bits, uint32_t element) {
   const uint64_t shards = uint64_t{header.code.data} + header.code.parity;
   if (header.code.data < 1 || shards > kMostShards || header.shard >= shards) {
@@ -32,7 +32,7 @@ std::string Contradiction(const ShardHeader& header, uint32_t word_bits, uint32_
   const auto technique = header.code.technique;
   if (word_bits != ErasureCode::kWordBits ||
       (technique != ErasureTechnique::kVandermonde && technique != ErasureTechnique::kCauchy)) {
-    return "an erasure code that this program does not know";
+    return "an unknown erasure code";
   }
   if (element != kFloat32) return "elements that are not float32";
   if (header.block_bytes == 0 || header.block_bytes > kMostBlockBytes ||
@@ -41,7 +41,7 @@ std::string Contradiction(const ShardHeader& header, uint32_t word_bits, uint32_
   }
   if (header.description_bytes > kMostDescriptionBytes || header.parameters > kMostFloats ||
       header.optimizer_state > kMostFloats) {
-    return "sizes that cannot be";
+    return "impossible sizes";
   }
   return "";
 }

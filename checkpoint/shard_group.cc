@@ -19,7 +19,7 @@ Status CheckEnough(const ShardHeader& header, const std::vector<LeftOutShard>& l
 ShardGroup::ShardGroup(Store& store, const ShardHeader& header)
     : store_(store), header_(header), members_(header.shards()) {}
 
-// `work` is given each shard that is still wanted.
+// Calls `work` for each shard that is still wanted.
 template <typename Work>
 Status ShardGroup::ForEach(const Work& work) {
   for (uint32_t shard = 0; shard < members_.size(); ++shard) {
@@ -58,7 +58,7 @@ Status ShardGroup::Publish() {
   return ForEach([&](uint32_t shard) { return store_.SyncFolder(ShardFolder(shard)); });
 }
 
-// On the disk before the shard's name can be.
+// The mark must be on the disk before the shard gets its name.
 Status ShardGroup::Mark(uint32_t shard) {
   members_[shard].marked = true;
   const auto file = store_.Create(WritingMarkPath(shard, header_.step));
@@ -78,7 +78,7 @@ Status ShardGroup::Unmark() {
   }
   std::vector<LeftOutShard> all = left_out_;
   all.insert(all.end(), failed.begin(), failed.end());
-  // Not shard by shard: those that are removed would be missing if there are too many.
+  // Checks all at once, because each removed shard would be missing if too many failed.
   MOTLEY_RETURN_IF_ERROR(CheckEnough(header_, all));
   for (const LeftOutShard& each : failed) MOTLEY_RETURN_IF_ERROR(LeaveOut(each.shard, each.why));
   return Status::Ok();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shards of one checkpoint while they are written: those that their folders take. A shard that
-// fails is left out, and nothing of it stays, also to leave its room to the others. Blocking; see
-// checkpoint.h for threads.
+// The shards of a checkpoint while they are written. A shard that fails is left out and its file
+// removed, which also frees disk space for the others. Blocking; see checkpoint.h for threads.
 #pragma once
 
 #include <optional>
@@ -15,38 +14,39 @@
 
 namespace motley {
 
-// Fine while at most m of the checkpoint's shards are left out, else why they were.
+// OK while at most m of the checkpoint's shards are left out; otherwise their reasons.
 Status CheckEnough(const ShardHeader& header, const std::vector<LeftOutShard>& left_out);
 
-// Calls that return a Status fail, once too many shards are left out, as CheckEnough does; then
-// RemoveAll.
+// Once too many shards are left out, calls that return a Status fail like CheckEnough. Call
+// RemoveAll then.
 class ShardGroup {
  public:
-  // `header`: of all of them. `store` outlives it.
+  // `header` is that of all shards. `store` outlives this object.
   ShardGroup(Store& store, const ShardHeader& header);
 
-  // Its folders, and the files under temporary names.
+  // Creates the folders, and the files under temporary names.
   Status Begin();
-  // A block for each shard, k + m.
+  // Appends one block to each of the k + m shards.
   Status AddStripe(const std::vector<BytesView>& blocks);
-  // Finishes all, marks their folders, publishes all, then syncs their folders: after it, they
-  // survive a power cut, as what a write has left that has not ended.
+  // Finishes all files, marks their folders, renames the files, and syncs the folders. Afterwards
+  // they survive a power cut, as the leftovers of an unfinished write.
   Status Publish();
-  // Takes the marks away, for good: from here on the checkpoint counts as one that was complete.
+  // Removes the marks durably. From now on the checkpoint counts as complete.
   Status Unmark();
-  // For what was found out elsewhere. Once is enough for a shard; the first reason stays.
+  // Leaves out a shard for a reason found elsewhere. Only the first reason counts.
   Status LeaveOut(uint32_t shard, const Status& why);
 
   bool Has(uint32_t shard) const { return !members_[shard].out; }
   const std::vector<LeftOutShard>& left_out() const { return left_out_; }
-  // Shards first and marks then, so that what a power cut brings back is known for what it is; all
-  // of them stay, complete, where some have lost their marks and cannot be marked again.
+  // Removes the shards first and the marks afterwards, so that leftovers after a power cut are
+  // recognised. If some shards have lost their marks and cannot be marked again, all shards stay,
+  // complete.
   void RemoveAll();
 
  private:
   struct Member {
     std::optional<ShardWriter> writer;
-    bool marked = false;  // Perhaps.
+    bool marked = false;  // The mark may be there.
     bool published = false;
     bool out = false;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3 (xxhash.com), 64 and 128 bits. Finds accidents, not forgeries. Pure.
+// XXH3 (xxhash.com), 64 and 128 bits. Detects accidents, not forgeries. Pure.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ std::string ToText(const Hash128& hash);  // 32 hexadecimal digits, as xxh128sum
 
 uint64_t Hash64(BytesView bytes, uint64_t seed = 0);
 
-// 128 bits over bytes that come in parts. One thread.
+// 128-bit hash over bytes that come in pieces. One thread.
 class HashStream {
  public:
   HashStream();

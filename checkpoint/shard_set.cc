@@ -17,16 +17,16 @@ namespace {
 // A file of one step in one folder.
 struct FoundFile {
   uint64_t size_bytes = 0;
-  bool opened = true;  // Else `problem` says why it cannot be read.
+  bool opened = true;  // If not, `problem` has the reason.
   std::optional<ShardHeader> header;
-  std::string problem;    // Why there is none.
-  Status unread;          // If it was not even read.
+  std::string problem;    // Reason why there is no header.
+  Status unread;          // Set if the header was not even read.
   bool is_newer = false;  // A later version of this program wrote it.
   bool marked = false;
 };
 using FilesOfStep = std::map<uint32_t, FoundFile>;  // By folder.
 
-// "PREFIX123SUFFIX" is 123 and nothing else is.
+// The 123 of "PREFIX123SUFFIX"; nothing for other names.
 std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
                                  std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return {};
@@ -90,7 +90,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
     return place;
   }
   if (file.header && file.header->shard != shard) {
-    place.problem = fmt::format("is shard {}, whose place is {}", file.header->shard,
+    place.problem = fmt::format("is shard {}, which belongs in {}", file.header->shard,
                                 store.Describe(ShardFolder(file.header->shard)));
     return place;
   }
@@ -104,7 +104,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
   return place;
 }
 
-// Every different header of a step's files makes a set.
+// Creates a set for each distinct header among a step's files.
 void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
   std::vector<ShardSet> sets;
   for (const auto& [folder, file] : files) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shard files there are, and which belong together, by their headers.
+// Finds the shard files in a store, and groups them by their headers.
 #pragma once
 
 #include <cstdint>
@@ -17,61 +17,61 @@ namespace motley {
 // The place of one shard of a checkpoint.
 struct ShardPlace {
   std::string path;
-  std::string problem;      // What is wrong as far as header and size say; empty: nothing.
-  Status unread;            // Why that is not known: header or folder could not be read.
-  uint64_t size_bytes = 0;  // Of the file that is there.
-  bool usable = false;      // Its blocks may be this checkpoint's: worth reading.
-  bool whole = false;       // The header is right, and the size.
-  bool marked = false;      // It is there, and beside it the mark of a write that has not ended.
+  std::string problem;      // Problem found by header and size; empty: none.
+  Status unread;            // The header or folder could not be read for this reason.
+  uint64_t size_bytes = 0;  // Size of the file that is there.
+  bool usable = false;      // Its blocks may belong to this checkpoint.
+  bool whole = false;       // Header and size are right.
+  bool marked = false;      // It is there, beside the mark of an unfinished write.
 };
 
-// One checkpoint: the shards with equal headers, and whatever lies where the others should be.
+// One checkpoint: the shards with equal headers, and whatever is in the places of the others.
 struct ShardSet {
-  ShardHeader header;              // But for `shard`.
-  std::vector<ShardPlace> places;  // k + m.
+  ShardHeader header;              // Equal in all shards but for `shard`.
+  std::vector<ShardPlace> places;  // One for each of k + m shards.
 
   uint32_t Usable() const;
   uint32_t Whole() const;
   bool LooksRestorable() const;  // At least k are usable.
-  // An interrupted write left it, of which nobody had been told: fewer than k usable shards, each
-  // of them marked.
+  // True for an interrupted, never acknowledged write: fewer than k usable shards, each with its
+  // mark.
   bool IsUnfinished() const;
 };
 
-// A shard file that is there.
+// An existing shard file.
 struct ShardFile {
   std::string path;
   uint32_t folder = 0;
-  uint64_t step = 0;                  // As its name says.
+  uint64_t step = 0;                  // From its name.
   std::optional<ShardHeader> header;  // None: damaged, or not read.
-  Status unread;                      // Why it was not read.
-  bool marked = false;                // As ShardPlace::marked.
+  Status unread;                      // Reason why it was not read.
+  bool marked = false;                // See ShardPlace::marked.
 };
 
-// The mark of a write that has not ended, or was interrupted.
+// The mark of an unfinished or interrupted write.
 struct WritingMark {
   uint32_t folder = 0;
   uint64_t step = 0;
 };
 
 struct ShardScan {
-  std::vector<ShardSet> sets;  // By step, newest first; of one step the most complete first.
-  std::vector<uint64_t> headless_steps;  // Files, but not one readable header.
+  std::vector<ShardSet> sets;  // By step, newest first; for equal steps the most complete first.
+  std::vector<uint64_t> headless_steps;  // Steps with files, but no readable header.
   std::vector<ShardFile> files;          // By step, newest first, then by folder.
   std::vector<WritingMark> marks;
-  std::vector<std::string> leftovers;   // Paths of files that an interrupted write left.
-  std::vector<std::string> orphans;     // Paths of files that a writer has moved aside.
-  std::map<uint32_t, Status> unlisted;  // Folders that could not be listed, and why.
-  std::vector<uint32_t> folders;        // Numbers of those that are there.
-  std::string newer_version;            // Why a file of a newer format could not be read, or "".
+  std::vector<std::string> leftovers;   // Paths of leftovers of interrupted writes.
+  std::vector<std::string> orphans;     // Paths of files that were moved aside.
+  std::map<uint32_t, Status> unlisted;  // Folders that could not be listed, with reasons.
+  std::vector<uint32_t> folders;        // Numbers of existing folders.
+  std::string newer_version;  // Reason why a file of a newer format could not be read, or "".
 };
 
-// Reads every header. What cannot be read counts as missing or damaged shards, with its reason;
-// only when the root cannot be listed, it is an error.
+// Reads every header. Files that cannot be read count as missing or damaged shards, with their
+// reasons. The only error is a root that cannot be listed.
 Result<ShardScan> ScanShards(Store& store);
 
-// The checkpoint of `step`, or the newest one, preferring those that look restorable. kNotFound
-// names what there is.
+// Chooses the checkpoint of `step`, or the newest, and prefers those that look restorable.
+// kNotFound lists the steps that exist.
 Result<ShardSet> ChooseSet(Store& store, const ShardScan& scan, std::optional<uint64_t> step);
 
 CheckpointInfo InfoOf(const ShardSet& set);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shard file while it is written, under a temporary name in its folder.
+// Writes one shard file, under a temporary name in its folder.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,17 @@ namespace motley {
 
 class ShardWriter {
  public:
-  // Starts with the header. The folder is there; a leftover of the temporary name goes.
+  // Creates the file and writes the header. The folder must exist. An old file of the temporary
+  // name is removed.
   static Result<ShardWriter> Begin(Store& store, const ShardHeader& header);
 
-  // The next stripe's block.
+  // Appends the next stripe's block.
   Status AddBlock(BytesView block);
-  // After the last block: the footer, and everything is on the disk, if not under its name.
+  // Call it after the last block: writes the footer and syncs the file.
   Status Finish();
-  // Under its name, which survives a power cut once the folder is synced.
+  // Renames the file to its final name, which survives a power cut once the folder is synced.
   Status Publish();
-  // Gone, whatever has happened; failures to remove it are left to the next writer.
+  // Removes the file in any state. If that fails, the next writer removes it.
   void Discard();
 
   const ShardHeader& header() const { return header_; }
@@ -38,7 +39,7 @@ class ShardWriter {
   uint64_t next_stripe_ = 0;
 };
 
-// For good, with all names in its folder. Fine where there is none.
+// Removes the mark and syncs its folder. OK if there is no mark.
 Status RemoveWritingMark(Store& store, uint32_t shard, uint64_t step);
 
 }  // namespace motley

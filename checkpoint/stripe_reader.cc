@@ -37,7 +37,7 @@ Result<StripeReader> StripeReader::Open(Store& store, const ShardSet& set) {
       ErasureCode code,
       ErasureCode::Create(header.code.data, header.code.parity, header.code.technique));
   if (Hash64(std::as_bytes(code.matrix())) != header.matrix_hash) {
-    return Status::DataError("it was written with another matrix of its erasure code");
+    return Status::DataError("it was written with another matrix of the erasure code");
   }
   return StripeReader(store, set, std::move(code));
 }

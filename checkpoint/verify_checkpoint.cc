@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// "3, 7-12 and 40 more".
+// A text like "3, 7-12 and 40 more".
 std::string RangesText(const std::vector<uint64_t>& numbers) {
   constexpr size_t kMostRanges = 8;
   std::vector<std::string> ranges;
@@ -38,7 +38,7 @@ std::string ShardText(const ShardReport& shard, uint64_t stripes) {
   return fmt::format("shard {} ({}): {}", shard.shard, shard.path, text);
 }
 
-// What is wrong with the file's last bytes: whether they are what all before them ask for.
+// Problem of the file's footer: it must match everything before it. Empty: none.
 std::string FooterProblem(Store& store, const ShardHeader& header, const ShardPlace& place,
                           const HashStream& content, Status& read_error) {
   FooterBytes bytes{};
@@ -51,7 +51,7 @@ std::string FooterProblem(Store& store, const ShardHeader& header, const ShardPl
   return right ? "" : "its footer is damaged";
 }
 
-// "3, 7-12", with those behind the end of every file, of which the list has only the first.
+// A text like "3, 7-12", with the number of stripes beyond the end of every file.
 std::string LostText(const VerifyReport& report) {
   std::vector<uint64_t> named = report.lost_stripes;
   const uint64_t behind = report.lost - named.size();
@@ -64,7 +64,7 @@ std::string LostText(const VerifyReport& report) {
   return named.empty() ? tail : RangesText(named) + ", " + tail;
 }
 
-// Files are read once: while a stripe's blocks are checked, each file's hash goes on.
+// Reads files once: it hashes each file while it checks a stripe's blocks.
 class Verifier {
  public:
   Verifier(Store& store, const ShardSet& set, StripeReader reader)
@@ -155,7 +155,7 @@ class Verifier {
   std::vector<HashStream> contents_;
   PayloadHash payload_;
   VerifyReport report_;
-  uint32_t most_lost_ = 0;  // Blocks of one stripe.
+  uint32_t most_lost_ = 0;  // Most blocks lost in one stripe.
 };
 
 }  // namespace
@@ -196,7 +196,7 @@ Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
 }
 
 Status NotTogether() {
-  return Status::DataError("its blocks are right each by itself, but not together");
+  return Status::DataError("each block is right, but they do not belong together");
 }
 
 bool IsReadError(const Status& status) {
@@ -221,7 +221,7 @@ Result<bool> CanBeRestored(Store& store, const ShardSet& set) {
   const auto report = VerifySet(store, set);
   if (report.ok() && report->restorable()) return true;
   if (report.ok()) MOTLEY_RETURN_IF_ERROR(report->read_error);
-  // What no program can read as this checkpoint is none.
+  // Files that no program can read as this checkpoint are not one.
   if (!report.ok() && report.code() != StatusCode::kDataError) return report.status();
   return false;
 }

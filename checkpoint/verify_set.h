@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte of a checkpoint's shards, checked. Blocking; see checkpoint.h for threads.
+// Checks every byte of a checkpoint's shards. Blocking; see checkpoint.h for threads.
 #pragma once
 
 #include "base/status.h"
@@ -8,21 +8,20 @@
 
 namespace motley {
 
-// kDataError when the checkpoint cannot be read by this program at all, or is none.
+// kDataError: this program cannot read the checkpoint at all, or it is not one.
 Result<VerifyReport> VerifySet(Store& store, const ShardSet& set);
 
-// kDataError: all checksums hold, but not the id over everything.
+// kDataError: all checksums match, but the id of the whole does not.
 Status NotTogether();
 
-// Whether all of it can be had back, every byte read for the answer. An error when it cannot be
-// told because reading failed.
+// True if all of the checkpoint can be restored; reads every byte. An error if reading failed and
+// the answer is unknown.
 Result<bool> CanBeRestored(Store& store, const ShardSet& set);
 
-// Whether the disk, rather than what is on it, stands in the way.
+// True if the disk failed, rather than its content being damaged.
 bool IsReadError(const Status& status);
 
-// kNotDecodable, or the code of the read error that may be the reason: the report as an error's
-// text.
+// The report as an error: kNotDecodable, or the code of the read error that may be the reason.
 Status TooMuchLost(const VerifyReport& report);
 
 }  // namespace motley

@@ -72,7 +72,7 @@ Status WriteStripes(const ErasureCode& code, const ShardHeader& header, const Pa
   return Status::Ok();
 }
 
-// Of the set of this very checkpoint, every byte.
+// Verifies every byte of this very checkpoint.
 Result<VerifyReport> ReadBack(Store& store, const ShardHeader& header) {
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
   for (const ShardSet& set : scan.sets) {
@@ -82,13 +82,13 @@ Result<VerifyReport> ReadBack(Store& store, const ShardHeader& header) {
     if (file.step == header.step) MOTLEY_RETURN_IF_ERROR(file.unread);
   }
   if (!scan.unlisted.empty()) return scan.unlisted.begin()->second;
-  return Status::DataError("nothing of what was written is there");
+  return Status::DataError("nothing of what was written can be found");
 }
 
 Status WhyNotRight(const ShardReport& shard) {
   if (!shard.read_error.ok()) return shard.read_error.WithContext("reading it back");
   return Status::DataError(fmt::format(
-      "what was read back is not what was written: {}",
+      "reading back gave other data than were written: {}",
       shard.problem.empty() ? fmt::format("{} blocks differ", shard.damaged_blocks.size())
                             : shard.problem));
 }
@@ -107,23 +107,24 @@ Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& hea
   return shards.Unmark();
 }
 
-// How many more shards it may lose, if it looks as if it could be restored at all.
+// Losses that the checkpoint may still have, by headers; 0 if it does not look restorable.
 uint32_t Strength(const ShardSet& set) { return InfoOf(set).survives; }
 
-// The same, every byte read.
+// Like Strength, by reading every byte.
 uint32_t VerifiedStrength(Store& store, const ShardSet& set) {
   const auto report = VerifySet(store, set);
   return report.ok() && report->restorable() ? report->survives : 0;
 }
 
-// Of each step before `written`, which is verified and survives `survives` losses, whether it
-// stays: the newest that look restorable, `keep` with the written one, and each that survives more
-// losses than all newer ones that stay. Steps that do not look restorable are not in it. What their
-// headers say is enough for ones to stay, but not for others to go: then they are read.
+// Decides for each step before `written` whether it stays. `written` is verified and survives
+// `survives` losses. These stay: the newest that look restorable, `keep` of them with the written
+// one, and each that survives more losses than all newer ones that stay. Steps that do not look
+// restorable are not in the result. Headers are enough to keep a checkpoint, but before another is
+// deleted because of it, it is read.
 std::map<uint64_t, bool> ChooseKept(Store& store, const ShardScan& scan, uint32_t keep,
                                     uint64_t written, uint32_t survives) {
   std::map<uint64_t, bool> stays;
-  std::vector<const ShardSet*> unproven;  // They stay; `survives` does not count them yet.
+  std::vector<const ShardSet*> unproven;  // They stay; `survives` does not include them yet.
   uint32_t kept = 1;
   for (const ShardSet& set : scan.sets) {
     const uint64_t step = set.header.step;
@@ -142,7 +143,8 @@ std::map<uint64_t, bool> ChooseKept(Store& store, const ShardScan& scan, uint32_
   return stays;
 }
 
-// Failures are left to the next writer. Between steps that stay, what cannot be restored stays too.
+// Removes what ChooseKept drops. Failures are left to the next writer. Unrestorable files between
+// kept steps stay.
 void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return;
@@ -168,9 +170,9 @@ void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   }
 }
 
-// Makes room after a checkpoint failed while more than `keep` older ones lie there: only the newest
-// and the one that survives most losses stay. All are read before any goes. Ones that were never
-// acknowledged do not count, and stay. Returns the steps of those that went.
+// Frees disk space after a checkpoint failed while more than `keep` older ones exist. Only the
+// newest and the one that survives most losses stay. All are read before any is deleted.
+// Checkpoints that were never acknowledged do not count, and stay. Returns the deleted steps.
 std::vector<uint64_t> MakeRoom(Store& store, uint64_t before, size_t keep) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return {};
@@ -208,7 +210,7 @@ std::vector<uint64_t> MakeRoom(Store& store, uint64_t before, size_t keep) {
   return gone;
 }
 
-// The checkpoint that is there becomes as good as a new one, where its folders allow it.
+// Repairs an existing checkpoint as far as its folders allow, and acknowledges it.
 Status Acknowledge(Store& store, const ShardHeader& header, const Way& way,
                    std::vector<LeftOutShard>& left_out) {
   const auto repaired = RepairCheckpoint(store, header.step);
@@ -220,7 +222,7 @@ Status Acknowledge(Store& store, const ShardHeader& header, const Way& way,
     if (status.ok() && !shard.healthy()) {
       status = repaired.ok() ? WhyNotRight(shard) : repaired.status();
     }
-    // A program that was killed may have left names that no power cut has tested yet.
+    // A program that was killed may have left names that are not yet on the disk.
     if (status.ok()) status = RemoveWritingMark(store, shard.shard, header.step);
     if (!status.ok()) left_out.push_back({shard.shard, store.Describe(folder), std::move(status)});
   }
@@ -236,7 +238,7 @@ Status WriteNew(Store& store, const ErasureCode& code, const ShardHeader& header
     if (folder < header.shards() && status.ok()) status = shards.LeaveOut(folder, why);
   }
   if (status.ok()) status = WriteShards(store, code, header, source, shards);
-  if (!status.ok()) shards.RemoveAll();  // Nobody was told of it.
+  if (!status.ok()) shards.RemoveAll();  // It was never acknowledged.
   left_out = shards.left_out();
   return status;
 }
@@ -271,17 +273,18 @@ Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& 
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
                        const CheckpointKeep& keep, WrittenCheckpoint* written) {
   WrittenCheckpoint mine;
-  WrittenCheckpoint& told = written != nullptr ? *written : mine;
-  told = {};
-  Status status = WriteAs(store, code, state, keep, told);
+  WrittenCheckpoint& result = written != nullptr ? *written : mine;
+  result = {};
+  Status status = WriteAs(store, code, state, keep, result);
   if (status.code() == StatusCode::kResource) {
     const std::vector<uint64_t> gone = MakeRoom(store, state.step, keep.newest);
     if (!gone.empty()) {
-      told.notes.push_back(fmt::format("the older {} {} made room for the one of step {}",
-                                       gone.size() == 1 ? "one of step" : "ones of steps",
-                                       fmt::join(gone, ", "), state.step));
-      told.left_out.clear();
-      status = WriteAs(store, code, state, keep, told);
+      result.notes.push_back(
+          fmt::format("deleted the older {} {} to free space for the one of step {}",
+                      gone.size() == 1 ? "checkpoint of step" : "checkpoints of steps",
+                      fmt::join(gone, ", "), state.step));
+      result.left_out.clear();
+      status = WriteAs(store, code, state, keep, result);
     }
   }
   return status.ok() ? status

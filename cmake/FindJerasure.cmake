@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Jerasure::Jerasure, with GF-Complete under it: neither has a pkg-config file.
+# Defines Jerasure::Jerasure, including GF-Complete. Neither has a pkg-config file.
 find_path(Jerasure_INCLUDE_DIR jerasure.h)
 find_path(Jerasure_PARTS_INCLUDE_DIR galois.h PATH_SUFFIXES jerasure)
 find_library(Jerasure_LIBRARY Jerasure)

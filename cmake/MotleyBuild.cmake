@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags and the few helpers that every folder's CMakeLists.txt uses.
+# Flags and helpers that every folder's CMakeLists.txt uses.
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
@@ -8,7 +8,7 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
-# Flags of a build type, where the user did not give any (-DCMAKE_CXX_FLAGS_RELEASE=...).
+# Default flags of a build type, unless the user sets them (-DCMAKE_CXX_FLAGS_RELEASE=...).
 macro(motley_default_flags build_type flags)
   foreach(language C CXX)
     string(STRIP "${CMAKE_${language}_FLAGS_${build_type}_INIT}" untouched)
@@ -26,24 +26,24 @@ option(MOTLEY_WERROR "Treat warnings as errors" ON)
 if(MOTLEY_WERROR)
   add_compile_options(-Werror)
 endif()
-# Fused multiply-adds would make portable arithmetic differ from machine to machine; the kernel
-# modules switch them on for themselves.
+# Fused multiply-adds would make portable arithmetic differ between machines. The kernel modules
+# enable them for themselves.
 add_compile_options(-ffp-contract=off)
-# Nobody puts functions of their own in the place of a library's: they may be inlined within a file,
-# although its code also goes into libmotley.so. Simulated events take 4 % less.
+# No program interposes functions of the library, so they may be inlined within a file, although the
+# code also goes into libmotley.so. Simulated events take 4 % less time.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
 
-# ./dev test --asan and --tsan. Undefined behaviour ends the program too, or no test would notice.
+# For ./dev test --asan and --tsan. Undefined behaviour ends the program, so that tests notice it.
 set(MOTLEY_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 if(MOTLEY_SANITIZE)
-  # Behind a sanitizer's code g++ 12 takes values of variants that are not there for ones nobody set.
+  # With sanitizers, g++ 12 reports absent values of variants as uninitialised.
   add_compile_options(-fsanitize=${MOTLEY_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer -g1 -Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${MOTLEY_SANITIZE})
   motley_default_flags(RELWITHDEBINFO "-O1")
 endif()
-# How long a test may take before it counts as hanging; sanitizers and emulators take up to twenty
-# times as long.
+# Seconds after which a test counts as hanging. Sanitizers and emulators take up to twenty times as
+# long.
 if(MOTLEY_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(MOTLEY_TEST_SECONDS 1200)
 else()
@@ -57,8 +57,8 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # Without the sloppiness it passes by whatever uses a precompiled header. The base directory makes
-  # paths relative, so that several checkouts share what one of them compiled.
+  # Without this sloppiness ccache ignores files that use a precompiled header. The base directory
+  # makes paths relative, so that several checkouts share compiled files.
   set(ccache_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${ccache_launcher})
@@ -77,17 +77,17 @@ set(MOTLEY_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <cstring> <deque
     <functional> <limits> <map> <memory> <numeric> <optional> <set> <span> <string> <string_view>
     <utility> <vector>)
 
-# motley_precompile(NAME KIND k HEADERS <a> ...): what nearly every file of a kind of targets includes
-# is read once, with the first target of it; reading takes a third to a half of their compile time.
-# GCC only: the cache does not know clang's; and not on 64-bit Arm, where after them GCC 12 breaks off
-# at <arm_sve.h>, which Highway includes.
+# motley_precompile(NAME KIND k HEADERS <a> ...): precompiles headers that nearly every file of a
+# kind of targets includes, with the first target of that kind. Reading them takes a third to a half
+# of the compile time. GCC only, because ccache does not support clang's. Not on 64-bit Arm, where
+# GCC 12 then fails on <arm_sve.h>, which Highway includes.
 function(motley_precompile name)
   cmake_parse_arguments(ARG "" "KIND" "HEADERS" ${ARGN})
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     return()
   endif()
-  # With it GCC 12 warns of copies in std::string that overlap, run over or read too far where none do
-  # (its bug 105651).
+  # With precompiled headers GCC 12 warns wrongly about overlapping, overflowing or overlong copies
+  # in std::string (its bug 105651).
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess -Wno-restrict
                                          -Wno-array-bounds -Wno-stringop-overflow
                                          -Wno-stringop-overread>)
@@ -100,15 +100,16 @@ function(motley_precompile name)
   endif()
 endfunction()
 
-# motley_library(NAME SOURCES a.cc ... DEPS motley_base ... PRIVATE lib ...): a folder's one target.
-# DEPS are the folders it may include; PRIVATE are third-party libraries for its own sources;
-# PRECOMPILE <h> are large headers that most of its files include.
+# motley_library(NAME SOURCES a.cc ... DEPS motley_base ... PRIVATE lib ...): the one target of a
+# folder. DEPS are the folders that it may include; PRIVATE are third-party libraries for its own
+# sources; PRECOMPILE <h> are large headers that most of its files include.
 function(motley_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE;PRECOMPILE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE fmt::fmt ${ARG_PRIVATE})
-  # Not under sanitizers: there files must include what they use, and be free of those warnings.
+  # Not under sanitizers: there, files must include what they use and compile without those
+  # warnings.
   if(NOT MOTLEY_SANITIZE)
     set(kind library)
     if(ARG_PRECOMPILE)
@@ -118,15 +119,15 @@ function(motley_library name)
   endif()
 endfunction()
 
-# Where tests find this checkout and its build folder: in a header and not among the options of every
-# test, since only what includes it has to be compiled again in another checkout.
+# Paths of this checkout and its build folder for the tests. They are in a header and not among each
+# test's options, so that another checkout recompiles only the files that include it.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_paths/test_paths.h CONTENT
      "#define MOTLEY_SOURCE_DIR \"@CMAKE_SOURCE_DIR@\"\n#define MOTLEY_BINARY_DIR \"@CMAKE_BINARY_DIR@\"\n"
      @ONLY)
 
-# motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW] [SECONDS n]): one gtest program per
-# folder; each TEST is a ctest entry. SLOW ones run only with ./dev test --full. SECONDS: after which
-# each counts as hanging.
+# motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW] [SECONDS n]): one gtest program
+# per folder; each TEST is a ctest entry. SLOW ones run only with ./dev test --full. SECONDS: time
+# after which each counts as hanging.
 function(motley_test name)
   cmake_parse_arguments(ARG "SLOW" "SECONDS" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
@@ -135,7 +136,7 @@ function(motley_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} fmt::fmt GTest::gtest GTest::gmock
                         GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/test_paths)
-  # Tests are to be there soon; what they test is compiled as for users.
+  # Tests should compile fast; the code that they test is compiled as for users.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   motley_precompile(${name} KIND test HEADERS <functional> <map> <fmt/format.h> <gmock/gmock.h>
                     <gtest/gtest.h>)

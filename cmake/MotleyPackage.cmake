@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C API as a shared library, and what `cmake --install` puts where. Everything finds its
-# neighbours by relative paths, so the installed tree may be moved.
+# Builds the C API as a shared library, and installs files with `cmake --install`. Files find each
+# other by relative paths, so the installed tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The programs of this build see the C++ inside; others see motley_* alone.
+# Programs of this build see the C++ inside; other programs see only motley_*.
 add_library(motley_shared SHARED $<TARGET_OBJECTS:motley_api>)
 set_target_properties(motley_shared PROPERTIES
   OUTPUT_NAME motley EXPORT_NAME motley
@@ -32,7 +32,7 @@ set(motley_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/motley)
 install(EXPORT motleyTargets NAMESPACE motley:: DESTINATION ${motley_package_dir})
 configure_package_config_file(cmake/motleyConfig.cmake.in ${CMAKE_BINARY_DIR}/motleyConfig.cmake
                               INSTALL_DESTINATION ${motley_package_dir})
-# Before 1.0 a new minor version may change anything.
+# Before 1.0 every minor version may break compatibility.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/motleyConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/motleyConfig.cmake ${CMAKE_BINARY_DIR}/motleyConfigVersion.cmake
@@ -42,18 +42,22 @@ file(RELATIVE_PATH MOTLEY_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig
 configure_file(cmake/motley.pc.in ${CMAKE_BINARY_DIR}/motley.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# A worker as a service (docs/service.md), where systemd looks for units of packages.
+# A worker as a service (docs/how-to/service.md), in systemd's folder for units of packages.
 install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/system)
 
-# What the documentation names, and what shells and man look for.
+# Files that the documentation names, and those that shells and man look for.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB motley_profiles CONFIGURE_DEPENDS profiles/*.toml)
 install(FILES ${motley_profiles} DESTINATION ${CMAKE_INSTALL_DATADIR}/motley/profiles)
 install(FILES ${CMAKE_BINARY_DIR}/motley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 install(FILES ${CMAKE_BINARY_DIR}/motley.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME motley OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/motley.zsh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _motley OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/motley.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 
-# Removes what the last `cmake --install` of this build put there.
+# Removes the files of this build's last `cmake --install`.
 add_custom_target(uninstall
   COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
           -P ${CMAKE_SOURCE_DIR}/cmake/uninstall.cmake)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A build for 64-bit Arm with Debian's cross compiler, and tests under qemu-user. The libraries come
-# from the folder that MOTLEY_SYSROOT names in the environment (./dev test --arm makes it).
+# A build for 64-bit Arm with Debian's cross compiler, and tests under qemu-user. The environment
+# variable MOTLEY_SYSROOT names the folder with the libraries, which ./dev test --arm creates.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

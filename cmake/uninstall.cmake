@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DMANIFEST=FILE -P uninstall.cmake: removes the files that an installation wrote, which
-# `cmake --install` lists, and folders of Motley's own that are empty then.
+# cmake -DMANIFEST=FILE -P uninstall.cmake: removes the files that `cmake --install` wrote and
+# listed, and Motley's own folders that are then empty.
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "there is no ${MANIFEST}: nothing was installed from this build")
 endif()
@@ -15,18 +15,19 @@ foreach(file IN LISTS files)
   endif()
   file(REMOVE "${path}")
   if(EXISTS "${path}" OR IS_SYMLINK "${path}")
-    message(FATAL_ERROR "cannot remove ${path}: run this as whoever installed it")
+    message(FATAL_ERROR "cannot remove ${path}: run this as the user who installed it")
   endif()
   message(STATUS "Removed: ${path}")
   get_filename_component(folder "${path}" DIRECTORY)
   list(APPEND folders "${folder}")
 endforeach()
 
-# Of the folders, those named motley and what is in them; bin or lib belong to others, too.
+# Considers only folders named motley and those below them; bin or lib belong to others, too.
 list(REMOVE_DUPLICATES folders)
 foreach(folder IN LISTS folders)
   while(folder MATCHES "/motley(/|$)")
-    # No file(GLOB): in a path with brackets it finds nothing, and a full folder would look empty.
+    # file(GLOB) does not work here: in a path with brackets it finds nothing, and a full folder
+    # would look empty.
     execute_process(COMMAND rmdir "${folder}" RESULT_VARIABLE left ERROR_QUIET)
     if(NOT left EQUAL 0 AND EXISTS "${folder}")
       break()

@@ -16,10 +16,10 @@ bool Finite(Complex value) { return std::isfinite(value.real()) && std::isfinite
 Status CheckParts(const CodeForm& form) {
   if (form.parts < 1 || form.parts > kMaxParts ||
       (form.parts > 1 && (form.tiling() || !form.nodes.empty()))) {
-    return Status::InvalidArgument(
-        fmt::format("answers of {} parts: 1 to {} are possible, and more than one only with a C "
-                    "that is not told by nodes",
-                    form.parts, kMaxParts));
+    return Status::InvalidArgument(fmt::format(
+        "answers of {} parts are not possible; 1 to {} are, and more than one only with a C "
+        "that is not given by nodes",
+        form.parts, kMaxParts));
   }
   if (form.parts == 1 && form.other_parts.empty()) return Status::Ok();
   bool whole = form.other_parts.size() == form.workers;
@@ -29,7 +29,7 @@ Status CheckParts(const CodeForm& form) {
             std::all_of(others.begin(), others.end(), Finite);
   }
   if (whole) return Status::Ok();
-  return Status::InvalidArgument("the code lacks finite coefficients of some parts");
+  return Status::InvalidArgument("the code has missing or infinite coefficients for some parts");
 }
 
 Status CheckSizes(const CodeForm& form) {
@@ -39,8 +39,8 @@ Status CheckSizes(const CodeForm& form) {
     return Status::InvalidArgument("the code has no workers or no partitions");
   }
   if (form.stragglers >= form.owners()) {
-    return Status::InvalidArgument(fmt::format("the code bears {} stragglers among {} workers",
-                                               form.stragglers, form.owners()));
+    return Status::InvalidArgument(fmt::format(
+        "the code cannot tolerate {} stragglers among {} workers", form.stragglers, form.owners()));
   }
   if (form.rows.size() != form.workers || form.c.size() != c_size ||
       form.v.size() != size_t{form.accumulators} * form.parts) {
@@ -56,7 +56,7 @@ Status CheckSizes(const CodeForm& form) {
 Status CheckEntry(const CodeForm& form, const CodeEntry& entry) {
   if (entry.partition >= form.partitions) {
     return Status::InvalidArgument(
-        fmt::format("partition {} of {}", entry.partition, form.partitions));
+        fmt::format("partition {} of {} does not exist", entry.partition, form.partitions));
   }
   if (!Finite(entry.coefficient)) return Status::InvalidArgument("a coefficient is not finite");
   if (form.field == Field::kReal && entry.coefficient.imag() != 0) {
@@ -86,7 +86,7 @@ Status CheckRows(const CodeForm& form) {
   return Status::InvalidArgument(fmt::format("no row holds partition {}", missing - held.begin()));
 }
 
-// C B = V, one accumulator and part at a time.
+// Checks C B = V, one accumulator and part at a time.
 Status CheckC(const CodeForm& form) {
   std::vector<Complex> sums(form.partitions);
   for (uint32_t r = 0; r < form.accumulators; ++r) {
@@ -118,7 +118,7 @@ Status CheckC(const CodeForm& form) {
   return Status::Ok();
 }
 
-// Where there are nodes: C[t,i] = z_i^t and v = e_0.
+// Checks C[t,i] = z_i^t and v = e_0 for a code with nodes.
 Status CheckNodes(const CodeForm& form) {
   for (RowId row = 0; row < form.nodes.size(); ++row) {
     if (form.rows[row].empty()) continue;
@@ -127,7 +127,8 @@ Status CheckNodes(const CodeForm& form) {
       const bool right = std::abs(form.C(t, row) - power) <= 1e-9 * std::abs(power) &&
                          form.v[t] == Complex(t == 0 ? 1 : 0) && power != Complex(0);
       if (!right) {
-        return Status::InvalidArgument(fmt::format("C does not have powers of node {}", row));
+        return Status::InvalidArgument(
+            fmt::format("C does not consist of the powers of node {}", row));
       }
       power *= form.nodes[row];
     }
@@ -135,13 +136,13 @@ Status CheckNodes(const CodeForm& form) {
   return Status::Ok();
 }
 
-// Each row on s + 1 lists, or s + l, and each partition in one row.
+// Checks that each row is on s + 1 lists (s + l if kept), and each partition in one row.
 Status CheckLists(const CodeForm& form) {
   if (form.lists.empty() && form.kept_parts == 0) return Status::Ok();
   if (form.lists.empty() || form.kept_parts > kMaxParts) {
-    return Status::InvalidArgument(
-        fmt::format("rows kept for answers in {} parts: it takes lists, and at most {} parts",
-                    form.kept_parts, kMaxParts));
+    return Status::InvalidArgument(fmt::format(
+        "rows cannot be kept for answers in {} parts; that needs lists, and at most {} parts",
+        form.kept_parts, kMaxParts));
   }
   const uint32_t wanted = form.stragglers + std::max(form.kept_parts, 1U);
   std::vector<uint32_t> copies(form.workers, 0);
@@ -149,7 +150,8 @@ Status CheckLists(const CodeForm& form) {
     std::sort(list.begin(), list.end());
     const bool twice = std::adjacent_find(list.begin(), list.end()) != list.end();
     if (twice || (!list.empty() && list.back() >= form.workers)) {
-      return Status::InvalidArgument("a worker's list names a row twice, or one that is not there");
+      return Status::InvalidArgument(
+          "a worker's list names a row twice, or one that does not exist");
     }
     for (const RowId row : list) ++copies[row];
   }
@@ -194,7 +196,7 @@ std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& w
 double LargestCoefficient(const CodeForm& form) {
   if (form.largest > 0) return form.largest;
   double largest = 0;
-  const Complex* last = nullptr;  // Most entries have their neighbour's.
+  const Complex* last = nullptr;  // Most entries have the coefficient of the one before.
   for (const auto& row : form.rows) {
     for (const CodeEntry& entry : row) {
       if (last != nullptr && entry.coefficient == *last) continue;

@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeForm: the one representation of every gradient code.
+// CodeForm: the common representation of all gradient codes.
 //
-// n workers, k data partitions, partial gradients g_1..g_k in R^d, wanted g = sum_j g_j.
-// Row i of the encoding matrix B says what worker i sends: y_i = sum_j B[i,j] g_j. For a set F of
-// answered rows the server wants a decoding vector a, zero off F, with a B = (1, ..., 1); then
-// sum_i a_i y_i = g. B tolerates s stragglers if such an a exists for every F of n - s rows
-// (Tandon, Lei, Dimakis, Karampatziakis, ICML 2017).
+// There are n workers, k data partitions with partial gradients g_1..g_k in R^d, and the goal is
+// g = sum_j g_j. Row i of the encoding matrix B defines the answer of worker i:
+//   y_i = sum_j B[i,j] g_j.
+// For a set F of answered rows the server needs a decoding vector a, zero off F, that satisfies
+//   a B = (1, ..., 1);
+// then sum_i a_i y_i = g. B tolerates s stragglers if such a vector exists for every F of n - s
+// rows (Tandon, Lei, Dimakis, Karampatziakis, ICML 2017).
 //
-// C-form. Where a matrix C (accumulators x n, usually s + 1 of them) and a vector v exist with
-// C B = v 1^T, decoding is a = x C with x C = 0 on the missing rows and x v = 1. So the server
-// keeps only the accumulators A_r = sum_i C[r,i] y_i while answers stream in, and ends with sum_r
-// x_r A_r.
+// C-form. Suppose that a matrix C (accumulators x n, usually with s + 1 rows) and a vector v
+// satisfy
+//   C B = v 1^T.
+// Then a = x C decodes for any x that is orthogonal to the columns of C of the missing rows and has
+// the product x v = 1. So the server keeps only the accumulators A_r = sum_i C[r,i] y_i while
+// answers stream in, and the result is sum_r x_r A_r. stream_decoder.h has an example.
 //
-// Tiling form. Without C, every coefficient is 1: the server takes answers whose supports are
-// disjoint until they cover all partitions (no code, fractional repetition, leases).
+// Tiling form. Without C every coefficient is 1. The server takes answers with disjoint supports
+// until they cover all partitions (no code, fractional repetition, leases).
 //
-// Several rows per worker. `lists` says which rows each worker computes, one after the other, each
-// with a vector of its own that counts as soon as it is there. Rows then have disjoint supports,
-// and copies are one row on several lists: whoever has it first answers it.
+// Several rows per worker. `lists` holds the rows that each worker computes, one after the other.
+// Each row gives a vector of its own that counts as soon as it arrives. Rows then have disjoint
+// supports. A copy is the same row on another list, and the first worker to compute the row answers
+// it.
 //
-// Kept rows. With kept_parts = l > 0 workers keep the sums of their rows, copies too. What they
-// answer is another form, with l parts, that follows from who has done what (partial_rows.h).
+// Kept rows. With kept_parts = l > 0 every worker that computes a row keeps its sum. The answers
+// have another form with l parts, which depends on the rows that each worker has computed
+// (partial_rows.h).
 //
-// Parts. With m > 1 gradients are cut into m parts (part_sums.h), an answer is as long as one of
-// them, y_i = sum_j sum_u B[i,j,u] g_j[part u], and C B[.,j,u] = V[.,u] for every partition j. The
-// server ends with part u = sum_r X[u,r] A_r, where X C = 0 on the missing rows and X V = I (Ye and
-// Abbe, ICML 2018). What is said above is the case m = 1.
+// Parts. With m > 1 gradients are cut into m parts (part_sums.h), and an answer is as long as one
+// part: y_i = sum_j sum_u B[i,j,u] g_j[part u]. C satisfies C B[.,j,u] = V[.,u] for every partition
+// j. The result is part u = sum_r X[u,r] A_r, where X C = 0 on the missing rows and X V = I (Ye and
+// Abbe, ICML 2018). The C-form above is the case m = 1.
 #pragma once
 
 #include <complex>
@@ -41,11 +47,11 @@ namespace motley {
 
 using Complex = std::complex<double>;
 
-// Of a code; more would be shorter than they are worth.
+// The most parts of a code; even shorter answers would gain nothing.
 inline constexpr uint32_t kMaxParts = 32;
 
-// What a coefficient multiplies. Packed: coordinates (g[2t], g[2t+1]) are one complex number, so a
-// complex code costs no extra traffic; vectors then have even length.
+// The kind of numbers that coefficients multiply. Packed: coordinates (g[2t], g[2t+1]) form one
+// complex number, so a complex code costs no extra traffic; vectors then have even length.
 enum class Field { kReal, kComplexPacked };
 
 struct CodeEntry {
@@ -56,33 +62,33 @@ struct CodeEntry {
 struct CodeForm {
   std::string name;  // "none", "repetition", "cyclic", ...: see schemes.cc.
   Field field = Field::kReal;
-  uint32_t workers = 0;                      // n: rows of B, one per worker if there are no lists.
-  uint32_t partitions = 0;                   // k: columns of B, the job's fine partitions.
-  uint32_t stragglers = 0;                   // s: any n - s rows decode (lists: n - s workers).
+  uint32_t workers = 0;     // n: rows of B, one per worker if there are no lists.
+  uint32_t partitions = 0;  // k: columns of B, one per fine partition of the job.
+  uint32_t stragglers = 0;  // s: any n - s rows decode (with lists: any n - s workers).
   std::vector<std::vector<CodeEntry>> rows;  // B, one sparse row per worker, sorted by partition.
-  // By worker, its rows in the order in which it computes them; empty: row i is worker i's only
-  // one.
+  // The rows of each worker, in the order in which it computes them. Empty: row i is worker i's
+  // only row.
   std::vector<std::vector<RowId>> lists;
-  uint32_t kept_parts = 0;  // l, with lists; 0: rows are answered.
+  uint32_t kept_parts = 0;  // l, with lists; 0: rows are sent, not kept.
 
   uint32_t parts = 1;  // m; 1 for the tiling form.
-  // B[i,j,u] for u >= 1, entry by entry m - 1 of them; an entry's own coefficient is that of part
-  // 0.
+  // B[i,j,u] for u >= 1, m - 1 values for each entry of `rows`, whose own coefficient is part 0's.
+  // One vector per row; empty if m = 1.
   std::vector<std::vector<Complex>> other_parts;  // Per row; empty where m = 1.
 
   uint32_t accumulators = 0;  // Rows of C; 0 for the tiling form.
   std::vector<Complex> c;     // C, row-major, accumulators x workers.
   std::vector<Complex> v;     // V, row-major, accumulators x parts: C B = v 1^T.
-  // Where C[t,i] = z_i^t with distinct z_i != 0, and v = e_0: the nodes z_i (0 for an empty row).
-  // Decoding vectors then are products; empty for every other code.
+  // Set if C[t,i] = z_i^t and v = e_0: the nodes z_i, distinct and not 0 (but 0 for an empty row).
+  // Decoding vectors are then products. Empty for all other codes.
   std::vector<Complex> nodes;
-  double largest = 0;  // max |B|; 0 when nobody worked it out.
-  // For who only wants to know who computes what: supports, stragglers and parts are the code's,
-  // coefficients are all 1, and there is no C. Any n - s rows that are not empty stand for enough.
+  double largest = 0;  // max |B|; 0 if not computed.
+  // A draft shows who computes what: supports, stragglers and parts are the code's, but all
+  // coefficients are 1 and there is no C. Any n - s rows that are not empty count as enough.
   bool draft = false;
 
   bool tiling() const { return accumulators == 0; }
-  uint32_t owners() const {  // Workers that have rows, or could.
+  uint32_t owners() const {  // Workers that have rows, or could have.
     return lists.empty() ? workers : static_cast<uint32_t>(lists.size());
   }
   Complex C(uint32_t accumulator, RowId row) const { return c[accumulator * workers + row]; }
@@ -94,23 +100,23 @@ struct CodeForm {
   }
 };
 
-// By worker, its rows that hold something, in its order.
+// The rows of each worker that are not empty, in its order.
 std::vector<std::vector<RowId>> RowLists(const CodeForm& form);
-// Which rows are there once these workers (one flag each) have answered all of theirs.
+// Flags the rows that are present once the flagged workers have answered all of theirs.
 std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& workers);
 
-// max |B|: the stored one, or worked out.
+// max |B|, stored or computed.
 double LargestCoefficient(const CodeForm& form);
 
 // Largest |a B - 1| over all partitions (and pairs of parts) for a decoding vector `a` of n entries
 // (n x parts, row-major).
 double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
 
-// Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
-// C B = V for every partition within 1e-9 of the largest term; or every coefficient 1 without C. A
-// row may be empty (a worker too slow for one partition): nobody needs its answer. Lists: disjoint
-// rows without C, each on s + 1 of them (s + l, if they are kept), none twice on one. Otherwise
-// kInvalidArgument.
+// Checks the form: sizes, sorted rows, the field, every partition in some row. With C, C B = V must
+// hold for every partition within 1e-9 of the largest term; without C every coefficient must be 1.
+// A row may be empty (a worker too slow for one partition); its answer is not needed. With lists,
+// rows must be disjoint and without C, each on s + 1 lists (s + l if they are kept), and at most
+// once on each. Returns kInvalidArgument otherwise.
 Status Validate(const CodeForm& form);
 
 }  // namespace motley

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds gradient codes by name, and judges them. Pure arithmetic; any thread.
+// Builds gradient codes by name. Pure arithmetic; any thread. A new code needs a pair of files with
+// a Build function like those in codes/, and a line in the list in codes.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace motley {
 // unknown name, with the names there are.
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
 
-// Conditioning over straggler sets of size s: all of them when at most `samples`, otherwise that
-// many drawn at random from `seed`.
+// The conditioning of a code over straggler sets of size s. All sets are checked if there are at
+// most `samples`, otherwise that many drawn at random from `seed`.
 struct CodeQuality {
   double worst_amplification = 0;  // max over sets of ||a||_inf * max|B|; 1 is perfect.
   double worst_residual = 0;       // max over sets of |a B - 1|.

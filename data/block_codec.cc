@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block on the wire: BlockHeader, the labels, then dense rows, or for sparse ones the entries of
-// each row (uint32), all columns (uint32) and all values. Little-endian, nothing between.
+// A block on the wire is a BlockHeader, the labels, then dense rows. Sparse rows are the number of
+// entries of each row (uint32), all columns (uint32) and all values. Little-endian, without
+// padding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +18,9 @@ struct BlockHeader {
   uint32_t features = 0;
   uint32_t classes = 0;
   uint16_t sparse = 0;
-  uint16_t storage = 0;  // Of dense rows.
+  uint16_t storage = 0;  // Storage of dense rows.
   uint32_t rows = 0;
-  uint64_t entries = 0;  // Of sparse rows; 0 when dense.
+  uint64_t entries = 0;  // Entries of sparse rows; 0 if dense.
 };
 static_assert(sizeof(BlockHeader) == 24);
 
@@ -78,7 +79,7 @@ Status GetSparseRows(ByteReader& reader, const BlockHeader& header, Dataset& dat
 }
 
 Status GetDenseRows(ByteReader& reader, const BlockHeader& header, Dataset& data) {
-  // 2^32 * 2^32 still fits.
+  // The product of two 32-bit numbers fits into 64 bits.
   const uint64_t values = uint64_t{header.rows} * header.features;
   data.storage = static_cast<Storage>(header.storage);
   if (data.storage == Storage::kFloat32) {
@@ -139,7 +140,7 @@ Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes
   }
   constexpr auto kLast = static_cast<uint16_t>(Storage::kBf16);
   if (header.storage > kLast || (sparse && header.storage != 0)) {
-    return Broken(fmt::format("has features of an unknown kind, {}", header.storage));
+    return Broken(fmt::format("has features of an unknown type, {}", header.storage));
   }
   Dataset data;
   data.features = features;
@@ -150,7 +151,7 @@ Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes
   MOTLEY_RETURN_IF_ERROR(sparse ? GetSparseRows(reader, header, data)
                                 : GetDenseRows(reader, header, data));
   if (reader.remaining() != 0) {
-    return Broken(fmt::format("has {} bytes after its end", reader.remaining()));
+    return Broken(fmt::format("has {} extra bytes after its end", reader.remaining()));
   }
   return data;
 }

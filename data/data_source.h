@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a job, which need not be in memory. Immutable; any thread may read.
+// The samples of a job, which may be larger than memory. A source is immutable; any thread may read
+// it.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +18,12 @@ struct DataShape {
   uint32_t features = 0;
   uint32_t classes = 0;  // 0: labels are real numbers.
   bool sparse = false;
-  Storage storage = Storage::kFloat32;  // Of dense samples.
-  uint64_t entries = 0;  // Of sparse samples: values that they have at most; 0: not known.
+  Storage storage = Storage::kFloat32;  // Storage of dense samples.
+  uint64_t entries = 0;  // Upper bound of the values of all sparse samples; 0: not known.
 };
 
-// Asked between blocks of a long piece of work, on its thread: whether nobody wants it any more.
-// Empty: somebody does.
+// Asked between blocks of a long operation, on its thread: returns true once the result is no
+// longer needed. An empty function never stops the operation.
 using Unwanted = std::function<bool()>;
 
 class DataSource {
@@ -30,13 +31,12 @@ class DataSource {
   virtual ~DataSource() = default;
   virtual DataShape shape() const = 0;
   // Copies of the samples [begin, end), or of `rows` in that order. Both must lie within the shape.
-  // kResource, kInternal: samples that are not in memory could not be read back; the error names
-  // where they are.
+  // kResource, kInternal: stored samples could not be read back; the error names their file.
   virtual Result<Dataset> Range(size_t begin, size_t end) const = 0;
   virtual Result<Dataset> Gather(std::span<const uint32_t> rows) const = 0;
-  // The same, behind the samples of `to`, which have the same features and kind.
+  // Appends the samples `rows` to `to`, which has the same features and kind.
   virtual Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const;
-  // Of the arrays that are in memory because of this source.
+  // Bytes of the arrays that this source keeps in memory.
   virtual uint64_t memory_bytes() const { return 0; }
 };
 

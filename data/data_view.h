@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some of the samples of a source, in another order or scaled, without a copy of them.
+// A view of another source: some of its samples, reordered or scaled, without a copy.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ namespace motley {
 
 class DataView final : public DataSource {
  public:
-  // The samples `rows` of `base` in that order (all of them, when not given), every feature
-  // multiplied by `factor` and rounded to `storage` on its way out. kInvalidArgument of what
-  // reads: a feature is too large for it; it is float32 where samples are sparse.
+  // A view of the samples `rows` of `base` in that order, or of all samples if `rows` is not given.
+  // Reading multiplies every feature by `factor` and rounds it to `storage`, which must be float32
+  // for sparse samples. A read returns kInvalidArgument when a feature is too large for `storage`.
   DataView(std::shared_ptr<const DataSource> base, std::optional<std::vector<uint32_t>> rows,
            float factor, Storage storage = Storage::kFloat32);
 
@@ -32,27 +32,27 @@ class DataView final : public DataSource {
   Storage storage_;
 };
 
-// How large features get.
+// Statistics of the features' magnitudes.
 struct Magnitudes {
-  float largest = 0;           // Of all; 0 without samples.
-  uint32_t feature = 0;        // Where that is, from 0.
-  uint32_t used = 0;           // Features that are not always 0;
-  uint32_t drowned = 0;        // of these so many stay below largest / kDrowns,
-  uint32_t first_drowned = 0;  // this one first.
+  float largest = 0;           // Largest magnitude; 0 without samples.
+  uint32_t feature = 0;        // Feature with the largest magnitude, from 0.
+  uint32_t used = 0;           // Number of features that are not always 0.
+  uint32_t drowned = 0;        // Number of used features that stay below largest / kDrowns.
+  uint32_t first_drowned = 0;  // First of the drowned features.
 };
 inline constexpr float kDrowns = 1e4f;
-// Of the samples `rows` of `source` (all of them, when not given), read in blocks in the order in
-// which they are stored. kCancelled when it is unwanted.
+// Measures the samples `rows` of `source`, or all if `rows` is not given. They are read in blocks,
+// in stored order. Returns kCancelled when `unwanted` returns true.
 Result<Magnitudes> MeasureMagnitudes(const DataSource& source,
                                      std::optional<std::span<const uint32_t>> rows,
                                      const Unwanted& unwanted = nullptr);
 
-// Rows of training and of test samples.
+// Row numbers of the training and the test samples.
 struct SplitRows {
   std::vector<uint32_t> train;
   std::vector<uint32_t> test;
 };
-// Shuffles `rows` numbers by `seed` and cuts: the first `fraction` (in (0, 1)) of them trains.
+// Shuffles the numbers 0..rows-1 by `seed` and cuts them: the first `fraction` (in (0, 1)) trains.
 Result<SplitRows> CutRows(uint64_t rows, double fraction, uint64_t seed);
 
 }  // namespace motley

@@ -14,7 +14,7 @@ namespace motley {
 
 namespace {
 
-// As `of`, without samples.
+// A data set like `of`, without samples.
 Dataset Empty(const Dataset& of) {
   return {
       .features = of.features, .classes = of.classes, .sparse = of.sparse, .storage = of.storage};

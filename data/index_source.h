@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that only the caller of a job knows: there are so many of them, and nothing to send.
+// Samples that only the caller of a job has: their number is known, and nothing is sent.
 #pragma once
 
 #include "data/data_source.h"
 
 namespace motley {
 
-// Shape: `rows` samples of 0 features. Range and Gather give an empty set.
+// A source with `rows` samples of 0 features. Range and Gather return an empty set.
 class IndexSource final : public DataSource {
  public:
   explicit IndexSource(uint64_t rows) : rows_(rows) {}
@@ -19,7 +19,7 @@ class IndexSource final : public DataSource {
   uint64_t rows_;
 };
 
-// The caller keeps the samples.
+// Tells whether the caller keeps the samples.
 inline bool CallerOwned(const DataShape& shape) { return shape.features == 0; }
 
 }  // namespace motley

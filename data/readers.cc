@@ -20,17 +20,17 @@
 namespace motley {
 namespace {
 
-// In the order of asking. CSV takes any text, so it is last.
+// Formats in the order in which they are tried. CSV accepts any text, so it is last.
 const FileFormat* const kFormats[] = {&kNpyFormat, &kNpzFormat,    &kSafetensorsFormat,
                                       &kIdxFormat, &kLibsvmFormat, &kCsvFormat};
 constexpr size_t kHeadBytes = size_t{1} << 16;
 
-// Formats that others read: says how to convert them.
+// Recognises formats that Motley does not read, and says how to convert them.
 Status CheckConvertible(const std::string& path, std::string_view head) {
   struct Foreign {
     std::string_view start;
     const char* name;
-    const char* reader;  // Of pandas.
+    const char* reader;  // Name of the pandas function that reads it.
   };
   constexpr Foreign kForeign[] = {{"PAR1", "Parquet", "read_parquet"},
                                   {"ARROW1", "Arrow (Feather)", "read_feather"},
@@ -39,10 +39,10 @@ Status CheckConvertible(const std::string& path, std::string_view head) {
                                   {"\xD0\xCF\x11\xE0", "Excel", "read_excel"},
                                   {"\x80\x04\x95", "a Python pickle", "read_pickle"}};
   const auto refuse = [&](const char* name, const char* reader) {
-    return Status::DataError(
-        fmt::format("{}: is {}, which is not read. Convert it with\n  python3 -c \"import pandas; "
-                    "pandas.{}('{}').to_csv('{}.csv', index=False)\"",
-                    path, name, reader, path, path));
+    return Status::DataError(fmt::format(
+        "{}: is {}. Motley cannot read that. Convert it with\n  python3 -c \"import pandas; "
+        "pandas.{}('{}').to_csv('{}.csv', index=False)\"",
+        path, name, reader, path, path));
   };
   for (const Foreign& foreign : kForeign) {
     if (head.starts_with(foreign.start)) return refuse(foreign.name, foreign.reader);
@@ -67,7 +67,7 @@ Result<const FileFormat*> FormatOf(const std::string& path, StreamReader& stream
       path + ": is neither NPY, NPZ, safetensors, IDX, LIBSVM nor CSV (each may be gzipped)");
 }
 
-// A file that is open and known.
+// An open file and its format.
 struct Opened {
   std::unique_ptr<StreamReader> stream;
   const FileFormat* format = nullptr;
@@ -81,7 +81,7 @@ Result<Opened> Open(const std::string& path) {
   return opened;
 }
 
-// Takes samples as long as they are wanted.
+// Takes samples until they are no longer wanted.
 class WantedSink final : public SampleSink {
  public:
   WantedSink(SampleSink& inner, const Unwanted& unwanted) : inner_(inner), unwanted_(unwanted) {}
@@ -119,7 +119,7 @@ uint64_t BudgetOf(const ReadOptions& options) {
   return available != 0 ? available / 2 : kUnknown;
 }
 
-// The test part of the same file, if it has one and no other was named.
+// True if the file has a test part and no other test data were named.
 Result<bool> HasOwnTest(const DataSpec& files, const Opened& train) {
   if (!files.test.empty() || train.format->has_test == nullptr) return false;
   return train.format->has_test(files.path);
@@ -134,11 +134,11 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
-  // Beside arrays a CSV file of test samples has numbers alone.
+  // Test samples in CSV for training samples in arrays are plain numbers.
   if (opened.format != &kCsvFormat) options.table = nullptr;
   if (opened.format == &kNpyFormat && files.labels.empty()) {
     data.notes.emplace_back(
-        "`data` has no labels of its own: its last column is taken for them. A file of labels is "
+        "the last column of `data` is taken for the labels. A separate file of labels is "
         "given as in X.npy:labels=Y.npy");
   }
   MOTLEY_ASSIGN_OR_RETURN(const bool own_test, HasOwnTest(files, opened));

@@ -22,7 +22,7 @@ Status SampleCollector::FitModel(const RawSamples& block) const {
   }
   for (size_t row = 0; row < block.rows(); ++row) {
     const uint64_t end = block.row_begin[row + 1];
-    // Ascending: the last entry has the largest index.
+    // Columns ascend, so the last entry has the largest index.
     if (end > block.row_begin[row] && block.column[end - 1] >= *model_features_) {
       return Status::DataError(fmt::format("{}: index {} but the model has {} features",
                                            Place(block, row), block.column[end - 1] + 1,
@@ -60,7 +60,7 @@ Status SampleCollector::Match(SampleCollector& other) {
     return Status::DataError(fmt::format("{} is {} but {} is {}; both must be of one kind", path_,
                                          kind(sparse_), other.path_, kind(other.sparse_)));
   }
-  if (sparse_) {  // LIBSVM files only show the largest index that occurs.
+  if (sparse_) {  // A LIBSVM file shows only the largest index that occurs.
     features_ = other.features_ = std::max(features_, other.features_);
   } else if (features_ != other.features_) {
     return Status::DataError(fmt::format("{} has {} features but {} has {}", path_, features_,

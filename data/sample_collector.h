@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the samples of one file as they are read.
+// Collects the samples of one file as they are read.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,17 @@ namespace motley {
 
 class SampleCollector final : public SampleSink {
  public:
-  // `model_features`: of the model that the samples are for; absent features are 0 where samples
-  // are sparse. All references are borrowed.
+  // `model_features` is the number of features of the model that the samples are for. Sparse
+  // samples may have fewer; absent features are 0. All references are borrowed.
   SampleCollector(std::string path, LabelCoder& labels, MemoryBudget& budget,
                   std::optional<uint32_t> model_features);
 
-  // kDataError: labels (see LabelCoder), features that do not fit the model, too many samples.
+  // kDataError: bad labels (see LabelCoder), features that do not fit the model, or too many
+  // samples.
   Status Take(RawSamples& block) override;
-  // Once the file has been read. kDataError: no samples, or none with features.
+  // Called after the whole file was read. kDataError: no samples, or none with features.
   Status Check() const;
-  // kDataError when the samples of both have other features, kinds or names.
+  // Checks that both files have the same features, kind and names; kDataError otherwise.
   Status Match(SampleCollector& other);
   std::shared_ptr<const DataSource> Finish(uint32_t classes, const std::vector<float>& index);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::pair<Storage, const char*> kNames[] = {
     {Storage::kFloat32, "float32"}, {Storage::kFp16, "fp16"}, {Storage::kBf16, "bf16"}};
 
-// Drops the lowest `places` bits, to the nearest: a carry goes into the exponent, as it should.
+// Rounds off the lowest `places` bits to nearest; a carry moves correctly into the exponent.
 uint32_t DropBits(uint32_t bits, int places) {
   const uint32_t odd = bits >> places & 1;
   return (bits + (uint32_t{1} << (places - 1)) - 1 + odd) >> places;
@@ -31,7 +31,7 @@ uint16_t RoundedToFp16(float value) {
   if (magnitude >= kLeastNormal) {
     return static_cast<uint16_t>(sign | DropBits(magnitude - ((127 - 15) << 23), 13));
   }
-  // In the fraction of 0.5 + x one bit is 2^-24, as in numbers that are not normal.
+  // One bit in the fraction of 0.5 + x is 2^-24, the unit of binary16's subnormal numbers.
   const uint32_t sum = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
   return static_cast<uint16_t>(sign | (sum - std::bit_cast<uint32_t>(0.5f)));
 }
@@ -56,7 +56,7 @@ Result<Storage> ParseStorage(std::string_view name) {
     if (known == name) return storage;
   }
   return Status::InvalidArgument(
-      fmt::format("'{}' is none: there are float32, fp16 and bf16", name));
+      fmt::format("'{}' is no storage type: use float32, fp16 or bf16", name));
 }
 
 uint16_t Rounded(float value, Storage storage) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One compute device: a queue, its memory, copies, and a table of kernels. CPU, CUDA, OpenCL and
-// simulated devices pass one conformance suite.
+// One compute device: a queue, its memory, copies, and a table of kernels. Devices for CPU, CUDA
+// and OpenCL and simulated devices all pass one conformance suite.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@
 
 namespace motley {
 
-enum class DeviceKind : int { kCpu = 1, kCuda = 2, kOpenCl = 4 };  // DLPack's numbers.
+enum class DeviceKind : int { kCpu = 1, kCuda = 2, kOpenCl = 4 };  // The numbers are DLPack's.
 
 struct DeviceInfo {
   std::string name;  // "AMD EPYC, 1 thread, avx512"
   DeviceKind kind = DeviceKind::kCpu;
   uint64_t memory_bytes = 0;
-  uint32_t threads = 1;  // Of the host, for parallel().
+  uint32_t threads = 1;  // Host threads for parallel().
 };
 
-// Memory of one device, freed with its last owner. `data` may only be dereferenced on the host when
+// Memory of one device, freed by its owner's destructor. The host may dereference `data` only if
 // the device is host_accessible().
 class Buffer {
  public:
@@ -49,62 +49,63 @@ class Buffer {
   std::function<void(void*)> free_;
 };
 
-// A moment in the order of a queue's calls.
+// A point in the order of a queue's calls.
 using Moment = uint64_t;
 inline constexpr Moment kNow = UINT64_MAX;  // After everything.
 
-// `offset`: of the piece in what is copied, a multiple of 8, as is the address. The bytes are there
-// for the time of the call.
+// Receives one piece of a copy. `offset` is the piece's place in the copied range; offset and
+// address are multiples of 8. The bytes are valid during the call.
 using TakePiece = std::function<void(size_t offset, BytesView piece)>;
 
 class Device {
  public:
-  // Runs on the device's thread; may use kernels(), copies and parallel() of this device.
+  // Runs on the device's thread, and may use the device's kernels(), copies and parallel().
   using Work = Function<Status()>;
-  using Done = Function<void(Status), 64>;  // With room for a trainer's account of its work.
+  using Done = Function<void(Status), 64>;  // Room for a trainer's report of its work.
 
-  virtual ~Device() = default;  // Waits for the work in progress; pending Done are not called.
+  virtual ~Device() = default;  // Waits for the running work; pending Done are not called.
 
   virtual const DeviceInfo& info() const = 0;
   virtual const motley_kernels& kernels() const = 0;
   virtual void* queue() const = 0;  // First argument of every kernel.
   virtual bool host_accessible() const = 0;
 
-  // Any thread. 64-byte aligned, not zeroed. kResource when there is not enough.
+  // Any thread. The memory is 64-byte aligned and not zeroed. kResource when there is too little.
   virtual Result<Buffer> Allocate(size_t size_bytes) = 0;
-  // Inside Work only, as are copies. After all kernels and copies that were called until now. Some
-  // sixty are told apart; who names an older one may wait for more.
+  // Only inside Work, like the copies. The point after all kernels and copies called so far. A
+  // device keeps about the last sixty; a copy after an older one may wait longer than necessary.
   virtual Moment Mark() { return kNow; }
-  // Copies wait for what was called before `after`, and for nothing called since: kernels that run
-  // beside them must not touch the range. It must lie inside the buffer. `from` may change when
-  // CopyInAfter returns, and what is called later finds it there.
+  // Copies wait for what was called before `after`, and for nothing called since. Kernels that run
+  // at the same time must not touch the range, which must lie inside the buffer. `from` may change
+  // once CopyInAfter returns, and later calls see the copied bytes.
   virtual Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) = 0;
   // Hands over all bytes, piece by piece, before it returns.
   virtual Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
                               const TakePiece& take) = 0;
-  // In the order called.
+  // Copies in the order of calls.
   Status CopyIn(const Buffer& to, size_t offset, BytesView from) {
     return CopyInAfter(kNow, to, offset, from);
   }
   Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to);
 
   // Loop thread. Work runs in the order submitted; `done` runs exactly once, on the loop thread.
-  // `units`: how much work it is, in samples; emulated and simulated devices take their time by it.
+  // `units` is the amount of work in samples, which determines the time on emulated and simulated
+  // devices.
   virtual void Submit(double units, Work work, Done done) = 0;
-  // Inside Work only: `task` runs on the loop thread, in the order of the calls, before the work's
-  // Done; no sooner than that where time is emulated.
+  // Only inside Work. `task` runs on the loop thread, in the order of the calls and before the
+  // work's Done. If time is emulated, it runs no sooner than the Done is due.
   virtual void PostFromWork(Task task) = 0;
-  // For host-side arithmetic that goes with this device (encode, decode, reductions).
+  // Runs host-side arithmetic that belongs to this device (encode, decode, reductions).
   virtual ParallelFor& parallel() = 0;
 
-  // The devices that this one is made of (joined_device.h); none: it is one.
+  // The parts of a joined device (joined_device.h); empty for a single device.
   virtual std::span<Device* const> parts() const { return {}; }
 
-  // For devices whose work may never come back. Loop thread, when nothing more is submitted.
-  // Waits until no work is in progress; false when it still is after `limit` of real time.
+  // For devices with work that may never return. Loop thread, after the last Submit. Waits until no
+  // work is running; returns false if some still is after `limit` of real time.
   virtual bool Rest(Duration /*limit*/) { return true; }
-  // Nothing is reported from now on, not even to the loop, which may go. The device may then never
-  // be destroyed (stuck_devices.h).
+  // Stops all reports, also those to the loop, which may then be destroyed. The device itself may
+  // never be destroyed afterwards (stuck_devices.h).
   virtual void Abandon() {}
 };
 

@@ -44,7 +44,7 @@ ListedDevice TheCpu() {
   return device;
 }
 
-// Of compiled kernels; nothing where none can be kept.
+// The folder of compiled kernels; empty if there is none.
 std::string KernelsFolder() {
   if (CacheFolder().empty()) return "";
   const std::string folder = CacheFolder() + "/kernels";
@@ -77,12 +77,12 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
   }
 }
 
-// Of the drivers that are `needed` only; the others are named.
+// Lists the devices of drivers that are `needed`; the others get an entry without a device.
 std::vector<ListedDevice> List(const std::function<bool(std::string_view driver)>& needed) {
   std::vector<ListedDevice> list = {TheCpu()};
   for (const std::string_view name : DriverNames()) {
     if (!needed(name)) {
-      list.push_back({.driver = std::string(name), .reason = "it was not looked for"});
+      list.push_back({.driver = std::string(name), .reason = "its driver was not loaded"});
       continue;
     }
     AppendDevices(LoadDriverModule(name, ModuleFolders()), list);
@@ -100,7 +100,7 @@ std::vector<std::string_view> Split(std::string_view text, const char* at) {
   }
 }
 
-// "opencl" or "cuda:0".
+// A driver with an optional index: "opencl" or "cuda:0".
 struct Wanted {
   std::string_view driver;
   std::optional<uint32_t> index;
@@ -108,8 +108,8 @@ struct Wanted {
 Result<Wanted> Parse(std::string_view word, const std::string& choice) {
   if (word.empty()) {
     return Status::InvalidArgument(fmt::format(
-        "'{}' names no device before, after or between a comma or a plus: give drivers or devices "
-        "with commas, as in cpu,opencl,cuda:0, and a plus between those that are one worker, as in "
+        "'{}' has an empty name beside a comma or a plus; give drivers or devices "
+        "with commas, as in cpu,opencl,cuda:0, and join those of one worker with a plus, as in "
         "cuda:0+cuda:1",
         choice));
   }
@@ -121,7 +121,7 @@ Result<Wanted> Parse(std::string_view word, const std::string& choice) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size()) {
     return Status::InvalidArgument(fmt::format(
-        "in '{}', '{}' is no number of a device: they count from 0, as in cuda:0; see motley "
+        "in '{}', '{}' is not a device number; numbers count from 0, as in cuda:0; see motley "
         "devices",
         choice, digits));
   }
@@ -129,7 +129,7 @@ Result<Wanted> Parse(std::string_view word, const std::string& choice) {
   return wanted;
 }
 
-// What `wanted` names and can be used; else why none can.
+// The usable devices that `wanted` names, or an error with the reasons if there are none.
 Result<std::vector<ListedDevice>> Matching(const std::vector<ListedDevice>& list,
                                            std::string_view word, const Wanted& wanted) {
   std::vector<ListedDevice> usable;
@@ -144,15 +144,15 @@ Result<std::vector<ListedDevice>> Matching(const std::vector<ListedDevice>& list
   }
   if (!usable.empty()) return usable;
   if (!drivers.contains(std::string(wanted.driver))) {
-    return Status::InvalidArgument(
-        fmt::format("no driver '{}'; there are {}", wanted.driver, fmt::join(drivers, ", ")));
+    return Status::InvalidArgument(fmt::format("there is no driver '{}'; the drivers are {}",
+                                               wanted.driver, fmt::join(drivers, ", ")));
   }
-  if (reasons.empty()) reasons.push_back("there is no device of that number");
+  if (reasons.empty()) reasons.push_back("there is no device with that number");
   return Status::Unavailable(fmt::format("cannot use the device '{}': {}; see motley devices", word,
                                          fmt::join(reasons, "; ")));
 }
 
-// One device may be in several groups: workers share it.
+// Groups may share a device, but no group may be listed twice.
 Status CheckOnce(const std::vector<DeviceGroup>& groups, const std::string& choice) {
   std::set<std::string> labels;
   for (const DeviceGroup& group : groups) {

@@ -72,7 +72,7 @@ void DeviceThread::Drive() {
     const bool last = !item.done;
     Status status = last ? RunWork(std::move(item.work)) : run_(std::move(item.work));
     lock.lock();
-    // What `item` keeps may belong to a loop that is gone: it stays where it is.
+    // The item may own objects of a loop that is gone, so it is never destroyed.
     changed_.wait(lock, [this] { return !abandoned_; });
     if (!last) reporter_.Post(std::move(item.done), std::move(status));
     working_ = false;
@@ -82,7 +82,7 @@ void DeviceThread::Drive() {
 }
 
 bool DeviceThread::Rest(Duration limit, Device::Work last) {
-  std::deque<Item> dropped;  // Goes after the lock: what it keeps may come here.
+  std::deque<Item> dropped;  // Destroyed after the unlock: its objects may call Rest.
   std::unique_lock lock(mutex_);
   dropped.swap(waiting_);
   if (last) waiting_.push_back({std::move(last), nullptr});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of a device: runs what is submitted, in order, and reports on the loop thread.
+// The thread of a device: runs submitted work in order, and reports on the loop thread.
 #pragma once
 
 #include <atomic>
@@ -15,18 +15,19 @@
 
 namespace motley {
 
-// What `work` returns; an exception that leaves it becomes a Status. Work is gone afterwards.
+// Runs the work and returns its Status; an exception becomes a Status. The work is destroyed before
+// this returns.
 Status RunWork(Device::Work work);
 
-// Reports that are dropped once the device they are of is gone.
+// Posts reports to the loop, and drops them once the device is gone.
 class DoneReporter {
  public:
   explicit DoneReporter(Loop& loop) : loop_(loop) {}
   ~DoneReporter() { Close(); }
-  // Any thread: `done(status)` runs on the loop thread, unless Close comes before.
+  // Any thread: `done(status)` runs on the loop thread, unless Close comes first.
   void Post(Device::Done done, Status status);
   void Post(Task task);
-  // Loop thread. From now on none of them runs.
+  // Loop thread. No report runs after this.
   void Close() { *closed_ = true; }
 
  private:
@@ -36,16 +37,16 @@ class DoneReporter {
 
 class DeviceThread {
  public:
-  // `run` does the work of one piece on the thread: RunWork, and what the device adds to it.
+  // `run` executes one piece of work on the thread: RunWork, and whatever the device adds to it.
   DeviceThread(Loop& loop, std::function<Status(Device::Work)> run);
-  // Loop thread. Waits for the piece in progress; pending Done are not called.
+  // Loop thread. Waits for the running piece; pending Done are not called.
   ~DeviceThread();
 
   void Submit(Device::Work work, Device::Done done);
-  void PostFromWork(Task task);  // As Device says.
+  void PostFromWork(Task task);  // See Device.
 
-  // As Device says. `last` (optional) runs on the thread when it is done, without `run`, and must
-  // be done, too.
+  // See Device. `last` (optional) runs on the thread after the running work, without `run`, and
+  // Rest waits for it, too.
   bool Rest(Duration limit, Device::Work last = nullptr);
   void Abandon();
 
@@ -60,8 +61,8 @@ class DeviceThread {
   const std::function<Status(Device::Work)> run_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> waiting_;  // Guarded by mutex_; whoever submits bounds it.
-  bool stopping_ = false;     // Guarded by mutex_, as are these.
+  std::deque<Item> waiting_;  // Guarded by mutex_; callers bound it.
+  bool stopping_ = false;     // Guarded by mutex_, like the next two.
   bool working_ = false;
   bool abandoned_ = false;
   std::thread thread_;

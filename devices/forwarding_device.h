@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices that stand in front of another have in common: everything but Submit is its own.
+// Base of devices that wrap another one: everything but Submit is forwarded.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// `Base` is Device, or an interface that adds to it. `inner` is borrowed.
+// `Base` is Device, or an interface derived from it. `inner` is borrowed.
 template <typename Base = Device>
 class ForwardingDevice : public Base {
  public:

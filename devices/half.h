@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that 16 bits stand for (MOTLEY_FP16 and MOTLEY_BF16 of devices/kernels.h), for
-// kernels and the host. C++17: CUDA's sources include it.
+// The values of 16-bit floats (MOTLEY_FP16 and MOTLEY_BF16 in devices/kernels.h), for kernels and
+// the host. CUDA sources include this file, so it is C++17.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ inline MOTLEY_HALF_CODE float FloatOfBits(uint32_t bits) {
   return value;
 }
 
-// Bits 13 places up have the right fraction, and an exponent that is too small by 127 - 15. The
-// product puts that right, also of numbers that are not normal.
+// Shifted by 13 bits, the fraction is right and the exponent is too small by 127 - 15. The product
+// corrects that, also for subnormal numbers.
 inline MOTLEY_HALF_CODE float FloatOfFp16(uint16_t half) {
   const uint32_t sign = (half & 0x8000u) << 16;
   const uint32_t magnitude = (half & 0x7fffu) << 13;

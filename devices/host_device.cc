@@ -21,7 +21,7 @@ Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes) {
   if (offset <= buffer.size_bytes() && size_bytes <= buffer.size_bytes() - offset) {
     return Status::Ok();
   }
-  return Status::InvalidArgument(fmt::format("{} bytes at offset {} do not lie in a buffer of {}",
+  return Status::InvalidArgument(fmt::format("{} bytes at offset {} exceed a buffer of {} bytes",
                                              size_bytes, offset, buffer.size_bytes()));
 }
 
@@ -40,15 +40,16 @@ HostDevice::HostDevice(DeviceInfo info, const motley_kernels& kernels)
 
 Result<Buffer> HostDevice::Allocate(size_t size_bytes) {
   void* data = nullptr;
-  // More than the machine has would be handed out on credit, and fail when it is used.
+  // The system overcommits: a buffer larger than the machine's memory would fail only when used.
   if (info_.memory_bytes == 0 || size_bytes <= info_.memory_bytes) {
     const size_t blocks =
         std::max<size_t>(1, size_bytes / kAlignment + (size_bytes % kAlignment != 0));
     data = std::aligned_alloc(kAlignment, blocks * kAlignment);
   }
   if (data == nullptr) {
-    return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
-                                        size_bytes, info_.name, info_.memory_bytes));
+    return Status::Resource(
+        fmt::format("out of memory: a buffer of {} bytes does not fit on {}, which has {} bytes",
+                    size_bytes, info_.name, info_.memory_bytes));
   }
   return Buffer(data, size_bytes, [](void* memory) { std::free(memory); });
 }

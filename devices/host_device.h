@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Device that computes in the host's own memory has in common.
+// Base of all Devices that compute in the host's own memory.
 #pragma once
 
 #include "base/status.h"
@@ -9,7 +9,7 @@ namespace motley {
 
 // kInvalidArgument unless the range lies inside the buffer.
 Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes);
-// Of the machine that `device` is in, whose memory all vectors come from and go to; 0: not known.
+// The memory of the machine that `device` is in, where all vectors are stored; 0: not known.
 uint64_t HostMemoryOf(const Device& device);
 
 class HostDevice : public Device {

@@ -36,7 +36,7 @@ Result<std::unique_ptr<Device>> MakeInlineDevice(Loop& loop) {
     if (module.kernels == nullptr) return Status::NotFound(module.reason);
     return std::unique_ptr<Device>(std::make_unique<InlineDevice>(loop, *module.kernels));
   }
-  return Status::Internal("there is no baseline kernel module in the list");
+  return Status::Internal("the list has no baseline kernel module");
 }
 
 }  // namespace motley

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several devices of a machine that compute as one worker. Work that knows of them goes to its
-// parts, each a device with a queue of its own; the rest (arithmetic on the host's memory) to the
-// host's processor.
+// Several devices of a machine that compute as one worker. Work that knows about the parts submits
+// to them; each part has a queue of its own. All other work (arithmetic on the host's memory) runs
+// on the host's processor.
 #pragma once
 
 #include <utility>
@@ -11,8 +11,8 @@
 
 namespace motley {
 
-// Loop thread, as Device says. `host`, which may be one of the parts, and `parts` (two or more) are
-// borrowed. Its info is of them all; `memory_bytes` is theirs together, which the caller knows.
+// Loop thread, see Device. `host` (which may be one of the parts) and `parts` (two or more) are
+// borrowed. info() describes all parts together, with `memory_bytes` as given by the caller.
 class JoinedDevice final : public ForwardingDevice<> {
  public:
   JoinedDevice(Device& host, std::vector<Device*> parts, uint64_t memory_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of the table's entries (devices/kernels.h says what each one does), each with the
-// function behind it, of which every driver has one by that name in its namespace. C++17: CUDA's
-// sources include it.
+// The list of the kernel table's entries (documented in devices/kernels.h), each with the name of
+// the function that implements it in every driver's namespace. CUDA sources include this file, so
+// it is C++17.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@
   DO(adam, Adam)
 // clang-format on
 
-// For MOTLEY_FOR_EACH_KERNEL: declares the function; fills the entry of a table with it.
+// For MOTLEY_FOR_EACH_KERNEL: the first declares the function, the second puts it into a table.
 #define MOTLEY_DECLARE_KERNEL(entry, Function) \
   std::remove_pointer_t<decltype(motley_kernels::entry)> Function;
 #define MOTLEY_KERNEL_ENTRY(entry, Function) .entry = Function,

@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-// A timer comes so much late at most; what is later was a pause of the process.
+// The most that a timer is late; a longer delay is a pause of the process.
 constexpr Duration kLatestTimer = std::chrono::milliseconds(2);
 
 class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
@@ -36,7 +36,7 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   }
 
   void Submit(double units, Work work, Done done) override {
-    // What follows on a piece begins at its end, not when its end was seen.
+    // Work that follows a piece begins at the piece's end, not when the end was noticed.
     const Time submitted = in_done_ ? previous_done_ : loop_.Now();
     waiting_.push_back({units, submitted, ModelledTime(units), std::move(work), std::move(done)});
     if (!busy_) StartNext();
@@ -57,7 +57,7 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   };
 
   Duration ModelledTime(double units) {
-    constexpr double kLongest = 1e9;  // Seconds: keeps sums of times within their range.
+    constexpr double kLongest = 1e9;  // Seconds; bounds sums of times.
     double seconds = units * ToSeconds(pace_.unit_time) / pace_.speed;
     if (vary_) seconds *= vary_();
     return seconds > 0 ? FromSeconds(std::min(seconds, kLongest)) : Duration::zero();
@@ -102,13 +102,13 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   Loop& loop_;
   Pace pace_;
   const std::function<double()> vary_;
-  std::deque<Item> waiting_;  // Filled by the loop thread alone; whoever submits bounds it.
+  std::deque<Item> waiting_;  // Filled by the loop thread alone; callers bound it.
   bool busy_ = false;
-  Done done_;                  // Of the item that runs, due at due_.
-  std::vector<Task> reports_;  // Its reports.
+  Done done_;                  // The running item's, due at due_.
+  std::vector<Task> reports_;  // The running item's.
   Time due_{};
-  bool slept_ = false;    // Its work was done before.
-  bool in_done_ = false;  // The one before it is being reported.
+  bool slept_ = false;    // Its work was done before it was due.
+  bool in_done_ = false;  // The previous item is being reported.
   Time previous_done_ = Time::min();
   std::optional<TimerId> timer_;
   const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Device that takes at least its modelled time: each Submit is reported done no earlier than
-// units * unit_time / speed after the previous one was done or it was submitted, whichever is
-// later. Timers come late, by some 50 us: what is submitted from inside a Done counts from when
-// that piece was due, so that their errors do not add up over the pieces of a step. Emulates slower
-// hardware on one machine, and is the clock of simulated devices (with a VirtualLoop the arithmetic
-// takes no time at all).
+// A Device that takes at least its modelled time. Each Submit is reported done no earlier than
+// units * unit_time / speed after the previous Done or the Submit, whichever is later. Timers fire
+// some 50 us late; work submitted from inside a Done therefore counts from when that Done was due,
+// so that the errors do not add up over a step.
+//
+// Paced devices emulate slower hardware on one machine, and are the clock of simulated devices
+// (with a VirtualLoop the arithmetic itself takes no time).
 #pragma once
 
 #include <functional>
@@ -22,17 +23,17 @@ struct Pace {
 
 class PacedDevice : public Device {
  public:
-  // From the next Submit on. Loop thread.
+  // Applies from the next Submit on. Loop thread.
   virtual void SetSpeed(double speed) = 0;
 };
 
-// `inner` and `loop` are borrowed. `vary` (optional) multiplies each modelled time: noise and slow
-// phases of the simulator.
+// `inner` and `loop` are borrowed. `vary` (optional) returns a factor for each modelled time: the
+// simulator's noise and slow phases.
 std::unique_ptr<PacedDevice> MakePacedDevice(Loop& loop, Device& inner, Pace pace,
                                              std::function<double()> vary = nullptr);
 
-// Does work at once on the caller's thread with serial kernels of the baseline module, and reports
-// through Post: the simulator's device under a PacedDevice.
+// A device that runs work at once on the caller's thread, with serial kernels of the baseline
+// module, and reports through Post. The simulator wraps it in a PacedDevice.
 Result<std::unique_ptr<Device>> MakeInlineDevice(Loop& loop);
 
 }  // namespace motley

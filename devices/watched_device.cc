@@ -9,7 +9,8 @@
 namespace motley {
 namespace {
 
-// A pause of the whole process, during which nothing can come back, passes for one look at most.
+// Nothing can return during a pause of the whole process, and such a pause counts as at most one
+// look.
 constexpr int kLooks = 8;
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr Duration kAskEvery = std::chrono::milliseconds(100);
@@ -76,9 +77,10 @@ void WatchedDevice::Watch() {
   });
 }
 
-// Not a timer per piece: one that is set anew as long as there is work costs next to nothing.
+// One timer that is renewed while there is work costs almost nothing, unlike a timer for each
+// piece.
 void WatchedDevice::Look() {
-  if (pieces_.empty()) return;  // Also once it is lost.
+  if (pieces_.empty()) return;  // Also the case once the device is lost.
   ++looks_;
   if (looks_ > kLooks) return LoseSlow();
   Watch();
@@ -96,18 +98,18 @@ void WatchedDevice::AskEnded() {
 void WatchedDevice::LoseSlow() {
   const double seconds = ToSeconds(loop_.Now() - begun_);
   Lose(Status::Unavailable(fmt::format(
-      "work on {:g} samples has not come back for {:.3g} s ({}): its kernel hangs, or its driver",
+      "work on {:g} samples has not come back for {:.3g} s ({}); its kernel or its driver hangs",
       pieces_.front()->units, seconds,
-      any_done_
-          ? fmt::format("the longest before took {:.3g} s", ToSeconds(std::max(first_, longest_)))
-          : "nothing came back before, so that it may not even be open")));
+      any_done_ ? fmt::format("the longest piece before took {:.3g} s",
+                              ToSeconds(std::max(first_, longest_)))
+                : "no work came back before; the device may not even be open")));
 }
 
 void WatchedDevice::Lose(Status why) {
   lost_ = true;
   why_ = std::move(why);
   const auto destroyed = destroyed_;
-  // Their owners go with the work, if that ever comes back.
+  // If the work ever returns, it destroys the pieces, which it shares.
   for (const auto& piece : std::exchange(pieces_, {})) {
     if (!*destroyed) piece->done(why_);
   }

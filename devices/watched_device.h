@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Device in front of one whose work may never come back: a kernel that hangs, a driver that waits
-// for hardware that is gone. After a while by the loop's clock it says so in the work's place, and
-// from then on to whatever is submitted.
+// Wraps a Device with work that may never return: a kernel that hangs, or a driver that waits for
+// hardware that is gone. After a timeout by the loop's clock it fails the work, and from then on
+// all work submitted to it.
 #pragma once
 
 #include <deque>
@@ -13,19 +13,22 @@
 
 namespace motley {
 
-// For how long work may be on a device. Generous: whoever shares the work goes on without it.
+// How long work may run on a device. The limits are generous, because other workers take over the
+// work meanwhile. The limit is `first` for the first piece, in which drivers compile kernels. For
+// later pieces it is the largest of `least`, the time of the first piece, and `times` the time of
+// the longest later piece.
 struct Patience {
-  Duration first = std::chrono::minutes(10);  // Drivers compile kernels in the first piece.
-  Duration least = std::chrono::minutes(2);   // For those after it, or as long as that one took,
-  double times = 20;                          // or so often as long as the longest of the others.
+  Duration first = std::chrono::minutes(10);
+  Duration least = std::chrono::minutes(2);
+  double times = 20;
 };
 
-// Loop thread, as Device says. `loop` and `inner` are borrowed. Once lost(), work may be inside of
-// `inner` still: it must rest before it can be destroyed (Device::Rest).
+// Loop thread, see Device. `loop` and `inner` are borrowed. Once lost(), work may still run inside
+// `inner`, which must rest before it is destroyed (Device::Rest).
 class WatchedDevice final : public ForwardingDevice<> {
  public:
-  // `ended` (optional) is asked while there is work: not fine when `inner` will never report it,
-  // which is then not waited for.
+  // `ended` (optional) is asked regularly while there is work. If it returns an error, `inner` will
+  // never report the work, and it fails at once.
   WatchedDevice(Loop& loop, Device& inner, Patience patience,
                 std::function<Status()> ended = nullptr);
   ~WatchedDevice() override;
@@ -50,13 +53,14 @@ class WatchedDevice final : public ForwardingDevice<> {
   Loop& loop_;
   const Patience patience_;
   const std::function<Status()> ended_;
-  // On the device, in order. Shared with it: what they keep is what the work refers to.
+  // The pieces on the device, in order. The device shares them, because they own what the work
+  // refers to.
   std::deque<std::shared_ptr<Piece>> pieces_;
-  Time begun_{};        // The first of them, or when the one before it came back.
-  Duration first_{};    // That one took, and perhaps compiled kernels;
-  Duration longest_{};  // those after it.
+  Time begun_{};        // When the first piece began, or the one before it ended.
+  Duration first_{};    // Duration of the first piece, which may include compiling.
+  Duration longest_{};  // Duration of the longest later piece.
   bool any_done_ = false;
-  int looks_ = 0;  // That found the first of them not done.
+  int looks_ = 0;  // Looks that found the first piece unfinished.
   TimerId timer_ = 0;
   TimerId ask_timer_ = 0;
   bool lost_ = false;

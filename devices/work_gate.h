@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For devices that hand their work to another: work refers to the device it was submitted to, and
-// the other one may still have it when that is destroyed.
+// For devices that hand their work to another device. The work refers to the device it was
+// submitted to, and the other device may still have the work when that one is destroyed.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace motley {
 
-// Lets a destructor wait for work that another device is running, and keeps what that device has
-// not begun from running at all. For devices that run one piece of work after the other.
+// Lets a destructor wait for work that another device is running, and prevents work that has not
+// begun from running. For devices that run one piece of work at a time.
 class WorkGate {
  public:
-  // Work's thread. Leave follows when this is true.
+  // The work's thread. If this returns true, Leave must follow.
   bool Enter() {
     int expected = kOpen;
     return state_.compare_exchange_strong(expected, kInside);
@@ -24,7 +24,7 @@ class WorkGate {
     state_ = kOpen;
     state_.notify_all();
   }
-  // Any other thread. When it returns no work runs, and none will.
+  // Any other thread. When it returns, no work is running and none will start.
   void Close() {
     for (int expected = kOpen; !state_.compare_exchange_strong(expected, kClosed);
          expected = kOpen) {
@@ -37,7 +37,7 @@ class WorkGate {
   std::atomic<int> state_{kOpen};
 };
 
-// `work` inside of the gate; kCancelled where that is closed already.
+// Wraps `work` in the gate; it returns kCancelled if the gate is closed.
 inline Device::Work Gated(std::shared_ptr<WorkGate> gate, Device::Work work) {
   return [gate = std::move(gate), work = std::move(work)]() -> Status {
     if (!gate->Enter()) return Status::Cancelled("the device was destroyed");

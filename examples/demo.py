@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration behind `./dev demo`: four unequal workers, beside what all-reduce would do.
+"""The demonstration of `./dev demo`: four unequal workers, compared with all-reduce.
 
-One worker is paused for two seconds and another is killed. Motley really trains so, with leases
-(`--code adaptive`). All-reduce is calculated: its workers have equal shares, and each step takes as
-long as the last of them. The calculation is held to a short run with equal shares in which nobody
-is late.
+One worker is paused for two seconds and another is killed. Motley really trains this way, with leases
+(`--code adaptive`). All-reduce is calculated: its workers have equal shares, and each step takes as long as the
+slowest of them. A short run with equal shares and no late workers checks the calculation.
 """
 
 import json
@@ -28,7 +27,7 @@ TARGET = 0.95
 
 
 def train(motley, title, *options):
-    """The result, and the seconds from one step's update to the next one's; step 0 has none."""
+    """Returns the result, and the seconds between the updates of consecutive steps (none for step 0)."""
     print(f"\n{title}", flush=True)
     command = [motley, "train", *COMMON, *options]
     print("  motley " + " ".join(command[1:]), flush=True)
@@ -43,19 +42,19 @@ def train(motley, title, *options):
 
 
 def batch_of(step):
-    """An epoch's last step has the rest of the samples."""
+    """Samples of a step; an epoch's last step has the rest."""
     last = step % STEPS_PER_EPOCH == STEPS_PER_EPOCH - 1
     return SAMPLES - (STEPS_PER_EPOCH - 1) * BATCH if last else BATCH
 
 
 def all_reduce_step(step):
-    """Seconds: equal shares, the slowest worker decides; one that stands still is waited for."""
+    """Seconds of a step with equal shares, which waits for the slowest worker, also if it is paused."""
     seconds = batch_of(step) / len(SPEEDS) * SAMPLE_MS / 1e3 / min(SPEEDS)
     return seconds + (PAUSE_S if step == PAUSED_AT else 0)
 
 
 def ideal_step(speeds):
-    """Seconds of a whole batch, were the work divided without any loss."""
+    """Seconds of a whole batch if the work were divided without any loss."""
     return BATCH * SAMPLE_MS / 1e3 / sum(speeds)
 
 
@@ -81,14 +80,14 @@ def compare(result, seconds):
     after = full_steps(seconds, KILLED_AT + STEPS_PER_EPOCH, STEPS)
     all_steps = sum(map(all_reduce_step, range(STEPS)))
     rows = [
-        ("all is well", f"{1e3 * all_reduce_step(0):.0f} ms a step", f"{before:.0f} ms a step",
+        ("no faults", f"{1e3 * all_reduce_step(0):.0f} ms a step", f"{before:.0f} ms a step",
          f"{1e3 * ideal_step(SPEEDS):.0f} ms"),
-        (f"worker {PAUSED} stands still for {PAUSE_S} s",
+        (f"worker {PAUSED} is paused for {PAUSE_S} s",
          f"one step of {1e3 * all_reduce_step(PAUSED_AT):.0f} ms",
          f"at most {1e3 * longest:.0f} ms a step", ""),
-        (f"worker {KILLED} is killed", "the job ends, or hangs", f"{after:.0f} ms a step",
+        (f"worker {KILLED} is killed", "the job fails or hangs", f"{after:.0f} ms a step",
          f"{1e3 * ideal_step(left):.0f} ms"),
-        (f"{STEPS} steps", f"{all_steps:.0f} s, had nobody died",
+        (f"{STEPS} steps", f"{all_steps:.0f} s without the death",
          f"{result['wall_seconds']:.0f} s", ""),
     ]
     print(f"\n  {'':<32}{'all-reduce, calculated':<26}{'Motley, measured':<24}perfect shares")
@@ -100,26 +99,26 @@ def main():
     motley = sys.argv[1]
     result, seconds = train(
         motley,
-        f"Motley on workers of speeds {SPEEDS}. Each gets the work that fits its speed. Worker\n"
+        f"Motley on workers of speeds {SPEEDS}. Each gets work in proportion to its speed. Worker\n"
         f"{PAUSED} is stopped for {PAUSE_S} s at step {PAUSED_AT}, and worker {KILLED} is killed at "
-        f"step {KILLED_AT}: others take over what they\nhave not begun.",
+        f"step {KILLED_AT}: others take over the\nwork they have not begun.",
         "--steps", str(STEPS), "--code", "adaptive",
         "--fault", f"pause:{PAUSED}@step={PAUSED_AT},{PAUSE_S}s",
         "--fault", f"kill:{KILLED}@step={KILLED_AT}")
     table(result)
     equal, equal_seconds = train(
         motley,
-        "Equal shares, as all-reduce has them, for three epochs in which nobody is late: to check\n"
-        "the calculation.",
+        "To check the calculation: equal shares, as in all-reduce, for three epochs without late\n"
+        "workers.",
         "--steps", str(3 * STEPS_PER_EPOCH), "--code", "none", "--shares", "equal", "--quiet")
     measured = full_steps(equal_seconds, STEPS_PER_EPOCH, equal["steps"])
     print(f"  {measured:.0f} ms a step, {1e3 * all_reduce_step(0):.0f} ms calculated")
     compare(result, seconds)
     print(f"\n  {result['steps']} steps were done and {result['discarded_steps']} discarded. The "
           f"gradients agree with direct sums to {result['max_decode_error']:.0e}:\n"
-          f"  whoever computed them, the model is the same. Its test accuracy is "
+          f"  the model is the same whichever workers answered. Its test accuracy is "
           f"{result['test_accuracy']:.1%}.\n\n"
-          "  Nothing was computed twice. Codes that insure each step against missing workers compute\n"
+          "  Nothing was computed twice. Codes that protect each step against missing workers compute\n"
           "  everything twice or more: motley help choosing-codes.")
     if result["test_accuracy"] < TARGET:
         print(f"demo: test accuracy is below {TARGET:.0%}: please report this.", file=sys.stderr)

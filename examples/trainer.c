@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trains with a gradient of its own: least squares over samples that only this program has.
  *
- *   trainer             server and workers as threads of this process
- *   trainer processes   the same, but each worker is a process that the job starts
+ *   trainer                   server and workers as threads of this process
+ *   trainer processes         the same, but each worker is a process that the job starts
+ *   trainer serve HOST:PORT   a server, whose two workers come from other machines
+ *   trainer join HOST:PORT    one of them
+ *
+ * A worker is let in if it shows the server's token. Set the environment variable MOTLEY_TOKEN to
+ * the same 16 characters or more for `serve` and for `join`. Workers read it by themselves. A
+ * server takes what options.token says. If that is NULL, it makes a token up, and the event
+ * MOTLEY_EVENT_LISTENING reports it.
  */
 #include <motley/motley.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WEIGHTS = 8, SAMPLES = 20000 };
 
-/* What is to be found: the weights behind the samples' values. */
+/* The weights that training should find. */
 static double true_weight(int i) { return i % 2 ? 0.5 * i : -1.0; }
 
-/* Input i of sample n, made up from its number: every process has the same samples. */
+/* Input i of sample n, computed from n: every process has the same samples. */
 static double input(uint64_t n, int i) {
   const uint64_t mixed = (n * WEIGHTS + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
   return (double)((mixed ^ (mixed >> 29)) % 1000003) / 500001.5 - 1;
 }
 
-/* Adds the gradients and losses of the samples that the work names. Called from several threads. */
+/* Adds the gradients and losses of the work's samples. Called from several threads. */
 static motley_status accumulate(void* context, const motley_work* work) {
   (void)context;
   for (uint64_t k = 0; k < work->sample_count; ++k) {
@@ -36,25 +44,39 @@ static motley_status accumulate(void* context, const motley_work* work) {
 }
 
 static void on_event(void* context, const motley_event* event) {
-  (void)context;
+  const motley_job_options* options = context;
+  if (event->kind == MOTLEY_EVENT_LISTENING && options->role == MOTLEY_SERVER) {
+    printf("serving at %s\n", event->text); /* And the token, if it was made up. */
+    fflush(stdout);
+  }
   if (event->kind != MOTLEY_EVENT_STEP_APPLIED || event->step % 50 != 0) return;
   printf("step %3u: loss %.6f\n", (unsigned)event->step, event->loss);
 }
 
 int main(int argc, char** argv) {
   const char* form = argc > 1 ? argv[1] : "";
+  const char* address = argc > 2 ? argv[2] : NULL;
   const char* const worker[] = {argv[0], "worker", NULL};
   motley_job_options options = MOTLEY_JOB_OPTIONS_INIT;
   if (strcmp(form, "worker") == 0) {
     options.role = MOTLEY_WORKER; /* Where its server is, it finds in its environment. */
+  } else if (strcmp(form, "join") == 0) {
+    options.role = MOTLEY_WORKER;
+    options.server = address;
   } else {
     options.sample_count = SAMPLES;
     options.workers = 4;
-    options.code = "cyclic"; /* Any one worker may be missing from each step. */
+    options.code = "cyclic"; /* Each step may miss one worker. */
     options.tolerate = 1;
     options.learning_rate = 0.1;
     options.steps = 300;
     if (strcmp(form, "processes") == 0) options.worker_command = worker;
+    if (strcmp(form, "serve") == 0) {
+      options.role = MOTLEY_SERVER;
+      options.listen = address;
+      options.token = getenv("MOTLEY_TOKEN");
+      options.workers = options.min_workers = 2;
+    }
   }
   motley_trainer trainer = MOTLEY_TRAINER_INIT;
   trainer.parameter_count = WEIGHTS;
@@ -64,7 +86,7 @@ int main(int argc, char** argv) {
   motley_metrics metrics = MOTLEY_METRICS_INIT;
   float weights[WEIGHTS];
   const int failed = motley_job_create(&options, &job) || motley_job_set_trainer(job, &trainer) ||
-                     motley_job_set_events(job, on_event, NULL) || motley_job_run(job);
+                     motley_job_set_events(job, on_event, &options) || motley_job_run(job);
   if (failed) fprintf(stderr, "trainer: %s\n", motley_last_error());
   if (!failed && options.role != MOTLEY_WORKER) {
     motley_job_metrics(job, &metrics);

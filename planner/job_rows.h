@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes whose work is given out once, as jobs give it out: with the plan that RowPlans
-// would make (scheduler/placement/plan.h) of what it has learned. Pure.
+// Schemes that give out their work once, planned exactly as jobs do it: with the plan that
+// RowPlans would make from the same knowledge (scheduler/placement/plan.h). Pure.
 #pragma once
 
 #include <string_view>
@@ -13,19 +13,25 @@
 
 namespace motley {
 
-// How a job that runs this scheme of the planner's (adaptive, partial-coded and approximate apart)
-// is asked for it. `request.samples` says how large its batch is.
+// The options of a job that runs this scheme. Not for adaptive, partial-coded and approximate.
+// `request.samples` is the size of the batch.
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request);
 
-// The workers that live, in their order.
+// The live workers, in ascending order.
 std::vector<WorkerId> LiveOnes(const SchemeRequest& request);
 
-// Samples per second of each of LiveOnes, for shares: `request.waits` is what their answers take
-// besides, as far as it is known.
+// Speeds of LiveOnes for shares, in samples per second. They account for `request.waits`, the known
+// extra times of answers.
 std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& request);
 
-// The plan with such speeds, or else with equal loads. kInvalidArgument when neither serves.
+// The plan with JobSpeeds, or with equal loads if that fails. kInvalidArgument if both fail.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
+
+// The code with row i as that of worker members[i], of so many workers.
+RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
+
+// A plan whose workers have lists of rows: each row is one partition of the setting.
+StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
 
 // The code with row i as that of worker members[i], of so many workers.
 RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares of a job with rows after it has learned how long answers take, foreseen: steps of the
-// step model, between which the plan is looked at as RowPlans looks at it. Whose answers come
-// early computes more in the next plan, and who never answers in time soon nothing, so that a job
-// whose vectors share a thin link ends with another plan than the one that speeds alone give. Pure.
+// Predicts the shares of a job with rows once it has learned how long answers take. It runs steps
+// of the step model and reconsiders the plan between them as RowPlans does. A worker with
+// early answers computes more in the next plan, and one that never answers in time soon computes
+// nothing. So a job whose vectors share a narrow link gets another plan than speeds alone would
+// give. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ namespace motley {
 
 struct LearnedScheme {
   StepScheme scheme;
-  uint64_t events = 0;  // Of the step model.
+  uint64_t events = 0;  // Events of the step model.
 };
-// `request.by_speed`, over the workers of `cluster`, and a scheme that job_rows.h knows.
-// kInvalidArgument when no plan serves.
+// Preconditions: `request.by_speed`, the request's workers are those of `cluster`, and job_rows.h
+// knows the scheme. kInvalidArgument if no plan serves.
 Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request,
                                   const PlannedCluster& cluster, uint64_t seed);
 

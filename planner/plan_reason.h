@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a scheme is where it is in a ranking, in one line for people.
+// Explains a scheme's place in a ranking in one line for the user.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// `ranking` is sorted and has premiums.
+// Precondition: `ranking` is sorted and has premiums.
 std::string ReasonFor(const PlannedScheme& planned, const Ranking& ranking);
 
 }  // namespace motley

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the scheduler of a job from the name of its scheme (coding/schemes.h).
+// The list of scheduling policies. A new policy needs a file x_scheduler.cc with a factory, and one
+// line in policies.cc.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace motley {
 
-// The one that serves `options.code`: a JobScheduler, or one that changes its scheme while it runs.
-// kNotFound and kInvalidArgument say what to change.
+// Makes the scheduler for `options.code`: a JobScheduler, or for "auto" one that changes its scheme
+// while it runs. The messages of kNotFound and kInvalidArgument say what to change.
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

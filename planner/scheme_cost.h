@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps of a scheme cost on a cluster, by the step model: undisturbed, with stragglers, with a
-// loss, and on average. Pure and deterministic.
+// The cost of a scheme's steps on a cluster, by the step model: undisturbed, with stragglers, with
+// a loss, and on average. Pure and deterministic.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace motley {
 
-// Steps that are tried of each kind.
+// The number of steps to try of each kind.
 struct CostRuns {
   uint32_t undisturbed = 4;
   uint32_t one_slow = 5;
@@ -23,30 +23,34 @@ struct CostRuns {
 };
 
 struct SchemeCost {
-  double undisturbed = 0;  // Seconds, of a step of which nobody is slow but for jitter.
-  double one_slow = 0;     // With one straggler; as undisturbed where there never is any.
+  // Mean seconds of a step.
+  double undisturbed = 0;  // Without stragglers; speeds vary by jitter only.
+  double one_slow = 0;     // With one straggler; `undisturbed` if stragglers never occur.
   double loss = 0;         // With one worker lost within the step.
-  double step = 0;         // Of a step in which none is lost, on average.
-  // Weighted by how probable each is; and with what the rounds that were seen take, the more of
-  // them there are.
+  double step = 0;         // Without a loss, weighted by the probability of stragglers.
+  // All kinds of steps, weighted by their probability, and the replayed rounds. The more rounds
+  // were observed, the more they count.
   double expected = 0;
-  double loss_survived = 1;    // Part of such steps that end without starting over.
-  double work = 0;             // Of an undisturbed step: computed, in whole batches;
-  uint32_t workers = 0;        // those that compute something;
-  double link = 0;             // part of its time that the server's link is busy.
-  std::vector<double> rounds;  // Seconds of each of PlannedCluster::rounds, replayed.
-  uint64_t events = 0;         // Of all runs.
+
+  double loss_survived = 1;    // Part of the steps with a loss that end without starting over.
+  double work = 0;             // Batches that an undisturbed step computes, with copies.
+  uint32_t workers = 0;        // Workers that compute something in an undisturbed step.
+  double link = 0;             // Part of an undisturbed step in which the server's link is busy.
+  std::vector<double> rounds;  // Seconds of each of PlannedCluster::rounds when it is replayed.
+  uint64_t events = 0;         // Events of all runs.
 };
 
-// `truth` is what the cluster truly is; *scheme.setting says what the policy believes. Where a lost
-// worker had the only copy of something the step starts over, after the loss was noticed and that
-// part of the data was sent to somebody else.
+// `truth` is the true cluster, and *scheme.setting is what the policy believes. If a lost worker
+// had the only copy of a partition, the step starts over once the loss was noticed and its data
+// were sent to another worker.
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs);
 
-// Workers in a step in which nothing goes wrong but for jitter, and doubt about speeds.
+// Draws the workers of a step without stragglers and losses. Speeds vary by jitter, and by doubt
+// about them.
 std::vector<ModelWorker> DrawUsual(const PlannedCluster& cluster, Random& random);
 
-// Of a vector, what is on its way as soon as it is sent, whatever becomes of it then: 0 to 1.
+// The part of a vector, 0 to 1, that socket buffers hold. It is on its way as soon as it is sent,
+// and cannot be taken back.
 double SocketPart(const PlannedCluster& cluster);
 
 }  // namespace motley

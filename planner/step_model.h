@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step would cost: a step policy run against costs only, on virtual time. No gradients, no
-// sockets; the planner asks it which scheme a cluster should use. Pure, any thread.
+// Runs a step policy against costs only, on virtual time, without gradients or sockets. The planner
+// uses it to predict step times. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,60 +12,62 @@
 
 namespace motley {
 
-// What is true of a worker in this step, which the policy does not know.
+// The truth about a worker in this step. The policy does not know it.
 struct ModelWorker {
-  double slowdown = 1;  // Its partitions take so many times what was predicted.
+  double slowdown = 1;  // Its partitions take this many times as long as predicted.
   double dies_at = std::numeric_limits<double>::infinity();  // Seconds; 0: dead from the start.
 };
 
 struct StepModelOptions {
-  std::vector<ModelWorker> truth;  // One per worker, or empty: as predicted.
-  // Workers still busy with the step before, or empty. This part of the parameters of others has to
-  // share the server's link with theirs; the rest is under way before they are asked for.
+  std::vector<ModelWorker> truth;  // One per worker; empty: predictions are true.
+  // Flags of workers that are still busy with the step before; empty: none. `late_shares` is the
+  // part of the late workers' parameters that delays the parameters of others on the server's link.
   std::vector<bool> late;
   double late_shares = 0;
   double jitter = 0;          // Relative standard deviation of one partition's time.
-  double notice_seconds = 0;  // From a death until the policy hears of it.
+  double notice_seconds = 0;  // From a death until the policy is notified.
   uint64_t seed = 0;
   bool record = false;  // Fill StepOutcome::spans.
 };
 
-// What a worker did between two times.
+// One activity of a worker between two times.
 struct StepSpan {
   enum class Kind : uint8_t { kCompute, kSend };
   WorkerId worker = 0;
   Kind kind = Kind::kCompute;
   double from = 0, to = 0;
-  PartitionId partition = 0;  // Of kCompute.
+  PartitionId partition = 0;  // Only for kCompute.
 };
 
-// What is known of a worker's first vector when the step ends.
+// A worker's first vector, as known when the step ends.
 struct StepAnswer {
-  double waited = -1;  // Seconds that it took besides computing; below 0: it did not come in time.
+  double waited = -1;  // Seconds besides computing; below 0: it did not arrive in time.
   double computed = 0;
 };
 
 struct StepOutcome {
-  double seconds = std::numeric_limits<double>::infinity();  // Until enough had arrived; or never.
-  uint64_t vectors = 0;                                      // That were sent whole, needed or not.
-  uint32_t most_vectors = 0;                                 // Of one worker.
-  uint32_t workers = 0;                                      // That had something to compute.
-  uint64_t partitions = 0;                                   // That were computed, needed or not.
-  uint64_t controls = 0;                                     // Control messages, both ways.
-  double link_seconds = 0;  // For which vectors occupied the server's link until the end.
-  uint64_t events = 0;      // A block's beginning and end count, too, though nothing happens then.
+  // Seconds until enough had arrived; infinity: never.
+  double seconds = std::numeric_limits<double>::infinity();
+  uint64_t vectors = 0;       // Vectors that were sent whole, needed or not.
+  uint32_t most_vectors = 0;  // The most vectors of one worker.
+  uint32_t workers = 0;       // Workers that had something to compute.
+  uint64_t partitions = 0;    // Partitions that were computed, needed or not.
+  uint64_t controls = 0;      // Control messages, both ways.
+  double link_seconds = 0;    // How long vectors occupied the server's link until the end.
+  uint64_t events = 0;        // Includes the begin and end of blocks, although these do nothing.
   std::vector<StepSpan> spans;
   std::vector<StepAnswer> answers;  // By worker.
-  std::vector<bool> late;           // Had something to do, of which nothing had come by then.
+  std::vector<bool> late;           // By worker: it had work, but nothing had arrived at the end.
 };
 
-// A worker computes from when it has the parameters on: start_seconds after the first word to it,
-// and those that are told at the beginning not before the parameters of them all have passed the
-// server's link. Control messages take the worker's latency. A vector takes its own link for
-// send_seconds + message_seconds and, the latency later, has the server's for message_seconds, each
-// times vector_fraction(); who sends at the same time shares that one evenly, as connections do. Of
-// policies that want no progress, what a worker has is one event, however many partitions it is
-// (unless spans are recorded).
+// Runs one step. A worker computes from the moment at which it has the parameters: start_seconds
+// after its first message. Workers that get work at the beginning also wait until the parameters of
+// all of them have passed the server's link. Control messages take the worker's latency.
+//
+// A vector occupies the worker's link for send_seconds + message_seconds and, one latency later,
+// the server's for message_seconds, each times vector_fraction(). Vectors that are sent at the same
+// time share the server's link evenly, as connections do. If a policy wants no progress, all work
+// of a worker is one event, unless spans are recorded.
 StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
                          const StepModelOptions& options);
 

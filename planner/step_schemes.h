@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes on the step model: how many copies of what are where, and which policy works a step off.
-// Which schemes there are says coding/schemes.h.
+// The list of step schemes. A scheme says which worker holds which copies, and which policy runs a
+// step. A new one needs a policy in scheduler/step/ and one line in step_schemes.cc.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,27 @@
 namespace motley {
 
 struct SchemeRequest {
-  std::vector<StepWorker> workers;  // As predicted.
+  std::vector<StepWorker> workers;  // Predictions.
   uint32_t partitions = 0;          // At least one per worker.
-  uint32_t copies = 1;  // Of each partition, r; schemes with a tolerance have s = r - 1.
-  uint64_t seed = 0;    // Of codes that draw coefficients.
-  // As jobs do it: with shares that follow speeds, and what answers take besides as far as that was
-  // learned.
+  uint32_t copies = 1;  // r copies of each partition; schemes with a tolerance have s = r - 1.
+  uint64_t seed = 0;    // For codes that draw coefficients.
+  // Plans as jobs do: shares follow speeds and the learned extra times of answers, `waits`.
   bool by_speed = false;
-  double samples = 0;         // Of a step; by_speed needs it.
-  std::vector<double> waits;  // By worker, seconds; empty: nothing is known.
-  // Of codes only who computes what is worked out (CodeForm::draft), where by_speed.
+  double samples = 0;         // Samples per step; by_speed needs it.
+  std::vector<double> waits;  // Seconds by worker; empty: unknown.
+  // With by_speed: codes only work out who computes what (CodeForm::draft).
   bool draft = false;
 };
 
 struct StepScheme {
   std::shared_ptr<const StepSetting> setting;  // Shared with the policies.
-  // A fresh policy for one step over `setting`; any thread.
+  // Makes a fresh policy for one step over `setting`. Any thread may call it.
   std::function<std::unique_ptr<StepPolicy>()> policy;
 };
 
-// kInvalidArgument, with what to change, for a request that the scheme cannot serve.
+// kInvalidArgument if the scheme cannot serve the request; the message says what to change.
 Status CheckStepRequest(const Scheme& scheme, const SchemeRequest& request);
-// kNotFound for a name that the planner does not try, with the names there are.
+// kNotFound for a name that the planner does not try; the message lists the names that it tries.
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request);
 
 }  // namespace motley

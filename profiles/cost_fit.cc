@@ -8,14 +8,14 @@
 namespace motley {
 namespace {
 
-// A knee is one more number to fit: noise must not make one up.
-constexpr double kKneeGain = 0.35;    // Of the squared error without a knee, at most, remains.
-constexpr double kKneeNoise = 2;      // Mean error in standard errors that a curve without one has.
-constexpr double kLeastError = 0.01;  // No median is better than that, relative.
-constexpr double kLeastGrowth = 1e-3;  // Of the overhead, from no samples to the largest size.
-constexpr double kNormal = 1.4826;     // Standard deviations in a normal median absolute deviation.
+// A knee is one more number to fit, so noise must not produce one.
+constexpr double kKneeGain = 0.35;     // The squared error that may remain, of that without a knee.
+constexpr double kKneeNoise = 2;       // Mean error, in standard errors, that justifies a knee.
+constexpr double kLeastError = 0.01;   // Relative; no median is more accurate.
+constexpr double kLeastGrowth = 1e-3;  // Growth up to the largest size, relative to the overhead.
+constexpr double kNormal = 1.4826;     // Standard over median absolute deviation, if normal.
 constexpr double kSlowPiece = 2;
-constexpr double kSlowErrors = 6;  // A slow piece is that many standard deviations off, too.
+constexpr double kSlowErrors = 6;  // A slow piece is also this many standard deviations off.
 
 double MedianOf(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -39,7 +39,7 @@ double SecondsOn(const Line& line, double knee, double samples) {
   return line.overhead + line.per_sample * std::max(samples, knee);
 }
 
-// The best curve for a knee; none when time does not grow.
+// The best curve for a given knee; nothing when time does not grow.
 std::optional<Line> FitLine(std::span<const Point> points, double knee) {
   double a = 0, b = 0, d = 0, right0 = 0, right1 = 0;
   for (const Point& point : points) {
@@ -67,7 +67,7 @@ std::optional<Line> FitLine(std::span<const Point> points, double knee) {
   return line;
 }
 
-// Ascending sizes, one point each.
+// One point per size, in ascending order.
 Result<std::vector<Point>> Medians(std::span<const SizeMeasurement> sizes) {
   std::vector<Point> points;
   for (const SizeMeasurement& size : sizes) {
@@ -76,26 +76,27 @@ Result<std::vector<Point>> Medians(std::span<const SizeMeasurement> sizes) {
                         return seconds > 0 && std::isfinite(seconds);
                       });
     if (!sane) {
-      return Status::InvalidArgument("every measured size needs samples, and times above 0");
+      return Status::InvalidArgument(
+          "every measured size needs a positive number of samples and positive times");
     }
     points.push_back({size.samples, MedianOf(size.seconds)});
   }
   std::sort(points.begin(), points.end(),
             [](const Point& x, const Point& y) { return x.samples < y.samples; });
   if (points.size() < 2 || points.front().samples == points.back().samples) {
-    return Status::InvalidArgument("a time curve needs pieces of at least two sizes");
+    return Status::InvalidArgument("a time curve needs measurements of at least two sizes");
   }
   return points;
 }
 
-// Noise and tail about each size's median.
+// Measures noise and tail about each size's median.
 void MeasureSpread(std::span<const SizeMeasurement> sizes, CostFit& fit) {
   std::vector<double> ratios, deviations;
   for (const SizeMeasurement& size : sizes) {
     const double median = MedianOf(size.seconds);
     for (const double seconds : size.seconds) {
       ratios.push_back(seconds / median);
-      // A size that was measured once or twice says nothing about noise.
+      // Two measurements of a size do not show the noise.
       if (size.seconds.size() > 2) deviations.push_back(std::abs(seconds / median - 1));
     }
   }
@@ -112,15 +113,15 @@ void MeasureSpread(std::span<const SizeMeasurement> sizes, CostFit& fit) {
   fit.tail_factor = sum / count;
 }
 
-// The standard error of a median, relative, where it was measured least often.
+// The relative standard error of the median of the size with the fewest measurements.
 double MedianError(std::span<const SizeMeasurement> sizes, double jitter) {
   size_t least = sizes.front().seconds.size();
   for (const SizeMeasurement& size : sizes) least = std::min(least, size.seconds.size());
   return 1.25 * jitter / std::sqrt(static_cast<double>(least));
 }
 
-// A knee beyond the second size has at least two sizes on its flat part; the last two tell the
-// slope.
+// Tries every knee. A knee beyond the second size leaves at least two sizes on its flat part, and
+// the last two sizes give the slope.
 void SeekKnee(std::span<const Point> points, Line& best, double& knee) {
   double least = kKneeGain * best.error;
   for (size_t i = 1; i + 2 < points.size(); ++i) {
@@ -142,7 +143,7 @@ Result<CostFit> FitCost(std::span<const SizeMeasurement> sizes) {
   std::optional<Line> best = FitLine(points, 0);
   if (!best) {
     return Status::InvalidArgument(
-        "the time of a piece does not grow with its size: measure larger pieces");
+        "the measured times do not grow with the size; measure larger pieces");
   }
   CostFit fit;
   MeasureSpread(sizes, fit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's time curve from measured pieces of several sizes. Pure.
+// Fits a device's time curve to measured pieces of work of several sizes. Pure.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// What pieces of so many samples took, each time.
+// The times of all measured pieces with this many samples.
 struct SizeMeasurement {
   double samples = 0;
   std::vector<double> seconds;
@@ -20,20 +20,22 @@ struct CostFit {
   double overhead_seconds = 0;
   double samples_per_second = 0;
   double knee_samples = 0;  // 0: none.
-  double jitter = 0;        // Standard deviation about the median of a size, relative, robust.
+  double jitter = 0;  // Relative standard deviation about the median of a size, estimated robustly.
   double tail_probability = 0;
   double tail_factor = 1;
-  double worst_error = 0;  // Of a size's median against the curve, relative.
+  double worst_error = 0;  // The largest relative error of the curve at a size's median.
 
   // Sets the fields of the same names.
   void ApplyTo(DeviceProfile& device) const;
 };
 
-// Least squares of relative errors of the medians, overhead >= 0, for every knee between and at the
-// sizes; a knee only where it takes away most of the error that is left without one. Pieces that
-// take more than twice their size's median, and that noise does not explain, are the tail.
+// Fits by least squares on the relative errors of the medians, with overhead >= 0. Every knee at
+// and between the sizes is tried; a knee is kept only if it removes most of the error that remains
+// without one. A piece counts towards the tail if it takes more than twice its size's median and
+// noise does not explain that.
+//
 // kInvalidArgument: fewer than two sizes, sizes or times that are not above 0, or times that do not
-// grow with the size at all.
+// grow with the size.
 Result<CostFit> FitCost(std::span<const SizeMeasurement> sizes);
 
 }  // namespace motley

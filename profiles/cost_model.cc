@@ -27,7 +27,7 @@ double SecondsFor(const CostCurve& curve, double samples) {
 double SamplesWithin(const CostCurve& curve, double seconds) {
   const double samples = (seconds - curve.overhead_seconds) / curve.seconds_per_sample;
   if (!(samples > 0) || samples < curve.knee_samples) return 0;
-  // A knee beyond what fits into memory still has to be paid for.
+  // Work below a knee costs as much as the knee, even if the knee does not fit into memory.
   return std::min(samples, curve.most_samples);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a device takes for so many samples, and how many it manages within a time. Pure.
+// The time that a device needs for a number of samples, and the samples it can do in a given time.
+// Pure.
 //
 //   t(x) = overhead + seconds_per_sample * max(x, knee),  0 < x <= most samples;  t(0) = 0
 //
-// Up to the knee a device is not full: more samples cost nothing more there. One bisection over
-// these curves contains LB-BSP's shares on GPUs (Chen et al., SoCC 2020), the equal finish of
+// Up to the knee the device is not full, and more samples cost no more time. One bisection over
+// these curves covers LB-BSP's shares on GPUs (Chen et al., SoCC 2020), the equal finish of
 // Cannikin (Nie et al., 2024) and the caps of Poplar (AAAI 2025).
 #pragma once
 
@@ -24,9 +25,9 @@ struct CostCurve {
 };
 CostCurve CurveOf(const DeviceProfile& device);  // samples_per_second > 0.
 
-// Infinite beyond the most samples; 0 for none.
+// Infinite for more than the most samples; 0 for none.
 double SecondsFor(const CostCurve& curve, double samples);
-// The most samples whose time is at most `seconds`: 0 when not even one knee fits.
+// The most samples that take at most `seconds`; 0 when that is less than the knee's time.
 double SamplesWithin(const CostCurve& curve, double seconds);
 
 inline double SecondsFor(const DeviceProfile& device, double samples) {
@@ -36,16 +37,17 @@ inline double SamplesWithin(const DeviceProfile& device, double seconds) {
   return SamplesWithin(CurveOf(device), seconds);
 }
 
-// Mean time over typical time: rare slow pieces (tail_probability, tail_factor) make it longer.
+// Mean time over typical time. It is above 1 if there are rare slow pieces (tail_probability,
+// tail_factor).
 double MeanFactor(const DeviceProfile& device);
 
-// What a model needs of a device's memory.
+// The memory that a model needs on a device.
 struct MemoryNeed {
   uint64_t fixed_bytes = 0;       // Parameters, gradients, workspace.
   uint64_t bytes_per_sample = 0;  // Samples and activations.
 };
-// Samples that fit beside the rest, rounded down; 0 when not even the rest fits; infinite when the
-// device's memory is not known or a sample needs none.
+// The number of samples that fit beside the fixed bytes, rounded down. 0 when not even these fit;
+// infinite when the device's memory is not known or a sample needs none.
 double SamplesThatFit(uint64_t memory_bytes, const MemoryNeed& need);
 
 }  // namespace motley

@@ -10,20 +10,20 @@
 namespace motley {
 namespace {
 
-constexpr double kRemembered = 100;     // Measurements that count, about.
-constexpr double kBelief = 0.5;         // A prior is off by so much, relative to itself.
-constexpr double kLeastOverhead = 0.5;  // Of a piece's time, where the prior has less: the scale.
+constexpr double kRemembered = 100;     // About how many measurements have weight.
+constexpr double kBelief = 0.5;         // Relative error of the prior.
+constexpr double kLeastOverhead = 0.5;  // The least in the scale, relative to the work.
 constexpr double kFirstDeviation = 0.1;
-constexpr double kLeastDeviation = 1e-3;  // No clock is better than that.
+constexpr double kLeastDeviation = 1e-3;  // Relative; no clock is more accurate.
 constexpr double kDeviationWeight = 0.02;
 constexpr double kClip = 3;              // Standard deviations.
-constexpr double kMeanAbsolute = 0.796;  // Of a standard normal error clipped at kClip.
+constexpr double kMeanAbsolute = 0.796;  // Mean absolute value of a normal error clipped at kClip.
 constexpr double kAllowance = 0.5;
 constexpr double kThreshold = 12;
-constexpr double kRecent = 0.5;  // Of a change: what the measurement before counts.
+constexpr double kRecent = 0.5;  // Weight of the previous measurement in the estimate of a change.
 
-constexpr double kSlowPiece = 2;   // A piece that takes so many times as long is of the tail...
-constexpr double kSlowErrors = 5;  // ... when that is beyond so many standard deviations, too.
+constexpr double kSlowPiece = 2;   // A piece in the tail takes this many times as long,
+constexpr double kSlowErrors = 5;  // and is this many standard deviations off.
 constexpr double kTailMemory = 2000;
 
 }  // namespace
@@ -51,7 +51,7 @@ DeviceEstimator::DeviceEstimator(const DeviceProfile& prior)
   deviation_ = std::max(deviation_, kLeastDeviation);
 }
 
-// A prior without overhead must not make it unlearnable.
+// The least overhead in the scale keeps overhead learnable if the prior has none.
 void DeviceEstimator::SetScale(double samples) {
   const double work = scale_[1] * std::max(samples, prior_.knee_samples);
   scale_[0] = std::max(prior_.overhead_seconds, kLeastOverhead * work);
@@ -59,8 +59,7 @@ void DeviceEstimator::SetScale(double samples) {
   value_ = belief_;
 }
 
-// What overhead and time per sample contribute to the predicted time, relative to it: all errors
-// are relative.
+// The shares of overhead and time per sample in the predicted time, since all errors are relative.
 DeviceEstimator::Pair DeviceEstimator::RowOf(double samples) const {
   const double overhead = scale_[0];
   const double work = scale_[1] * std::max(samples, prior_.knee_samples);
@@ -73,7 +72,7 @@ Drift DeviceEstimator::Add(double samples, Duration compute) {
   if (measurements_++ == 0) SetScale(samples);
   const double predicted = SecondsFor(samples);
   const Pair row = RowOf(samples);
-  const double value = ToSeconds(compute) / predicted;  // Times one, as long as value_ holds.
+  const double value = ToSeconds(compute) / predicted;  // 1 when value_ is right.
   const double error = (value - 1) / deviation_;
   CountTail(value, value > kSlowPiece && error > kSlowErrors);
   const double clipped = std::clamp(error, -kClip, kClip);
@@ -87,7 +86,7 @@ Drift DeviceEstimator::Add(double samples, Duration compute) {
   return Drift::kNone;
 }
 
-// Page's sums. Rows of one sum were relative to nearly the same prediction.
+// Updates Page's sums. All rows of one sum are relative to nearly the same prediction.
 Drift DeviceEstimator::Accumulate(double error, const Pair& row, double value) {
   for (int side = 0; side < 2; ++side) {
     page_[side] = std::max(0.0, page_[side] + (side == 0 ? error : -error) - kAllowance);
@@ -105,8 +104,8 @@ Drift DeviceEstimator::Accumulate(double error, const Pair& row, double value) {
   return Drift::kNone;
 }
 
-// What changed is taken to be the device as a whole, as far as the new measurements do not tell
-// overhead and time per sample apart.
+// Assumes that the device changed as a whole, as far as the new measurements cannot separate
+// overhead from time per sample.
 void DeviceEstimator::StartAfresh(const Sums& since) {
   const double ratio = since.total / since.count;
   for (int i = 0; i < 2; ++i) belief_[i] = value_[i] * ratio;
@@ -117,15 +116,15 @@ void DeviceEstimator::StartAfresh(const Sums& since) {
 }
 
 void DeviceEstimator::Solve() {
-  const double weight = deviation_ * deviation_ / (kBelief * kBelief);  // Of the prior.
+  const double weight = deviation_ * deviation_ / (kBelief * kBelief);  // Weight of the prior.
   const double a = sums_.left[0] + weight;
   const double b = sums_.left[1];
   const double d = sums_.left[2] + weight;
   const double right0 = sums_.right[0] + weight * belief_[0];
   const double right1 = sums_.right[1] + weight * belief_[1];
-  const double determinant = a * d - b * b;  // > 0: both terms have the prior's weight.
+  const double determinant = a * d - b * b;  // > 0, because the prior adds weight to both terms.
   value_ = {(d * right0 - b * right1) / determinant, (a * right1 - b * right0) / determinant};
-  // Neither can be negative: the other then explains everything.
+  // Neither value can be negative: the other one then explains everything.
   if (value_[0] < 0) value_ = {0, right1 / d};
   if (value_[1] < 0) value_ = {right0 / a, 0};
 }
@@ -145,7 +144,7 @@ DeviceProfile DeviceEstimator::profile() const {
   DeviceProfile learned = prior_;
   if (measurements_ == 0) return learned;
   learned.overhead_seconds = value_[0] * scale_[0];
-  // A device whose pieces all take the same has a speed that nobody can tell, not none.
+  // If all pieces take the same time, the speed is unknown, not infinite.
   learned.samples_per_second =
       1 / std::max(value_[1] * scale_[1], 1e-3 / prior_.samples_per_second);
   learned.jitter = deviation_;

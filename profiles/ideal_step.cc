@@ -12,7 +12,7 @@ double Transfer(double bytes, double bytes_per_second) {
   return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
 }
 
-// What a worker's own link costs a step: the parameters one way, the vector the other.
+// The time of a step on a worker's own link: parameters one way, the vector the other.
 double OwnLinkSeconds(const LinkProfile& link, double bytes) {
   const LinkDirection up = link.Up(), down = link.Down();
   return up.latency_seconds + down.latency_seconds + Transfer(bytes, up.bytes_per_second) +
@@ -21,15 +21,15 @@ double OwnLinkSeconds(const LinkProfile& link, double bytes) {
 
 struct Ready {
   double speed = 0;            // Samples per second.
-  double latency_seconds = 0;  // Both ways together.
-  double link_seconds = 0;     // Of its own link, latency included.
+  double latency_seconds = 0;  // Sum of both directions.
+  double link_seconds = 0;     // On its own link, latency included.
 };
 
-// Samples that are computed within a step of so many seconds; fastest first.
+// The samples computed in a step of this many seconds. `order` is fastest first.
 double SamplesWithin(const std::vector<Ready>& order, double server_seconds, double seconds) {
   double samples = 0, served = 0;
   for (const Ready& worker : order) {
-    // A vector passes both links at once, so the longer one counts.
+    // A vector passes both links at the same time, so the slower one counts.
     const double link =
         std::max(worker.link_seconds, worker.latency_seconds + served + server_seconds);
     const double left = seconds - link;
@@ -54,7 +54,7 @@ double IdealStepSeconds(const std::vector<WorkerProfile>& workers, const ServerR
                    [](const Ready& a, const Ready& b) { return a.speed > b.speed; });
   const double server_seconds =
       Transfer(vector_bytes, server.out) + Transfer(vector_bytes, server.in);
-  // The fastest worker alone.
+  // The upper bound is the time of the fastest worker alone.
   double low = 0;
   double high = order.front().link_seconds + server_seconds + samples / order.front().speed;
   for (int i = 0; i < kHalvings; ++i) {

@@ -26,14 +26,14 @@ std::string Quoted(std::string_view text) {
   return out + '"';
 }
 
-// TOML tells integers from floats, and the reader takes both.
+// TOML distinguishes integers from floats; the reader accepts both.
 std::string Number(double value) { return fmt::format("{}", value); }
 
 std::string QuotedQuantity(Quantity quantity, double value) {
   return Quoted(FormatQuantity(quantity, value));
 }
 
-// "{ a = 1, b = 2 }" of those that are not empty.
+// "{ a = 1, b = 2 }" with the entries that are not empty.
 std::string InlineTable(std::initializer_list<std::string> entries) {
   std::string inside;
   for (const std::string& entry : entries) {
@@ -43,7 +43,7 @@ std::string InlineTable(std::initializer_list<std::string> entries) {
   return "{" + inside + " }";
 }
 
-// Left out where they are what a reader assumes.
+// Entries are left out if they have the default value.
 std::string TextEntry(const char* key, const std::string& text) {
   return text.empty() ? "" : fmt::format("{} = {}", key, Quoted(text));
 }
@@ -71,7 +71,7 @@ std::string FormatLink(const LinkProfile& link) {
   return "link = " + InlineTable({latency(up), bandwidth(up), down}) + "\n";
 }
 
-// An unlimited way is written too: without it the server's link would be as wide as a worker's.
+// An unlimited direction is written too; without it the reader would use the widest worker's link.
 std::string FormatServer(const ServerRates& rates) {
   const auto bandwidth = [](double rate) {
     return rate > 0 ? QuantityEntry("bandwidth", Quantity::kRate, rate)
@@ -106,7 +106,7 @@ std::string FormatWorker(const WorkerProfile& worker) {
   std::string out = "\n[[worker]]\n";
   out += fmt::format("name = {}\nkind = {}\n", Quoted(device.name), Quoted(device.kind));
   out += fmt::format("samples_per_second = {}\n", Number(device.samples_per_second));
-  // Whole bytes, which a double could not hold beyond 2^53.
+  // Byte counts are written as integers, because a double cannot hold them beyond 2^53.
   for (const std::string& entry :
        {QuantityEntry("overhead", Quantity::kDuration, device.overhead_seconds),
         NumberEntry("knee_samples", device.knee_samples),

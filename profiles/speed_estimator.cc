@@ -8,14 +8,15 @@
 namespace motley {
 namespace {
 
-constexpr double kWeight = 0.2;        // Of one more measurement in the mean.
-constexpr double kNoiseWeight = 0.05;  // Of one more measurement in its variance.
-constexpr double kFar = 1.5;           // This many times off the mean is not noise,
-constexpr double kFarNoise = 3;        // unless so many standard deviations are more,
-constexpr double kBelowNoise = 2;      // and below it, where costs end, so many.
-constexpr int kPersistent = 3;  // Far measurements in a row that are a change, not an accident.
-constexpr double kRecentWeight = 0.5;  // The newest of them say most: the first may be half old.
-// What a far one adds and any other takes away; from the limit on they are no accidents.
+constexpr double kWeight = 0.2;        // Weight of one more measurement in the mean.
+constexpr double kNoiseWeight = 0.05;  // Weight of one more measurement in the variance.
+constexpr double kFar = 1.5;           // An outlier is this many times off the mean,
+constexpr double kFarNoise = 3;        // and, above the mean, this many standard deviations,
+constexpr double kBelowNoise = 2;      // or, below the mean, this many.
+constexpr int kPersistent = 3;         // Outliers in a row that count as a change.
+constexpr double kRecentWeight = 0.5;  // The newest weighs most: the first may mix speeds.
+// Outliers add kFarCounts to a counter, others subtract kNearCounts. From kRestless on, outliers
+// are part of the speed.
 constexpr int kFarCounts = 2, kNearCounts = 1, kRestless = 8;
 
 }  // namespace
@@ -40,7 +41,7 @@ void SpeedEstimator::Add(uint64_t samples, Duration compute) {
   const double below = std::min(1 / far, 1 - kBelowNoise * noise());
   const int side = cost > mean_ * far ? 1 : cost < mean_ * below ? -1 : 0;
   if (side == 0) {
-    // A guess counts as one measurement, so that the first real ones weigh more than later ones.
+    // The guess counts as one measurement, so that the first real ones weigh more than later ones.
     const double weight = std::max(kWeight, 1.0 / static_cast<double>(measurements_ + 1));
     const double off = cost / mean_ - 1;
     variance_ += kNoiseWeight * (off * off - variance_);

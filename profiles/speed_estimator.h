@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Current speed of one worker from what its work took. Pure; feed it in time order.
+// The current speed of one worker, estimated from the times of its work. Pure; measurements come in
+// time order.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +9,25 @@
 
 namespace motley {
 
-// Exponentially weighted mean of seconds per sample; a change that persists over a few measurements
-// (same side, far from the mean) makes it start afresh, so that a worker that became five times
-// slower is known within about four answers. Fewer in a row are accidents and count for nothing,
-// unless more than a third of all are: a worker that is slow in every other step has the mean of
-// all as its speed, and the difference as its noise.
+// An exponentially weighted mean of seconds per sample. After a few measurements in a row that are
+// far from the mean on the same side, the estimate restarts from them; so a worker that becomes
+// five times slower is recognised within about four answers. Shorter runs count as accidents and
+// are ignored, unless more than a third of all measurements are far off: the speed of a worker that
+// is slow in every other step is the mean of all, and the difference counts as its noise.
 class SpeedEstimator {
  public:
-  // A first guess (from calibration); 0: none.
+  // The first guess comes from calibration; 0: none.
   explicit SpeedEstimator(double samples_per_second = 0);
 
-  // `samples` > 0 took `compute` > 0; others are ignored.
+  // Adds a piece of `samples` > 0 that took `compute` > 0; other values are ignored.
   void Add(uint64_t samples, Duration compute);
 
-  double samples_per_second() const;  // 0 while nothing is known.
-  // Relative standard deviation of one measurement that is not far off; at first a guess.
+  double samples_per_second() const;  // 0 until a speed is known.
+  // Relative standard deviation of one measurement, outliers excluded; at first a guess.
   double noise() const;
   uint64_t measurements() const { return measurements_; }
-  uint64_t restarts() const { return restarts_; }  // Changes that persisted, or were no accidents.
-  // The speed was measured, and the last measurement agreed with it.
+  uint64_t restarts() const { return restarts_; }  // Restarts of the estimate.
+  // True if the speed was measured and the last measurement agreed with it.
   bool settled() const { return measurements_ > 0 && drifting_ == 0; }
 
  private:
@@ -36,11 +37,11 @@ class SpeedEstimator {
 
   double mean_ = 0;  // Seconds per sample.
   double recent_ = 0;
-  double all_ = 0;                                   // Mean with the far ones,
-  double all_square_ = 0;                            // and that of the squares.
+  double all_ = 0;                                   // Mean, outliers included.
+  double all_square_ = 0;                            // Mean of the squares, outliers included.
   double variance_ = kGuessedNoise * kGuessedNoise;  // Relative.
-  int drifting_ = 0;  // Measurements in a row far off on one side; the sign is the side.
-  int restless_ = 0;  // Grows where more than a third are far off, whichever side.
+  int drifting_ = 0;  // Outliers in a row on one side; the sign is the side.
+  int restless_ = 0;  // Grows while more than a third are outliers, on either side.
   uint64_t measurements_ = 0;
   uint64_t restarts_ = 0;
 };

@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-// Divisors beside factors, because 0.2 / 1000 is the double nearest to 0.0002 and 0.2 * 0.001 is
-// not.
+// A unit has a factor and a divisor, because 0.2 / 1000 is the double nearest to 0.0002 and 0.2 *
+// 0.001 is not.
 struct Unit {
   std::string_view name;
   double factor;
@@ -54,8 +54,9 @@ Status NotAQuantity(Quantity quantity, std::string_view text) {
     names += names.empty() ? "" : ", ";
     names += unit.name;
   }
-  return Status::InvalidArgument(fmt::format("'{}' is not a {}: write a number >= 0 and one of {}",
-                                             text, WordFor(quantity), names));
+  return Status::InvalidArgument(
+      fmt::format("'{}' is not a {}; write a number >= 0 followed by one of {}", text,
+                  WordFor(quantity), names));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations, sizes and rates as people write them: "0.2ms", "64MiB", "1Gbit/s". Powers of ten
-// unless the unit has an i; a number without a unit is in seconds, bytes or bytes per second.
+// Durations, sizes and rates as users write them: "0.2ms", "64MiB", "1Gbit/s". Units with an i are
+// powers of 1024, others of 1000. A number without a unit is in seconds, bytes or bytes per second.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace motley {
 enum class Quantity { kDuration, kSize, kRate };
 
 // The value in seconds, bytes or bytes per second: finite and >= 0. kInvalidArgument names the text
-// and the units there are.
+// and lists the units.
 Result<double> ParseQuantity(Quantity quantity, std::string_view text);
 
 // The shortest text that ParseQuantity reads back as exactly `value`.

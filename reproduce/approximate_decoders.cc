@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A7: the error that is left when more answers are missing than a code bears, decoded as well as
-// can be and by one constant for all.
+// A7: the error that is left when more answers are missing than a code tolerates, with the optimal
+// decoder and with one constant for all answers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::array<double, 4> kMissing = {0.1, 0.2, 0.3, 0.5};
 constexpr uint32_t kWorkers = 60;
-constexpr uint32_t kPartitions = 120;  // Whole numbers per block for every code here.
+constexpr uint32_t kPartitions = 120;  // Divisible by the block counts of every code here.
 constexpr double kLeastTolerance = 0.05;
 constexpr double kSameError = 1e-9;
 
@@ -29,15 +29,15 @@ using Figures = std::array<double, kMissing.size()>;  // 0: no figure to compare
 struct Case {
   std::string scheme;
   CodeForm form;
-  uint32_t copies;  // 0: coefficients differ, so that no law is known for one constant for all.
+  uint32_t copies;  // 0: coefficients differ, so there is no formula for one constant for all.
   uint64_t runs;
-  Figures optimal{};  // What the best decoder leaves.
+  Figures optimal{};  // Error of the best decoder.
   ReferenceKind kind = ReferenceKind::kFormula;
   const char* source = "";
-  double draws = 0;  // Of which `optimal` is the mean; 0: it is a law.
+  double draws = 0;  // `optimal` is the mean of so many draws; 0: it is a formula.
 };
 
-// 0/1 coefficients on these lists, `each` partitions per entry.
+// A code with 0/1 coefficients on these lists, with `each` partitions per entry.
 CodeForm PlainForm(const WorkLists& lists, uint32_t entries, uint32_t each) {
   CodeForm form;
   form.workers = static_cast<uint32_t>(lists.size());
@@ -87,16 +87,16 @@ uint32_t Missing(uint32_t workers, size_t i) {
   return static_cast<uint32_t>(std::lround(kMissing[i] * workers));
 }
 
-// The mean error that one constant for all answers leaves when every partition has `copies` holders
-// and `present` of the workers answer: variance over squared mean of a hypergeometric number.
+// Mean error of one constant for all answers, when every partition has `copies` holders and
+// `present` of the workers answer: variance over squared mean of a hypergeometric variable.
 double OneStepLaw(uint32_t workers, uint32_t copies, uint32_t present) {
   const double n = workers;
   return (n - copies) * (n - present) / (static_cast<double>(copies) * present * (n - 1));
 }
 
-// Measured figures are means of random draws, and lost blocks are rare, so that the tolerance
-// follows from the standard errors: four of ours where the reference is a law, three of the
-// difference where the reference is a mean of few draws itself.
+// Measured figures are means of random draws, and lost blocks are rare, so tolerances follow from
+// standard errors. They are four of our standard errors for a formula, and three of the difference
+// for a reference that is itself a mean of few draws.
 void HoldTo(RowList& rows, const Case& one, const std::string& setting, Reference reference,
             const Estimate& measured, double draws, double given_draws = 0) {
   double errors = 4 * measured.error;
@@ -130,7 +130,7 @@ void RunCase(const ReproduceContext& context, const ApproximateSolver& solver, c
   }
 }
 
-// How far the fast decoder's error is from that of least squares, at most.
+// The largest difference between the fast decoder's error and that of least squares.
 double WorstDifference(const ApproximateSolver& solver, const CodeForm& form, Random& random) {
   double worst = 0;
   for (const double missing : kMissing) {
@@ -145,8 +145,8 @@ double WorstDifference(const ApproximateSolver& solver, const CodeForm& form, Ra
   return worst;
 }
 
-// What is left of the projective plane when all but f of its lines answer, whichever they are:
-// every two lines share one point.
+// Error of the projective plane when all but f of its lines answer. It is the same for all choices,
+// because every two lines share one point.
 Figures PlaneLaw() {
   constexpr double kPoints = 31;
   constexpr double kDegree = 6;
@@ -158,7 +158,7 @@ Figures PlaneLaw() {
   return left;
 }
 
-// The chance that all `copies` of a block are among the missing (ErasureHead).
+// Probability that all `copies` of a block are missing (ErasureHead).
 Figures LostGroups(uint32_t copies) {
   Figures lost;
   for (size_t i = 0; i < kMissing.size(); ++i) {
@@ -171,7 +171,7 @@ Figures LostGroups(uint32_t copies) {
 }
 
 constexpr uint64_t kFastRuns = 40000;
-constexpr uint64_t kSlowRuns = 500;  // Where a decoding is a dense least-squares problem.
+constexpr uint64_t kSlowRuns = 500;  // For codes whose decoding is a dense least-squares problem.
 
 Result<std::vector<Case>> Cases(uint64_t seed) {
   MOTLEY_ASSIGN_OR_RETURN(CodeForm none, Build("none", 1, seed));
@@ -181,7 +181,7 @@ Result<std::vector<Case>> Cases(uint64_t seed) {
   MOTLEY_ASSIGN_OR_RETURN(CodeForm graph6, Build("graph", 6, seed));
   MOTLEY_ASSIGN_OR_RETURN(CodeForm rs3, Build("rs", 3, seed));
   Figures rare = LostGroups(6);
-  rare[0] = rare[1] = rare[2] = 0;  // Too rare to be met in so many draws.
+  rare[0] = rare[1] = rare[2] = 0;  // Too rare to occur in so many draws.
   constexpr const char* kLostGroup =
       "the chance that all holders of a block are missing (ErasureHead: Wang, Charles, "
       "Papailiopoulos)";
@@ -247,11 +247,12 @@ Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context,
         one.scheme.find("repetition") == std::string::npos) {
       continue;
     }
-    rows.AtMost(one.scheme, "error of the fast decoder less that of least squares",
+    rows.AtMost(one.scheme, "error of the fast decoder minus that of least squares",
                 WorstDifference(solver, one.form, random), kSameError);
   }
   rows.Note(
-      "error: (1/k) |aB - 1|^2, when a random part p of the workers is missing; lost blocks are "
+      "error: (1/k) |aB - 1|^2, when a random fraction p of the workers is missing; lost blocks "
+      "are "
       "rare, hence tolerances of several standard errors. The papers print no such table");
   rows.Note(
       "graphs are expanders, chosen by the seed; rs, ours, is exact up to two "

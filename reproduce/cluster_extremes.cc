@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3.9: the cluster of S3.8 looked at closer: worst places of a fault, deaths in the midst of a
-// step, a link that takes one vector at a time, and what no scheme can beat.
+// S3.9: details of the cluster of S3.8: the worst place of a fault, deaths during a step, a link
+// that takes one vector at a time, and bounds for every scheme.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kRuns = 600;
-constexpr double kMostOverOracle = 1.10;   // Of the mean for every single place.
+constexpr double kMostOverOracle = 1.10;   // Times the mean of each place.
 constexpr double kMostOverOnePort = 1.12;  // With a link that takes one vector at a time.
 constexpr double kLink = 0.01;
 
@@ -64,7 +64,7 @@ Status AddWorstPlaces(const ReproduceContext& context, RowList& rows) {
   return Status::Ok();
 }
 
-// A death in the midst of the step loses what the worker had summed up.
+// A death during the step loses what the worker had summed.
 Status AddLateDeaths(const ReproduceContext& context, RowList& rows) {
   TableSchemeOptions options = Leases();
   options.dies_any_time = true;
@@ -103,9 +103,9 @@ Result<ExperimentResult> RunClusterExtremes(const ReproduceContext& context) {
   MOTLEY_RETURN_IF_ERROR(AddLateDeaths(context, rows));
   MOTLEY_RETURN_IF_ERROR(AddOnePort(context, rows));
   rows.Note(
-      "oracle: work that divides at will, held by everybody. Its figures for the link: "
-      "vectors come one after the other, the fastest worker's last, and as many workers take "
-      "part as is best");
+      "oracle: divisible work whose data every worker holds. Its figures for the link: "
+      "vectors arrive one after the other, the fastest worker's last, and the best number of "
+      "workers takes part");
   return std::move(rows).Take();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3.8: all schemes on one cluster of unlike workers, undisturbed and with every single worker slow
-// or dead.
+// S3.8: all schemes on one cluster of unequal workers: undisturbed, and with each single worker
+// slow or dead.
 #include <array>
 #include <vector>
 
@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kTolerance = 0.05;
 constexpr uint64_t kRuns = 1200;
-// Leases are on smaller partitions, which cost more to simulate.
+// Leases use smaller partitions, which cost more to simulate.
 constexpr uint64_t kLeaseRuns = 600;
 constexpr uint32_t kLeasePartitions = 480;
-// What is asked of our scheme: means over all places of the fault, by fault case.
+// Bounds for our scheme: means over all places of the fault, by fault case.
 constexpr std::array<double, 5> kAsked = {1.04, 1.10, 1.16, 1.19, 1.36};
 
-// Figures by fault case of a simulation that came before this one, 0 where it had none.
+// Figures of an earlier simulation by fault case; 0 where it had none.
 struct Line {
   const char* name;
   uint32_t copies;
@@ -54,9 +54,11 @@ Reference Prototype(double value) {
           value};
 }
 
-// One fault, two copies; two faults, three. Without a copy a step waits for a dead worker for ever.
+// Cases with enough copies: two for one fault, three for two. With fewer a step would wait for a
+// dead worker forever.
 bool Shown(const FaultCase& fault, const std::string& scheme, uint32_t copies) {
-  // Of three copies short bears one fault; the rest shortens its answers, which is no gain here.
+  // With three copies, short tolerates one fault and uses the other copy for shorter answers, which
+  // are no gain here.
   const Scheme& shown = SchemeNamed(scheme);
   if (shown.has_parts && !shown.lists()) return fault.name != "slow5x2";
   if (copies == 1) return fault.name != "dead";
@@ -106,10 +108,11 @@ Result<ExperimentResult> RunClusterTable(const ReproduceContext& context) {
   MOTLEY_RETURN_IF_ERROR(AddAdaptive(context, rows));
   rows.Note(
       "speeds 2,2,4,4,8,8,8,12, known to within 4 % (standard deviation, anew in each step); means "
-      "over the noise and over whom the fault befalls; slow5x2: three copies, and every pair");
+      "over the noise and over the workers that have the fault; slow5x2: three copies, and every "
+      "pair");
   rows.Note(
       "every message takes 0.01, which the prototype leaves out for schemes without feedback, "
-      "and a death is noticed after 0.02; approximate leaves an error, the others none");
+      "and a death is noticed after 0.02; approximate leaves an error, the others do not");
   return std::move(rows).Take();
 }
 

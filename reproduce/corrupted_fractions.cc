@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A6: which part of the gradients q liars among 15 workers can corrupt when every file is computed
-// by three of them and the majority counts: the worst choice of liars, by trying all.
+// A6: the fraction of the gradient that q Byzantine workers among 15 can corrupt when three workers
+// compute each file and the majority counts. All choices of Byzantine workers are tried; the worst
+// counts.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,11 +15,11 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kSide = 5;    // l: a prime; the files are the cells of an l x l square.
+constexpr uint32_t kSide = 5;    // l, a prime. The files are the cells of an l x l square.
 constexpr uint32_t kCopies = 3;  // r
 constexpr uint32_t kWorkers = kSide * kCopies;
 
-// For every file, the workers that compute it as bits.
+// For each file the workers that compute it, as bits.
 std::vector<uint32_t> LatinSquares() {
   std::vector<uint32_t> files;
   for (uint32_t i = 0; i < kSide; ++i) {
@@ -70,9 +71,8 @@ Result<ExperimentResult> RunCorruptedFractions(const ReproduceContext&) {
                  1e-9);
   }
   rows.Note(
-      "this uses nothing of the product: Motley neither places data by Latin squares nor votes, "
-      "and "
-      "a worker's wrong but finite values are not outvoted");
+      "no code of the product runs here: Motley neither places data by Latin squares nor votes, "
+      "and a worker's wrong but finite values are not outvoted");
   return std::move(rows).Take();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A8: finding the decoding vector of 256 workers.
+// A8: computing the decoding vector for 256 workers.
 #include <algorithm>
 #include <vector>
 
@@ -15,13 +15,13 @@ namespace {
 
 constexpr uint32_t kWorkers = 256;
 constexpr uint64_t kSets = 40;
-// Far above rounding, far below what training could notice.
+// Far above rounding errors, far below an effect on training.
 constexpr double kMostResidual = 1e-6;
 
 using Solver = Result<DecodingVector> (*)(const CodeForm&, const std::vector<bool>&,
                                           const DecodeLimits&);
 
-// Median milliseconds of one solve; 0 without a clock. The worst |a B - 1| goes to `residual`.
+// Median milliseconds of one solve; 0 without a clock. Sets `residual` to the largest |a B - 1|.
 Result<double> SolveAll(const ReproduceContext& context, const CodeForm& form, uint64_t sets,
                         Solver solver, double& residual) {
   Random random(context.seed, Stream::kSimulation, 81);
@@ -30,7 +30,7 @@ Result<double> SolveAll(const ReproduceContext& context, const CodeForm& form, u
     std::vector<bool> present(form.workers, true);
     for (const WorkerId worker : missing) present[worker] = false;
     const double start = context.clock ? context.clock() : 0;
-    // The guard on the norm is not what is looked at here.
+    // The guard on the norm is disabled; it is not measured here.
     MOTLEY_ASSIGN_OR_RETURN(const DecodingVector found,
                             solver(form, present, DecodeLimits{.tolerance = 1e30}));
     seconds.push_back(context.clock ? context.clock() - start : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases with feedback on workers that are thought equal and are not: our scheme in the settings of
-// papers that know nothing of speeds.
+// Leases with feedback on workers that are assumed to be equal but are not: our scheme in the
+// settings of papers without speeds.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace motley {
 
 struct EqualWorkers {
-  uint32_t workers = 0;        // And as many tasks.
-  uint32_t copies = 1;         // Of each task, so that a worker holds so many.
-  uint32_t pieces = 1;         // Into which a task is cut; leases are on pieces.
-  double task_seconds = 1;     // As predicted, of any worker.
-  double latency_seconds = 0;  // One way, of every message.
+  uint32_t workers = 0;        // Number of workers, and of tasks.
+  uint32_t copies = 1;         // Copies of each task; a worker holds this many tasks.
+  uint32_t pieces = 1;         // Pieces per task. Leases are on pieces.
+  double task_seconds = 1;     // Predicted for every worker.
+  double latency_seconds = 0;  // One way, for every message.
 };
 
 class EqualWorkersStep {
  public:
   static Result<EqualWorkersStep> Make(const EqualWorkers& of);
 
-  // A step on workers whose tasks take so many seconds. Any thread.
+  // Runs a step on workers whose tasks take `task_seconds`. Any thread.
   StepOutcome Run(const std::vector<double>& task_seconds) const;
 
  private:

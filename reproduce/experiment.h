@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments on gradient coding that `motley reproduce` runs again, each figure beside a reference
-// that says what it is. Pure arithmetic on pinned seeds: the same rows on every machine, whatever
-// the threads.
+// Experiments on gradient coding that `motley reproduce` repeats. Each figure stands beside a
+// reference and the kind of that reference. Pure arithmetic on fixed seeds: the same rows on every
+// machine, with any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@
 
 namespace motley {
 
-// What a reference figure is. Only the first two are published: somebody else printed or shipped
-// the figure itself.
+// Kinds of reference figures. Only the first two were published by others as figures.
 enum class ReferenceKind {
-  kPaper,     // A table or a figure of a paper, cited with its number.
-  kArtefact,  // A file of results that the authors ship, cited with the figure that it is behind.
-  kAuthorsCode,    // What the authors' code gave when we ran it.
+  kPaper,          // A table or a figure of a paper, cited with its number.
+  kArtefact,       // A file of results that the authors ship, cited with its figure.
+  kAuthorsCode,    // Output of the authors' code when we ran it.
   kFormula,        // A closed form.
   kOurSimulation,  // An earlier simulation of this project.
 };
 bool IsPublished(ReferenceKind kind);
-// One word or two: "paper", "artefact", "authors' code", "formula", "our simulation".
+// Text of one or two words: "paper", "artefact", "authors' code", "formula", "our simulation".
 const char* KindName(ReferenceKind kind);
 
 struct Reference {
@@ -37,8 +36,8 @@ struct Reference {
 };
 
 // One figure. With a reference, `tolerance` is relative, in both directions, and `pass` says that
-// the measured figure lies within it. Without one, `tolerance` is the bound that passes, and
-// nullopt where nothing is asked (times on this machine, figures for comparison).
+// the measured figure lies within it. Without a reference, `tolerance` is the bound that passes. It
+// is nullopt if there is no bound (times on this machine, figures for comparison).
 struct ReproducedRow {
   std::string experiment;
   std::string scheme;
@@ -49,36 +48,36 @@ struct ReproducedRow {
   bool pass = true;
 };
 
-// Every member outlives the run.
+// All members must outlive the run.
 struct ReproduceContext {
   uint64_t seed = 1;
-  // Part of the full number of random runs; what is exact ignores it.
+  // Fraction of the full number of random runs. Exact computations ignore it.
   double effort = 1;
   ParallelFor* parallel = nullptr;
-  // Folder with `traces/lambda256.csv.gz`; empty: there is none.
+  // Folder with `traces/lambda256.csv.gz`; empty: none.
   std::string data;
-  // Seconds since any fixed moment, for rows that show times; empty: those rows are left out.
+  // Seconds since any fixed moment, for rows with times; empty: those rows are left out.
   std::function<double()> clock;
 };
 
 struct ExperimentResult {
   std::vector<ReproducedRow> rows;
-  // For people: assumptions, and why figures differ where they do. A sentence or two each.
+  // Notes for the user, a sentence or two each: assumptions, and why figures differ.
   std::vector<std::string> notes;
 };
 
 struct Experiment {
   const char* name;    // "A1"
   const char* shows;   // One line.
-  const char* source;  // Whose schemes these are. Each row names where its own figure comes from.
-  bool needs_data;     // kNotFound without ReproduceContext::data or the file in it.
+  const char* source;  // Source of the schemes. Each row names the source of its figure.
+  bool needs_data;     // kNotFound without ReproduceContext::data or its file.
   Result<ExperimentResult> (*run)(const ReproduceContext& context);
 };
 
-// All of them, in the order in which they run.
+// All experiments, in the order in which they run.
 std::span<const Experiment> Experiments();
 
-// By name, in any case; nullptr when there is none.
+// Finds an experiment by name, ignoring case; nullptr if there is none.
 const Experiment* FindExperiment(std::string_view name);
 
 }  // namespace motley

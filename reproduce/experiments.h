@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs that experiments.cc lists, one file each. What each shows and whose schemes it
-// runs stands in the list.
+// The experiments that experiments.cc lists, one file each. The list says what each shows.
 #pragma once
 
 #include <functional>

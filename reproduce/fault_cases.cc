@@ -75,7 +75,7 @@ double SinglePortOracle(const Slowdowns& slowdowns, double link) {
     rates.push_back(kSpeeds[i] / TotalSpeed() / slowdowns[i]);
   }
   std::sort(rates.begin(), rates.end(), std::greater<>());
-  // With the m fastest: sum over them of rate (T - link * place) = 1, place 1 being sent last.
+  // With the m fastest, sum over them of rate (T - link * place) = 1; place 1 is sent last.
   double best = std::numeric_limits<double>::infinity();
   double rate = 0;
   double lost = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A4: what a code gains whose loads follow the speeds, over a cyclic one with equal loads.
+// A4: the gain of a code whose loads follow the speeds over a cyclic code with equal loads.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -17,12 +17,12 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kPartitions = 240;
-constexpr double kNoise = 0.04;  // In each step a worker's speed lies within so much of its own.
+constexpr double kNoise = 0.04;  // Relative variation of a worker's speed from step to step.
 constexpr uint64_t kRuns = 20000;
 constexpr uint64_t kLeaseRuns = 400;
 constexpr double kTolerance = 0.05;
 
-// Cyclic: everybody waits for the (s + 1)-th slowest. Heterogeneous: all end together.
+// Cyclic waits for the (s + 1)-th slowest worker; in heterogeneous, all end together.
 Reference LoadRatio(const std::vector<double>& speeds, uint32_t stragglers) {
   std::vector<double> sorted = speeds;
   std::sort(sorted.begin(), sorted.end());
@@ -33,7 +33,7 @@ Reference LoadRatio(const std::vector<double>& speeds, uint32_t stragglers) {
 
 double Noise(Random& random) { return 1 + kNoise * (2 * random.NextDouble() - 1); }
 
-// The unit of time: the whole data set on the whole cluster.
+// In units of the time of the whole data set on the whole cluster.
 double StepTime(const CodeForm& form, const std::vector<double>& speeds, Random* random) {
   const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   std::vector<double> finish(form.workers);
@@ -48,7 +48,7 @@ double StepTime(const CodeForm& form, const std::vector<double>& speeds, Random*
   std::vector<bool> present(form.workers, false);
   for (const uint32_t worker : order) {
     present[worker] = true;
-    // The figures are about time: no guard on the norm of the decoding vector.
+    // Only time matters here, so the norm of the decoding vector has no guard.
     if (Solve(form, present, {.tolerance = 1}).ok()) return finish[worker];
   }
   return std::numeric_limits<double>::quiet_NaN();
@@ -89,9 +89,10 @@ Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context) {
   rows.Show("cyclic", "s=1: time over that of the whole cluster", noisy[0].mean);
   rows.Show("heterogeneous", "s=1: time over that of the whole cluster", noisy[1].mean);
   rows.Note(
-      "speeds 2,2,4,4,8,8,8,12, of which each code is told; 240 partitions, one straggler "
-      "tolerated, nobody straggles; adaptive is ours, as in S3.8. The paper reports up to 3 times, "
-      "measured on image classification: that is no figure of this cluster, so the load formula is "
+      "speeds 2,2,4,4,8,8,8,12, known to each code; 240 partitions, one straggler "
+      "tolerated, no worker straggles; adaptive is ours, as in S3.8. The paper reports up to 3 "
+      "times, "
+      "measured on image classification and another cluster, so the load formula is "
       "the reference");
   return std::move(rows).Take();
 }

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// Runs that share a generator: enough to pay for a task, few enough to spread over threads.
+// Runs that share a generator: enough to be worth a task, few enough to use all threads.
 constexpr uint64_t kChunk = 64;
 
 }  // namespace

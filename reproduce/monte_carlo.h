@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means over many random runs, on all threads, the same whatever their number.
+// Means over many random runs on all threads. Results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Estimate {
   double most = 0;   // The largest of all.
 };
 
-// Calls `run` `runs * context.effort` times (at least twice); each call fills `values` figures,
-// which come zeroed. `stream` (1..) tells random numbers of one experiment from another's. `run` is
-// called from several threads at once.
+// Calls `run` `runs * context.effort` times (at least twice). Each call fills `values` figures,
+// which are 0 at first. `stream` (1..) separates the random numbers of different experiments. `run`
+// is called from several threads at once.
 std::vector<Estimate> MeansOfRuns(
     const ReproduceContext& context, uint64_t stream, uint64_t runs, size_t values,
     const std::function<void(Random& random, std::span<double> figures)>& run);

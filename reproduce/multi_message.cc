@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr double kZero = 1e-9;  // Entries are small fractions; what is below is rounding.
+constexpr double kZero = 1e-9;  // Entries are small fractions; smaller values are rounding errors.
 
 // values -= factor * other
 void Subtract(double factor, const std::vector<double>& other, std::vector<double>& values) {
@@ -71,7 +71,7 @@ bool MessageDecoder::Add(std::span<const PartitionId> members) {
   Row fresh{kNone, std::vector<double>(partitions_, 0), std::vector<double>(added_ + 1, 0)};
   fresh.messages[added_++] = 1;
   for (PartitionId partition : members) fresh.members[partition] = 1;
-  // Rows are 0 at each other's pivots, so that none of these brings another pivot in.
+  // Rows are 0 at each other's pivots, so subtracting one adds no other pivot.
   for (PartitionId partition : members) {
     if (row_of_[partition] == kNone) continue;
     const Row& row = rows_[row_of_[partition]];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A1 and A2: coded computation with partial recovery. K workers hold K partitions; a worker needs
+// A1 and A2: coded computation with partial recovery. K workers hold K partitions. A worker needs
 // 0.01 + Exp(rate 10) seconds for each of its tasks, the same for all tasks of an iteration.
 #include <algorithm>
 #include <array>
@@ -21,12 +21,12 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kWorkers = 40;
-// Partitions that must be recovered when a part q = 0, 0.15, 0.3 may be missing.
+// Partitions that must be recovered when a fraction q = 0, 0.15, 0.3 may be missing.
 constexpr std::array<uint32_t, 3> kNeeded = {40, 34, 28};
 constexpr std::array<const char*, 3> kQ = {"q=0", "q=0.15", "q=0.30"};
 constexpr uint64_t kRuns = 60000;
-// The paper does not say how many iterations it averaged; with ten times as many runs as here some
-// figures stay 1.9 % off.
+// The paper does not say how many iterations it averaged. Even with ten times our number of runs,
+// some figures differ by 1.9 %.
 constexpr double kTolerance = 0.03;
 
 std::vector<double> TaskSeconds(Random& random) {
@@ -41,8 +41,8 @@ struct Message {
   uint32_t index = 0;
 };
 
-// Every message of an iteration, in the order in which they come; message i of a worker is there
-// after cost[i] of its tasks.
+// Every message of an iteration, in the order of arrival. A worker sends message i after cost[i] of
+// its tasks.
 std::vector<Message> Arrivals(const std::vector<double>& seconds, std::span<const uint32_t> cost) {
   std::vector<Message> messages;
   for (uint32_t worker = 0; worker < kWorkers; ++worker) {
@@ -56,51 +56,53 @@ std::vector<Message> Arrivals(const std::vector<double>& seconds, std::span<cons
   return messages;
 }
 
-// Time and messages until each of kNeeded is recovered, times first. `hear` takes a message and
+// Time and messages until each of kNeeded is recovered, times first. `receive` takes a message and
 // returns how many partitions are recovered then.
-template <typename Hear>
-void Recover(const std::vector<Message>& messages, const Hear& hear, std::span<double> figures) {
-  uint32_t left = kNeeded.size();  // Thresholds descend: the last is met first.
+template <typename Receive>
+void Recover(const std::vector<Message>& messages, const Receive& receive,
+             std::span<double> figures) {
+  uint32_t left = kNeeded.size();  // Thresholds descend, so the last is reached first.
   for (size_t i = 0; i < messages.size() && left > 0; ++i) {
-    const uint32_t recovered = hear(messages[i]);
+    const uint32_t recovered = receive(messages[i]);
     while (left > 0 && recovered >= kNeeded[left - 1]) {
       left -= 1;
       figures[left] = messages[i].time;
       figures[kNeeded.size() + left] = static_cast<double>(i + 1);
     }
   }
-  // Never with these schemes: all messages together always recover everything.
+  // This never happens with these schemes: all messages together always recover everything.
   for (; left > 0; --left) figures[left - 1] = std::nan("");
 }
 
-// Uncoded, multi-message: worker w computes partitions w, w + 1, ..., and sends each when done.
+// Uncoded, multi-message: worker w computes partitions w, w + 1, ..., and sends each when it is
+// done.
 void MultiMessage(Random& random, uint32_t load, std::span<double> figures) {
   std::vector<uint32_t> cost(load);
   std::iota(cost.begin(), cost.end(), 1U);
   std::vector<bool> seen(kWorkers, false);
   uint32_t recovered = 0;
-  const auto hear = [&](const Message& message) {
+  const auto receive = [&](const Message& message) {
     const uint32_t partition = (message.worker + message.index) % kWorkers;
     recovered += seen[partition] ? 0 : 1;
     seen[partition] = true;
     return recovered;
   };
-  Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
+  Recover(Arrivals(TaskSeconds(random), cost), receive, figures);
 }
 
-// Randomly circularly shifted code of degrees 1, 2, 3, its shifts drawn anew for each iteration.
+// Randomly circularly shifted code of degrees 1, 2, 3, with new shifts in each iteration.
 void SendShifted(Random& random, std::span<const uint32_t> cost, std::span<double> figures) {
   const auto code = MakeShiftedCode(kWorkers, {1, 2, 3}, random.Next64());
   MOTLEY_ASSERT(code.ok());
   MessageDecoder decoder(kWorkers);
-  const auto hear = [&](const Message& message) {
+  const auto receive = [&](const Message& message) {
     decoder.Add(ShiftedMessage(*code, message.worker, message.index));
     return decoder.recovered();
   };
-  Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
+  Recover(Arrivals(TaskSeconds(random), cost), receive, figures);
 }
 
-// The iteration ends with the `needed`-th worker to finish `tasks` tasks; who they are, if asked.
+// Time at which the `needed`-th worker finishes `tasks` tasks; also returns these workers if asked.
 double WholeAnswers(Random& random, uint32_t needed, uint32_t tasks,
                     std::vector<bool>* present = nullptr) {
   const std::vector<double> seconds = TaskSeconds(random);
@@ -145,8 +147,8 @@ void CompareAll(RowList& rows, const char* scheme, const Table& table, const Pub
   }
 }
 
-// Ours: leases on pieces of tasks, one plain sum per worker, or two where it was given more after
-// it had sent.
+// Our scheme: leases on pieces of tasks. A worker sends one plain sum, or two if it got more work
+// after it had sent.
 Status AddLeases(const ReproduceContext& context, uint64_t stream, uint32_t load, RowList& rows) {
   constexpr uint64_t kLeaseRuns = 400;
   EqualWorkers workers;
@@ -171,7 +173,7 @@ Status AddLeases(const ReproduceContext& context, uint64_t stream, uint32_t load
   rows.Show("oracle", setting + "seconds", measured[2].mean);
   rows.Note(
       "adaptive is ours: leases on twentieths of a task, speeds unknown to it, 1 ms for each "
-      "message one way, small reports not counted; oracle: work that divides at will");
+      "message one way, small reports not counted; oracle: divisible work");
   return Status::Ok();
 }
 
@@ -184,7 +186,7 @@ Result<ExperimentResult> RunGeneralGradients(const ReproduceContext& context) {
     MultiMessage(random, 6, figures);
   });
   CompareAll(rows, "UC-MM", table, {{0.1874, 0.0986, 0.0736}, {99.6, 55.1, 38.3}}, multi);
-  // A gradient has to be computed before it is added: the sums cost 1, 2 and 3 tasks.
+  // A gradient must be computed before it is added, so the sums cost 1, 2 and 3 tasks.
   const std::array<uint32_t, 3> cost = {1, 3, 6};
   const auto shifted = MeansOfRuns(context, 12, kRuns, 6, [&](Random& random, auto figures) {
     SendShifted(random, cost, figures);
@@ -214,7 +216,7 @@ Result<ExperimentResult> RunMatrixProducts(const ReproduceContext& context) {
     MultiMessage(random, 3, figures);
   });
   CompareAll(rows, "UC-MM", table, {{0.2424, 0.1170, 0.0799}, {81.3, 51.2, 36.7}}, multi);
-  // The product with a sum of data blocks is one task, however many blocks were added up.
+  // The product with a sum of data blocks is one task for any number of blocks.
   const std::array<uint32_t, 3> cost = {1, 2, 3};
   const auto shifted = MeansOfRuns(context, 22, kRuns, 6, [&](Random& random, auto figures) {
     SendShifted(random, cost, figures);

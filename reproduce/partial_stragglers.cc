@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A3: gradient coding that counts what partial stragglers have done. A message is 1 / l of the
-// gradient long; the step ends when every chunk was computed by l workers, which original gradient
-// coding knows only of workers that have computed all their chunks.
+// A3: gradient coding that counts the work of partial stragglers. A message is 1 / l of the
+// gradient long. The step ends when l workers have computed every chunk. Original gradient coding
+// counts only workers that have computed all their chunks.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,13 +24,13 @@ constexpr uint32_t kWorkers = 200;
 constexpr uint32_t kCopies = 8;
 constexpr uint32_t kMostParts = 3;
 constexpr uint64_t kRuns = 4000;
-// The published means are of 2000 runs, for the graphs on one graph that is not published.
+// The published means are over 2000 runs. For graphs they are on one graph that is not published.
 constexpr double kTolerance = 0.05;
-// Of 200 chunks, in double precision.
+// For 200 chunks, in double precision.
 constexpr double kMostError = 1e-20;
 
-// The step ends when every chunk was computed by `parts` workers, seen on the integer grid of the
-// paper. `counts(worker, i)`: how many chunks the worker has done when its i-th counts.
+// The end of a step: every chunk was computed by `parts` workers, on the integer grid of the paper.
+// `counts(worker, i)` is how many chunks the worker has done when its i-th counts.
 template <typename Counts>
 double StepTime(const WorkLists& order, const std::vector<double>& seconds, uint32_t parts,
                 const Counts& counts) {
@@ -48,7 +48,7 @@ double StepTime(const WorkLists& order, const std::vector<double>& seconds, uint
   return std::ceil(last);
 }
 
-// One step of all three ways on the same workers, for each number of parts: original, best order,
+// One step in three ways on the same workers, for each number of parts: original, best order,
 // random order. As in the paper, 8 - l random workers never answer.
 void OneStep(const WorkLists& order, Random& random, std::span<double> figures) {
   std::vector<double> seconds(kWorkers);
@@ -75,7 +75,7 @@ void OneStep(const WorkLists& order, Random& random, std::span<double> figures) 
   }
 }
 
-// What the l-part code of a step leaves of the gradient's error when it ends, by its own algebra.
+// Error that the l-part code leaves in the gradient at the end of a step, by its own algebra.
 Result<double> ErrorAtTheEnd(const WorkLists& order, uint32_t parts, Random& random) {
   std::vector<double> seconds(kWorkers);
   for (double& value : seconds) value = random.Exponential(1);
@@ -91,7 +91,7 @@ Result<double> ErrorAtTheEnd(const WorkLists& order, uint32_t parts, Random& ran
   return plan.squared_error;
 }
 
-// Ours on the same workers: leases on tenths of a chunk, 0.01 for each message one way.
+// Our scheme on the same workers: leases on tenths of a chunk, 0.01 for each message one way.
 Status AddLeases(const ReproduceContext& context, double original, RowList& rows) {
   constexpr uint64_t kLeaseRuns = 60;
   EqualWorkers workers;
@@ -114,7 +114,7 @@ Status AddLeases(const ReproduceContext& context, double original, RowList& rows
 }
 
 struct Published {
-  std::array<double, kMostParts> original, best, random;  // random: 0 where there is none.
+  std::array<double, kMostParts> original, best, random;  // `random` is 0 where there is none.
 };
 
 Reference Ratio(double original, double other) {
@@ -154,7 +154,7 @@ Result<ExperimentResult> RunPartialStragglers(const ReproduceContext& context) {
     return MeansOfRuns(context, stream, kRuns, 3 * size_t{kMostParts},
                        [&](Random& random, auto figures) { OneStep(order, random, figures); });
   };
-  // Shifts are perfect matchings already: every chunk is somebody's t-th for every t.
+  // Shifts are already perfect matchings: for every t, each chunk is some worker's t-th.
   const WorkLists cyclic = CyclicShiftedLists(kWorkers, kCopies);
   const auto on_cyclic = run(31, cyclic);
   Compare(rows, "cyclic", {{5.594, 8.257, 10.973}, {2.553, 3.924, 5.654}, {3.189, 4.835, 6.754}},

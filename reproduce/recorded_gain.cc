@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lambda: what schemes gain in total time over waiting for everybody, on the recorded times of 256
-// cloud workers.
+// lambda: the gain of schemes in total time over waiting for all workers, on the recorded times of
+// 256 cloud workers.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kJobs = 26;  // As in A5, whose other schemes need 4 rounds more.
+constexpr uint32_t kJobs = 26;  // As in A5, whose other schemes need 4 more rounds.
 constexpr uint32_t kStragglers = 14;
 constexpr double kTolerance = 0.01;
 
@@ -26,15 +26,15 @@ Groups Neighbours(uint32_t workers, uint32_t copies) {
   return groups;
 }
 
-// As the repetition code deals them out: workers with neighbouring numbers are slow together, so
-// that no group has two.
+// Groups as in the repetition code: adjacent workers are slow together, so no group has two of
+// them.
 Groups FarApart(uint32_t workers, uint32_t copies) {
   Groups groups(workers / copies);
   for (uint32_t w = 0; w < workers; ++w) groups[w % groups.size()].push_back(w);
   return groups;
 }
 
-// The same, dealt out by the mean time so far, slow ones to fast ones.
+// Groups by the mean time so far, which combine slow workers with fast ones.
 Groups DealtBySpeed(const WorkerTrace& trace, uint32_t rounds_seen, uint32_t copies) {
   if (rounds_seen == 0) return FarApart(trace.workers, copies);
   std::vector<double> total(trace.workers, 0);
@@ -54,7 +54,7 @@ Groups DealtBySpeed(const WorkerTrace& trace, uint32_t rounds_seen, uint32_t cop
   return groups;
 }
 
-// The first answer of every group.
+// Time until every group has its first answer.
 double RepetitionRound(const WorkerTrace& trace, uint32_t round, const Groups& groups) {
   const std::vector<double> seconds = trace.Round(round, 1.0 / static_cast<double>(groups.size()));
   double last = 0;
@@ -66,7 +66,7 @@ double RepetitionRound(const WorkerTrace& trace, uint32_t round, const Groups& g
   return last;
 }
 
-// All work done by whoever has begun by then, divided at will: no scheme is faster.
+// Time if all work were divisible at will among the workers that have begun: no scheme is faster.
 double FluidRound(const WorkerTrace& trace, uint32_t round) {
   std::vector<double> begun = trace.Round(round, 0);
   std::sort(begun.begin(), begun.end());
@@ -125,7 +125,7 @@ Result<ExperimentResult> RunRecordedGain(const ReproduceContext& context) {
   rows.Show("gradient coding, first n - s answers", setting, 1 - quorum.seconds / few.seconds);
   AddOurs(trace, uncoded.seconds, rows);
   rows.Note(
-      "gain: the part of the total time of uncoded rounds (each waits for everybody) that is "
+      "gain: the fraction of the total time of uncoded rounds (each waits for all workers) that is "
       "saved; rows without a number of rounds are over all 30");
   rows.Note(fmt::format(
       "assumed: a worker's time is the one recorded without load plus {:.4f} s per unit of load, "

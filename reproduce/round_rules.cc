@@ -26,13 +26,13 @@ bool Disjoint(const Late& a, const Late& b) {
   return true;
 }
 
-// Ends rounds by the rule and adds up what they took.
+// Ends rounds by the rule and adds up their times.
 class Rounds {
  public:
   Rounds(const WorkerTrace& trace, double load, double mu)
       : trace_(trace), load_(load), mu_(mu), late_(trace.workers) {}
 
-  // Who is later than the rule waits, in round `round`.
+  // The workers that are later in round `round` than the rule waits.
   const Late& Look(uint32_t round) {
     const std::vector<double> seconds = trace_.Round(round, load_);
     longest_ = *std::max_element(seconds.begin(), seconds.end());
@@ -40,7 +40,7 @@ class Rounds {
     for (uint32_t i = 0; i < trace_.workers; ++i) late_[i] = seconds[i] > cut_;
     return late_;
   }
-  // Ends the round that was looked at; whose results are missing from it.
+  // Ends the round of the last Look. Returns the workers whose results are missing.
   const Late& End(bool bearable) {
     taken_.seconds += bearable ? std::min(cut_, longest_) : longest_;
     taken_.waits += bearable ? 0 : 1;
@@ -59,9 +59,9 @@ class Rounds {
   RoundsTaken taken_;
 };
 
-// Whether `late` now, after the rounds in `before` (oldest first), stays within the bursts that
-// the code bears: at most lambda different stragglers in W rounds, and nobody who was one B or
-// more rounds ago within them.
+// True if `late` now, after the rounds in `before` (oldest first), stays within the bursts that the
+// code tolerates. Within W rounds at most lambda different workers straggle, and none of them
+// straggled B or more rounds ago in that window.
 bool Bearable(const std::vector<Late>& before, const Late& late, const BurstModel& model) {
   const size_t round = before.size();
   const size_t first = round + 1 > model.window ? round + 1 - model.window : 0;
@@ -117,10 +117,10 @@ Result<RoundsTaken> RunSelectiveRepeat(const WorkerTrace& trace, uint32_t jobs,
   const uint32_t span = model.window - 1 + model.burst;
   const uint32_t s = (model.burst * model.stragglers + span - 1) / span;
   Rounds rounds(trace, (s + 1.0) / n, mu);
-  std::vector<Late> missing;  // By job: who has not contributed to it.
+  std::vector<Late> missing;  // By job: workers that have not contributed to it.
   std::vector<Late> counted;  // By round: its stragglers, as far as the model counts them.
   for (uint32_t round = 0; round < jobs + delay; ++round) {
-    // Who repeats an old task instead of this round's: the first of those it lacks.
+    // Workers that repeat an old task instead of this round's: the first that they lack.
     Late repeats(n, false);
     uint32_t excess = 0;
     if (round >= delay) {
@@ -132,7 +132,7 @@ Result<RoundsTaken> RunSelectiveRepeat(const WorkerTrace& trace, uint32_t jobs,
         left -= 1;
       }
     }
-    if (round >= jobs && excess == 0) {  // Nothing left to do in this round.
+    if (round >= jobs && excess == 0) {  // This round has no work left.
       counted.emplace_back(n, false);
       missing.emplace_back(n, true);
       continue;
@@ -140,7 +140,7 @@ Result<RoundsTaken> RunSelectiveRepeat(const WorkerTrace& trace, uint32_t jobs,
     const Late late = rounds.End(Bearable(counted, rounds.Look(round), model));
     missing.push_back(late);
     Join(missing.back(), repeats);
-    // A round that lost no more than s, and nothing to repetition, needs no repair later.
+    // A round that lost at most s answers, and none to repetition, needs no repair later.
     const bool exempt = excess == 0 && Count(late) <= s;
     counted.push_back(exempt ? Late(n, false) : late);
     if (round < delay) continue;

@@ -23,7 +23,7 @@ const char* KindName(ReferenceKind kind) {
 
 void RowList::Compare(std::string scheme, std::string setting, Reference reference, double measured,
                       double tolerance) {
-  // Written so that a figure that is no number does not pass.
+  // The comparison is false for NaN, so NaN does not pass.
   const bool pass = std::abs(measured - reference.value) <= tolerance * std::abs(reference.value);
   result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::move(reference),
                           measured, tolerance, pass});

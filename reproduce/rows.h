@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts rows of one experiment together, so that `pass` is decided in one place.
+// Builds the rows of one experiment, so that `pass` is decided in one place.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ class RowList {
  public:
   explicit RowList(std::string experiment) : experiment_(std::move(experiment)) {}
 
-  // Passes within `tolerance` (relative) of the reference, above it and below.
+  // Passes if the figure is within `tolerance` (relative) of the reference.
   void Compare(std::string scheme, std::string setting, Reference reference, double measured,
                double tolerance);
-  // Our own: passes up to `most`.
+  // A figure of our own; passes up to `most`.
   void AtMost(std::string scheme, std::string setting, double measured, double most);
-  // The same for gains: passes from `least` on.
+  // A gain of our own; passes from `least` on.
   void AtLeast(std::string scheme, std::string setting, double measured, double least);
-  // Nothing is asked of it.
+  // A figure without a bound.
   void Show(std::string scheme, std::string setting, double measured);
   void Note(std::string text) { result_.notes.push_back(std::move(text)); }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kJobs = 26;
 constexpr double kMu = 1;
-// Our slope of time over load is not theirs to more digits than this allows for.
+// Our slope of time over load agrees with theirs only to this precision.
 constexpr double kTolerance = 0.005;
 
 Reference TheirCode(double seconds) {
@@ -38,10 +38,10 @@ Result<ExperimentResult> RunSequentialCodes(const ReproduceContext& context) {
   rows.Compare("M-SGC (1,2,26)", setting, TheirCode(34.72), multiplexed.seconds, kTolerance);
   rows.Note(fmt::format(
       "times are those recorded without load plus {:.4f} s per unit of load (least squares over "
-      "all five loads); waited for everybody in {}, {} and {} rounds",
+      "all five loads); waited for all workers in {}, {} and {} rounds",
       trace.SecondsPerLoad(), coded.waits, repeat.waits, multiplexed.waits));
   rows.Note(
-      "nobody published figures for this trace. The paper's headline, 16 % over gradient coding, "
+      "no published figures exist for this trace. The paper's headline, 16 % over gradient coding, "
       "is on longer traces that are not public");
   return std::move(rows).Take();
 }

@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr double kLatency = 0.01;  // One way: half of the round trip of 0.02.
-constexpr double kNotice = 0.02;   // From a death until the server hears of it.
+constexpr double kNotice = 0.02;   // From a death until the server notices.
 
 SchemeRequest Request(const TableSchemeOptions& options) {
   SchemeRequest request;

@@ -31,12 +31,12 @@ Result<Line> ParseLine(std::string_view text) {
       return Status::DataError("a line has four values: load, round, worker, seconds");
     }
     MOTLEY_ASSIGN_OR_RETURN(values[i], ParseNumber(Trim(text.substr(0, comma))));
-    if (!(values[i] >= 0)) return Status::DataError("no value is below 0");
+    if (!(values[i] >= 0)) return Status::DataError("values must be at least 0");
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
   const auto index = [](double value) { return value == std::floor(value) && value < kMostIndex; };
   if (!index(values[1]) || !index(values[2])) {
-    return Status::DataError("rounds and workers are whole numbers below a million");
+    return Status::DataError("rounds and workers must be whole numbers below a million");
   }
   return Line{values[0], static_cast<uint32_t>(values[1]), static_cast<uint32_t>(values[2]),
               values[3]};
@@ -48,7 +48,7 @@ Result<std::vector<Line>> ReadLines(const std::string& path) {
   LineReader text(reader, path);
   std::vector<Line> lines;
   std::string_view line;
-  bool named = false;  // The columns were.
+  bool named = false;  // The column names were read.
   for (;;) {
     MOTLEY_ASSIGN_OR_RETURN(const bool more, text.Next(line));
     if (!more) return lines;
@@ -116,9 +116,9 @@ Result<WorkerTrace> ReadWorkerTrace(const std::string& path) {
   trace.loads.erase(std::unique(trace.loads.begin(), trace.loads.end()), trace.loads.end());
   const double cells = static_cast<double>(trace.loads.size()) * trace.rounds * trace.workers;
   if (lines.empty() || cells != static_cast<double>(lines.size())) {
-    return Status::DataError(
-        fmt::format("{}: {} lines are not one for each of {} loads, {} rounds and {} workers", path,
-                    lines.size(), trace.loads.size(), trace.rounds, trace.workers));
+    return Status::DataError(fmt::format(
+        "{}: {} lines, but there must be one for each of {} loads, {} rounds and {} workers", path,
+        lines.size(), trace.loads.size(), trace.rounds, trace.workers));
   }
   trace.seconds.assign(lines.size(), -1);
   for (const Line& line : lines) {
@@ -137,7 +137,8 @@ Result<WorkerTrace> ReadWorkerTrace(const std::string& path) {
 Result<WorkerTrace> ReadLambdaTrace(const std::string& data_folder) {
   if (data_folder.empty()) {
     return Status::NotFound(
-        "the recorded trace traces/lambda256.csv.gz is not here: name the folder that has it with "
+        "the recorded trace traces/lambda256.csv.gz was not found: give the folder that has it "
+        "with "
         "--data DIR");
   }
   return ReadWorkerTrace(data_folder + "/traces/lambda256.csv.gz");

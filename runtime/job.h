@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint.h"
 #include "coding/decode/decoder.h"
 #include "data/data_source.h"
+#include "runtime/job_notice.h"
 #include "runtime/judging.h"
 #include "scheduler/scheduler.h"
 #include "training/models/model.h"
@@ -89,9 +90,8 @@ struct JobOptions {
   double audit_time = 0.01;
   uint64_t audit_secret = 0;   // Random: workers that knew it could lie without being seen.
   uint32_t partitions = 0;     // k; 0: as many as PartitionCount says.
-  bool measure_links = false;  // While it trains: see JobObserver::OnRoundTrip.
+  bool measure_links = false;  // While it trains: see event::RoundTrip.
   DataMeaning meaning;
-  double loss_unit = 1;  // Of notices that tell a loss, over that of the samples' labels.
   ValidationOptions validation;
   CheckpointOptions checkpoint;
   // The first version; null: as the model or the trainer begins.
@@ -196,56 +196,10 @@ struct JobResult {
   uint64_t checkpoints = 0;          // Written in this run.
   uint64_t checkpoint_failures = 0;  // Tried in this run, and not written.
   Status checkpoint_status;          // What became of the last that was tried.
-  std::string checkpoint_weakness;   // Why the newest safe one is degraded; empty: it is whole.
+  // Why the newest safe one is degraded; none: it is whole.
+  std::optional<notice::CheckpointDegraded> checkpoint_weakness;
   ValidationSummary validation;
   std::string stopped_early;  // Why not all steps were needed; empty: all were done.
-};
-
-// What happens inside a job, for progress, traces, fault scripts and the simulator's checkers. Loop
-// thread; spans are valid during the call. All have empty defaults.
-class JobObserver {
- public:
-  virtual ~JobObserver() = default;
-  virtual void OnWorkerJoined(WorkerId, const std::string& /*name*/) {}
-  virtual void OnWorkerLost(WorkerId, const Status& /*why*/) {}
-  virtual void OnStepOpened(StepId, const CodeForm&, Time) {}
-  virtual void OnRowAssigned(StepId, RowId, WorkerId, Time) {}
-  // The whole row is in, in time.
-  virtual void OnRowArrived(StepId, RowId, WorkerId, Time) {}
-  // Steps that are worked off by leases: their OnStepOpened has a code without rows. A vector over
-  // these partitions was added to the sum; these were given back; what the worker has leased and no
-  // vector covers is nobody's, because a vector of its was refused.
-  virtual void OnVectorArrived(StepId, WorkerId, std::span<const PartitionId>, Time) {}
-  virtual void OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId>, Time) {}
-  virtual void OnVectorRefused(StepId, WorkerId, Time) {}
-  // The sum that OnStepDecoded tells next is not exact; its loss neither, an estimate like it.
-  virtual void OnStepApproximated(StepId, const ApproximateSum&, Time) {}
-  // What a worker says that it computed for the step: these `samples` besides those told before,
-  // or, with `so_far`, these in all.
-  virtual void OnComputed(StepId, WorkerId, uint64_t /*samples*/, Duration /*compute*/,
-                          bool /*so_far*/, Time) {}
-  // With JobOptions::measure_links. So many bytes of a worker's vector and headers came in `time`;
-  // a message went to a worker and back in `time`, behind so many bytes of parameters (0: ahead).
-  virtual void OnVectorReceived(StepId, WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
-  virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
-  // With code "auto". A worker's vector of so many bytes would come in `time` if nothing else did.
-  virtual void OnLinkMeasured(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
-  // `parameters` of version `step`.
-  virtual void OnStepDecoded(StepId, const DecodedSum&, std::span<const float> /*parameters*/,
-                             Time) {}
-  // `parameters` are those of version step + 1.
-  virtual void OnStepApplied(StepId, std::span<const float> /*parameters*/, double /*batch_loss*/,
-                             Time) {}
-  // The update of this step has this learning rate.
-  virtual void OnRate(StepId, double /*rate*/) {}
-  virtual void OnJudged(const JudgedVersion&) {}
-  // A checkpoint with `steps` steps is safe: a later run can go on from there.
-  virtual void OnCheckpoint(uint64_t /*steps*/) {}
-  virtual void OnNotice(const std::string& /*text*/) {}
-  virtual void OnSchedulerNotice(const Notice&) {}
-  // An audit of an earlier step found this.
-  virtual void OnAuditWarning(const AuditWarning&) {}
-  virtual void OnCommand(const Command&, Time) {}
 };
 
 }  // namespace motley

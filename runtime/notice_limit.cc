@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/notice_limit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +12,7 @@ constexpr double kPerSecond = 0.1;
 
 }  // namespace
 
-std::optional<std::string> NoticeLimit::Pass(WorkerId worker, const std::string& text, Time now) {
+std::optional<uint64_t> NoticeLimit::Pass(WorkerId worker, Time now) {
   Seat& seat = seats_[worker];
   const double since = seat.any ? ToSeconds(now - seat.when) * kPerSecond : kAtOnce;
   seat.any = true;
@@ -25,9 +23,7 @@ std::optional<std::string> NoticeLimit::Pass(WorkerId worker, const std::string&
     return std::nullopt;
   }
   seat.allowance -= 1;
-  const uint64_t before = std::exchange(seat.left_out, 0);
-  if (before == 0) return text;
-  return fmt::format("{} ({} more before it were left out)", text, before);
+  return std::exchange(seat.left_out, 0);
 }
 
 }  // namespace motley

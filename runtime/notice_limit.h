@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -17,10 +16,10 @@ class NoticeLimit {
  public:
   explicit NoticeLimit(uint32_t workers) : seats_(workers) {}
 
-  // What to say of `text` from this worker: the first 8 as they are, then one in 10 s, with how
-  // many were left out before it; nothing for the others. A worker that joins again begins where
-  // the one before it in its seat was.
-  std::optional<std::string> Pass(WorkerId worker, const std::string& text, Time now);
+  // Returns a value if a report from this worker should be shown: the first 8, then one in 10 s.
+  // The value is the number of reports that were left out before it. A worker that joins again
+  // continues the count of its seat.
+  std::optional<uint64_t> Pass(WorkerId worker, Time now);
 
  private:
   struct Seat {

@@ -51,53 +51,53 @@ RunRecorder::RunRecorder(ClusterProfile about, Write write)
   write_(std::string(kRunTraceColumns) + "\n");
 }
 
-void RunRecorder::OnWorkerJoined(WorkerId worker, const std::string& name) {
-  workers_[worker].name = name;
+void RunRecorder::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void RunRecorder::OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute,
-                             bool so_far, Time) {
-  Seen& seen = workers_[worker];
-  if (seen.line.step != step) Flush(seen);
-  seen.line.step = step;
-  seen.line.worker = worker;
-  const double seconds = ToSeconds(compute);
-  if (so_far) {
-    seen.line.samples = samples;
+void RunRecorder::On(const event::WorkerJoined& event) { workers_[event.worker].name = event.name; }
+
+void RunRecorder::On(const event::WorkComputed& event) {
+  Seen& seen = workers_[event.worker];
+  if (seen.line.step != event.step) Flush(seen);
+  seen.line.step = event.step;
+  seen.line.worker = event.worker;
+  const double seconds = ToSeconds(event.compute);
+  if (event.so_far) {
+    seen.line.samples = event.samples;
     seen.line.compute_seconds = seconds;
   } else {
-    seen.line.samples += samples;
+    seen.line.samples += event.samples;
     seen.line.compute_seconds += seconds;
   }
 }
 
-void RunRecorder::OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
-                                   Time) {
-  if (bytes == 0 || time <= Duration::zero()) return;
-  Seen& seen = workers_[worker];
-  seen.up.Add(static_cast<double>(bytes) / ToSeconds(time));
-  if (seen.line.step != step) Flush(seen);
-  seen.line.step = step;
-  seen.line.worker = worker;
-  seen.line.vector_bytes = bytes;
-  seen.line.vector_seconds = ToSeconds(time);
+void RunRecorder::On(const event::VectorReceived& event) {
+  if (event.bytes == 0 || event.time <= Duration::zero()) return;
+  Seen& seen = workers_[event.worker];
+  seen.up.Add(static_cast<double>(event.bytes) / ToSeconds(event.time));
+  if (seen.line.step != event.step) Flush(seen);
+  seen.line.step = event.step;
+  seen.line.worker = event.worker;
+  seen.line.vector_bytes = event.bytes;
+  seen.line.vector_seconds = ToSeconds(event.time);
 }
 
-void RunRecorder::OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time) {
-  Seen& seen = workers_[worker];
-  const double seconds = ToSeconds(time);
-  if (bytes == 0) return seen.round_trip.Add(seconds);
+void RunRecorder::On(const event::RoundTrip& event) {
+  Seen& seen = workers_[event.worker];
+  const double seconds = ToSeconds(event.time);
+  if (event.bytes == 0) return seen.round_trip.Add(seconds);
   const double alone = seen.round_trip.Of(0);
   // What is hidden in the round trip cannot be told from nothing.
   if (alone > 0 && seconds > kNoticeable * alone) {
-    seen.down.Add(static_cast<double>(bytes) / (seconds - alone));
+    seen.down.Add(static_cast<double>(event.bytes) / (seconds - alone));
   }
 }
 
-void RunRecorder::OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time) {
-  if (time <= Duration::zero()) return;
-  double& alone = workers_[worker].up_alone;
-  alone = std::max(alone, static_cast<double>(bytes) / ToSeconds(time));
+void RunRecorder::On(const event::LinkMeasured& event) {
+  if (event.time <= Duration::zero()) return;
+  double& alone = workers_[event.worker].up_alone;
+  alone = std::max(alone, static_cast<double>(event.bytes) / ToSeconds(event.time));
 }
 
 void RunRecorder::Flush(Seen& seen) {

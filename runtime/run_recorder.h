@@ -14,7 +14,7 @@
 
 #include "profiles/device_estimator.h"
 #include "profiles/profile.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "runtime/run_trace.h"
 
 namespace motley {
@@ -37,13 +37,7 @@ class RunRecorder final : public JobObserver {
   using Write = std::function<void(std::string_view)>;
   RunRecorder(ClusterProfile about, Write write);
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute, bool so_far,
-                  Time now) override;
-  void OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
-                        Time now) override;
-  void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
-  void OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   // The run is over: writes what was held back.
   void Finish();
@@ -53,6 +47,12 @@ class RunRecorder final : public JobObserver {
   ClusterProfile Profile() const;
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkComputed& event);
+  void On(const event::VectorReceived& event);
+  void On(const event::RoundTrip& event);
+  void On(const event::LinkMeasured& event);
+
   struct Seen {
     std::string name;
     RunTraceLine line;  // Of the step that it is at; no samples: nothing yet.

@@ -162,6 +162,13 @@ struct CodeChosen {
   bool operator==(const CodeChosen&) const = default;
 };
 
+// With code "auto": from now on, so many workers may be missing without delay (0: none).
+struct ToleranceChanged {
+  std::string code;
+  uint32_t tolerates;
+  bool operator==(const ToleranceChanged&) const = default;
+};
+
 }  // namespace notice
 
 // What a plan could not give of what was asked.
@@ -174,7 +181,8 @@ using Notice =
                  notice::AllGone, notice::Silent, notice::AnswersAgain, notice::Rests,
                  notice::AllSilent, notice::LongStep, notice::Refused, notice::SentAway,
                  notice::NotDecodable, notice::ToleratesFewer, notice::FewerParts,
-                 notice::OtherCode, notice::FewerCopies, notice::CodeChosen>;
+                 notice::OtherCode, notice::FewerCopies, notice::CodeChosen,
+                 notice::ToleranceChanged>;
 
 // The worker that failed last, and why: part of some errors that end a job.
 struct LastWorker {

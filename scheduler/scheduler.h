@@ -112,8 +112,7 @@ struct RowRejected {
 struct StepDecodable {
   StepId step;
 };
-// The update was applied: version step + 1 exists.
-struct StepApplied {
+struct StepApplied {  // The update was applied: version step + 1 exists.
   StepId step;
 };
 struct Tick {};
@@ -197,8 +196,7 @@ struct EndJob {
   Status status;
   std::optional<LastWorker> last = {};  // To be told with the status.
 };
-// For the user.
-struct Notify {
+struct Notify {  // For the user.
   Notice notice;
 };
 // A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its

@@ -30,7 +30,7 @@ bool PlanStayed(const SimResult& run) {
          });
 }
 
-// Both plans are over the same workers: who is not ready when the job starts has no share.
+// Both plans have the same workers. A worker that is not ready when the job starts has no share.
 bool SamePlan(const SimResult& a, const SimResult& b) {
   return std::ranges::equal(
       a.job.scheduler.workers, b.job.scheduler.workers,
@@ -48,11 +48,11 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const bool disjoint = !scheme.keeps_copies || scheme.sharing == Sharing::kRowList ||
                         (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
-  // Which samples each of two joined devices sums depends on when they were done.
+  // Joined devices divide the samples by time, so their sums depend on who was done first.
   if (!scenario.options.second_devices.empty()) return false;
-  // The first plan may have been made without a device that hung before.
+  // A device that hung early may be missing in the first plan.
   if (result.reached.contains("device broke")) return false;
-  // Of earlier lives only what was counted is known, not who was there from the start.
+  // The results of earlier incarnations have counts, but do not say who was there from the start.
   const RandomFaults& faults = scenario.options.random_faults;
   const bool late = faults.kill_every > 0 || faults.partition_every > 0 || faults.pause_every > 0;
   if (scenario.options.power_cuts.most > 0 && late) return false;
@@ -66,7 +66,7 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   } else if (!PlanStayed(*reference) || !SamePlan(result, *reference)) {
     return false;
   } else if (*reference->job.parameters != *result.job.parameters) {
-    wrong.push_back("I4: the parameters are not those of a run without faults, to the bit");
+    wrong.push_back("I4: the parameters are not bit-equal to those of a run without faults");
   }
   return true;
 }

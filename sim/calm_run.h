@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run beside the same one without faults.
+// Compares a run with the same run without faults.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// Sums of plain answers with disjoint supports are formed in one order, whoever answers and
-// whenever: as long as the plan stays, faults do not change a bit (I4). True if this could be
-// judged; what is not as it should be is added to `wrong`.
+// I4: plain answers with disjoint supports are added in one fixed order, in whatever order they
+// arrive. So faults do not change a bit of the parameters as long as the plan stays. Returns true
+// if the runs could be compared, and adds each difference to `wrong`.
 bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
                      std::vector<std::string>& wrong);
 

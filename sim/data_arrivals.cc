@@ -12,29 +12,35 @@ constexpr uint32_t kSeveralSteps = 2;
 
 }  // namespace
 
-void DataArrivals::OnWorkerJoined(WorkerId id, const std::string& name) {
-  if (id >= workers_.size()) return;
-  const bool came_back = workers_[id].lost;
-  workers_[id] = Worker();
-  workers_[id].came_back = came_back;
-  workers_[id].joined = true;
-  while (workers_[id].process + 1 < names_.size() && names_[workers_[id].process] != name) {
-    ++workers_[id].process;
-  }
-  if (taken_ != nullptr) workers_[id].taken_before = taken_(workers_[id].process);
+void DataArrivals::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void DataArrivals::OnWorkerLost(WorkerId id, const Status&) {
-  if (id >= workers_.size()) return;
-  Worker& worker = workers_[id];
-  if (worker.came_back && OnTheirWay(id) > 0) {
+void DataArrivals::On(const event::WorkerJoined& event) {
+  if (event.worker >= workers_.size()) return;
+  const bool came_back = workers_[event.worker].lost;
+  workers_[event.worker] = Worker();
+  workers_[event.worker].came_back = came_back;
+  workers_[event.worker].joined = true;
+  while (workers_[event.worker].process + 1 < names_.size() &&
+         names_[workers_[event.worker].process] != event.name) {
+    ++workers_[event.worker].process;
+  }
+  if (taken_ == nullptr) return;
+  workers_[event.worker].taken_before = taken_(workers_[event.worker].process);
+}
+
+void DataArrivals::On(const event::WorkerLost& event) {
+  if (event.worker >= workers_.size()) return;
+  Worker& worker = workers_[event.worker];
+  if (worker.came_back && OnTheirWay(event.worker) > 0) {
     reached_.Count("lost again while its data were under way");
   }
   worker.lost = true;
 }
 
-void DataArrivals::OnCommand(const Command& command, Time) {
-  const auto* place = std::get_if<PlacePartitions>(&command);
+void DataArrivals::On(const event::CommandGiven& event) {
+  const auto* place = std::get_if<PlacePartitions>(&event.command);
   if (place == nullptr || place->worker >= workers_.size()) return;
   Worker& worker = workers_[place->worker];
   worker.sent += place->partitions.size();
@@ -45,14 +51,14 @@ uint64_t DataArrivals::OnTheirWay(WorkerId id) {
   if (taken_ == nullptr || id >= workers_.size() || !workers_[id].joined) return 0;
   Worker& worker = workers_[id];
   const uint64_t taken = taken_(worker.process);
-  // A later process, of which the server does not know yet, took fewer.
+  // A newer process has received fewer; the server does not know it yet.
   if (taken >= worker.taken_before + (worker.sent - worker.on_their_way)) {
     worker.on_their_way = worker.sent - (taken - worker.taken_before);
   }
   return worker.on_their_way;
 }
 
-void DataArrivals::OnStepApplied(StepId, std::span<const float>, double, Time) {
+void DataArrivals::On(const event::StepApplied&) {
   for (WorkerId id = 0; id < workers_.size(); ++id) {
     Worker& worker = workers_[id];
     if (!worker.came_back || worker.lost) continue;

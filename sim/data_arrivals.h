@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose data have come, which only the simulated world knows: the server learns it from answers.
-// Counts what becomes of workers that come back without their data.
+// Knows which workers have received all of their data. The server only learns it from answers; the
+// simulated world knows it at once. Counts what becomes of workers that come back without data.
 #pragma once
 
 #include <cstdint>
@@ -9,55 +9,55 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/reached_states.h"
 
 namespace motley {
 
 class DataArrivals final : public JobObserver {
  public:
-  // How many blocks of data the newest process of this number has taken, whole.
+  // Returns how many whole blocks of data the newest process of this number has received.
   using Taken = std::function<uint64_t(WorkerId process)>;
 
-  // `reached` is borrowed; `names`: of all processes. A null `taken`: the workers have their
-  // samples from elsewhere.
+  // `reached` is borrowed. `names` has the names of all processes. `taken` is null if workers have
+  // their samples from elsewhere.
   DataArrivals(ReachedStates& reached, std::vector<std::string> names, Taken taken)
       : reached_(reached),
         names_(std::move(names)),
         taken_(std::move(taken)),
         workers_(names_.size()) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnCommand(const Command& command, Time now) override;
-  void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { Answered(worker); }
-  void OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) override {
-    Answered(worker);
-  }
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
-  // Blocks that were sent to it and are not there.
+  // Blocks that were sent to the worker and have not arrived.
   uint64_t OnTheirWay(WorkerId worker);
-  // Whose profile this worker has: one that comes back may get another's place.
+  // The process behind this worker; its profile applies. A process that comes back may get another
+  // one's place.
   WorkerId ProcessOf(WorkerId worker) const { return workers_[worker].process; }
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::CommandGiven& event);
+  void On(const event::RowArrived& event) { Answered(event.worker); }
+  void On(const event::VectorArrived& event) { Answered(event.worker); }
+  void On(const event::StepApplied& event);
+
   struct Worker {
     bool joined = false;
     bool lost = false;
-    WorkerId process = 0;    // That has its place, by its name.
+    WorkerId process = 0;    // The process that has this place, found by name.
     bool came_back = false;  // It was lost before.
     bool waited = false;     // Its data came after several steps, and it has not answered since.
-    uint32_t steps = 0;      // That were applied while data were on their way.
+    uint32_t steps = 0;      // Steps that were applied while data were on their way.
     uint64_t sent = 0;
-    uint64_t taken_before = 0;  // Of earlier connections.
-    uint64_t on_their_way = 0;  // When they were last counted.
+    uint64_t taken_before = 0;  // Blocks received on earlier connections.
+    uint64_t on_their_way = 0;  // As last counted.
   };
   void Answered(WorkerId worker);
 
   ReachedStates& reached_;
-  const std::vector<std::string> names_;  // Of the processes.
+  const std::vector<std::string> names_;  // Names of the processes.
   const Taken taken_;
   std::vector<Worker> workers_;
 };

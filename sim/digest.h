@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// Order matters. Mixes with the finalizer of MurmurHash3 (Appleby), which is a bijection.
+// The order of values matters. Mixing is a bijection: the finalizer of MurmurHash3 (Appleby).
 class Digest {
  public:
   void Mix(uint64_t value) {
@@ -23,7 +23,7 @@ class Digest {
     Mix(text.size());
     for (const char c : text) Mix(static_cast<uint64_t>(static_cast<unsigned char>(c)));
   }
-  // The bits of every value: -0 and 0 differ.
+  // Mixes the bits of every value, so -0 and 0 differ.
   void Mix(std::span<const float> values) {
     Mix(values.size());
     for (const float value : values) Mix(static_cast<uint64_t>(std::bit_cast<uint32_t>(value)));

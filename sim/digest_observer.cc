@@ -50,7 +50,7 @@ void MixCommand(Digest& digest, const DropWorker& drop) {
 
 void MixCommand(Digest& digest, const EndJob& end) { digest.Mix(end.status.ToString()); }
 
-// Whom and which step it is about: the rest follows from that and from the commands.
+// The notice's worker and step. Its other values follow from these and from the commands.
 void MixCommand(Digest& digest, const Notify& notify) {
   digest.Mix(notify.notice.index());
   const auto mix = [&](const auto& notice) {
@@ -80,23 +80,26 @@ void MixCommand(Digest& digest, const SendLease& send) {
 
 }  // namespace
 
-void DigestObserver::OnCommand(const Command& command, Time now) {
-  digest_.Mix(command.index());
-  digest_.Mix(static_cast<uint64_t>(now.time_since_epoch().count()));
-  std::visit([this](const auto& each) { MixCommand(digest_, each); }, command);
+void DigestObserver::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void DigestObserver::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
-  digest_.Mix(step);
-  for (const double weight : sum.weights) digest_.Mix(std::bit_cast<uint64_t>(weight));
+void DigestObserver::On(const event::CommandGiven& event) {
+  digest_.Mix(event.command.index());
+  digest_.Mix(static_cast<uint64_t>(event.now.time_since_epoch().count()));
+  std::visit([this](const auto& each) { MixCommand(digest_, each); }, event.command);
 }
 
-void DigestObserver::OnStepApplied(StepId step, std::span<const float> parameters,
-                                   double batch_loss, Time now) {
-  digest_.Mix(step);
-  digest_.Mix(parameters);
-  digest_.Mix(std::bit_cast<uint64_t>(batch_loss));
-  digest_.Mix(static_cast<uint64_t>(now.time_since_epoch().count()));
+void DigestObserver::On(const event::StepApproximated& event) {
+  digest_.Mix(event.step);
+  for (const double weight : event.sum.weights) digest_.Mix(std::bit_cast<uint64_t>(weight));
+}
+
+void DigestObserver::On(const event::StepApplied& event) {
+  digest_.Mix(event.step);
+  digest_.Mix(event.parameters);
+  digest_.Mix(std::bit_cast<uint64_t>(event.batch_loss));
+  digest_.Mix(static_cast<uint64_t>(event.now.time_since_epoch().count()));
 }
 
 }  // namespace motley

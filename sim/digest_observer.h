@@ -2,21 +2,22 @@
 // Takes every command and commit of a job into a digest.
 #pragma once
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/digest.h"
 
 namespace motley {
 
 class DigestObserver final : public JobObserver {
  public:
-  void OnCommand(const Command& command, Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   Digest& digest() { return digest_; }
 
  private:
+  void On(const event::CommandGiven& event);
+  void On(const event::StepApproximated& event);
+  void On(const event::StepApplied& event);
+
   Digest digest_;
 };
 

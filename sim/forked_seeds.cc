@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-// A child writes lines: "S seed" before a seed, "V text" per violation, "R times state" per state
-// reached, "T tasks virtual_seconds digest" and "E" after it.
+// A child process writes lines for each seed: "V text" per violation, "R times state" per state
+// reached, "D digest", "T tasks", "M virtual milliseconds", and "E" at the end.
 class Child {
  public:
   Child(uint64_t next, uint64_t end, uint64_t stride) : next_(next), end_(end), stride_(stride) {}
@@ -44,7 +44,7 @@ class Child {
     return Status::Ok();
   }
 
-  // Reads what is there; false when the child has ended.
+  // Reads what the child has written; false when the child has ended.
   bool Read(const std::function<void(const SeedReport&)>& report) {
     char buffer[4096];
     const ssize_t got = read(fd_, buffer, sizeof(buffer));
@@ -59,7 +59,7 @@ class Child {
     return true;
   }
 
-  // Collects the dead child; one that died at a seed reports it.
+  // Waits for the dead child. Reports its seed as failed unless it had finished all.
   void Reap(const std::function<void(const SeedReport&)>& report) {
     close(fd_);
     fd_ = -1;
@@ -125,8 +125,8 @@ class Child {
   uint64_t stride_;
   pid_t pid_ = 0;
   int fd_ = -1;
-  std::string text_;   // Read, and not yet a whole line.
-  SeedReport report_;  // Of next_, as far as it was read.
+  std::string text_;   // The start of a line that has not been read to its end.
+  SeedReport report_;  // The report on next_, as far as it was read.
 };
 
 }  // namespace
@@ -143,7 +143,7 @@ Status RunSeeds(const SeedRange& range, const std::function<void(const SeedRepor
       if (child.fd() >= 0) waiting.push_back({child.fd(), POLLIN, 0});
     }
     if (waiting.empty()) return Status::Ok();
-    if (poll(waiting.data(), waiting.size(), -1) < 0) continue;  // A signal.
+    if (poll(waiting.data(), waiting.size(), -1) < 0) continue;  // A signal interrupted it.
     for (const pollfd& ready : waiting) {
       if (ready.revents == 0) continue;
       for (Child& child : children) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs seeds in several processes, so that a crash of one seed is a finding and not the end.
+// Runs seeds in several processes, so that the crash of one seed is reported and the rest go on.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ struct SeedRange {
   uint32_t jobs = 1;  // Processes at once; >= 1.
 };
 
-// Calls `report` for every seed of the range, in the order they end. A process that dies reports
-// the seed it was at, and another one goes on behind it. kResource when no process can be made.
+// Calls `report` for every seed of the range, in the order in which seeds end. If a process dies,
+// its seed is reported as failed, and a new process continues after that seed. kResource if no
+// process can be made.
 Status RunSeeds(const SeedRange& range, const std::function<void(const SeedReport&)>& report);
 
 }  // namespace motley

@@ -12,20 +12,20 @@ namespace motley {
 namespace {
 
 constexpr double kMargin = 10;
-constexpr double kPiecesPerRow = 8;        // Of work, each with its overhead.
-constexpr double kMessagesPerRow = 8;      // One after the other.
-constexpr double kLongestRandomFault = 5;  // Seconds: the longest slow phase.
-// Seconds: a worker's longest pause between two tries to connect, and the wait for the others.
+constexpr double kPiecesPerRow = 8;        // Pieces of work; each has its overhead.
+constexpr double kMessagesPerRow = 8;      // Messages that follow one another.
+constexpr double kLongestRandomFault = 5;  // Seconds; the longest slow phase.
+// Seconds: a worker's longest pause between two attempts to connect, and the wait for the others.
 constexpr double kLongestReturn = 5;
-constexpr uint32_t kMostCopiesOfAuto = 3;  // That it may choose unasked.
+constexpr uint32_t kMostCopiesOfAuto = 3;  // The most copies that `auto` chooses by itself.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
-// What even the smallest piece of work takes.
+// The time of the smallest piece of work.
 double LeastPieceSeconds(const DeviceProfile& device) {
   return device.overhead_seconds + device.knee_samples / device.samples_per_second;
 }
 
-// Of its speed, that is left to a worker when one of two devices breaks.
+// The part of its speed that a worker keeps when the better of its two devices breaks.
 double LeastPart(const SimOptions& options, size_t worker) {
   const auto& second = options.second_devices;
   if (worker >= second.size() || second[worker] == 0) return 1;
@@ -61,7 +61,7 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   const bool lists = scheme.sharing == Sharing::kRowList || scheme.chosen_later();
   if (lists) rows *= kMessagesPerWorker;
   if (scheme.sharing == Sharing::kKeptRows)
-    rows *= kMessagesPerWorker + 1;  // The answer is one more.
+    rows *= kMessagesPerWorker + 1;  // Messages and the answer.
   const double samples = static_cast<double>(job.batch) * copies;
   const double bytes = std::max(static_cast<double>(data.size_bytes()), options.data_bytes) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a step may take at most once faults are over.
+// The longest time that a step may take once faults are over.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// Ten times what the slowest worker needs to get the whole data set and the parameters and to
-// answer every row alone, plus ten times the longest fault, since deadlines are learned from what
-// was seen. `vector_length` in floats.
+// Ten times the longest fault, plus ten times what the slowest worker needs to receive the whole
+// data set and the parameters and to answer every row alone. Faults count because deadlines are
+// learned from measured times. `vector_length` is in floats.
 Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t vector_length);
 
 }  // namespace motley

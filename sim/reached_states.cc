@@ -21,6 +21,11 @@ bool SameRows(const CodeForm& a, const CodeForm& b) {
   return true;
 }
 
+// Errors of workers, and of those who judge answers, have no finer kinds.
+bool Says(const Status& error, std::string_view words) {
+  return error.ToString().find(words) != std::string::npos;
+}
+
 }  // namespace
 
 const std::vector<std::string>& ReachedStates::All() {
@@ -74,85 +79,89 @@ const std::vector<std::string>& ReachedStates::All() {
   return all;
 }
 
-void ReachedStates::OnWorkerJoined(WorkerId worker, const std::string&) {
+void ReachedStates::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void ReachedStates::On(const event::WorkerJoined& event) {
   if (++joins_ > workers_) Count("worker joined again");
-  if (known_.insert(worker).second && form_.get() != nullptr) {
+  if (known_.insert(event.worker).second && form_.get() != nullptr) {
     Count("worker came while the job ran");
   }
   if (std::exchange(all_gone_, false)) Count("all workers gone for a while");
-  there_.insert(worker);
+  there_.insert(event.worker);
 }
 
-void ReachedStates::OnWorkerLost(WorkerId worker, const Status&) {
+void ReachedStates::On(const event::WorkerLost& event) {
   Count("worker lost");
-  there_.erase(worker);
+  there_.erase(event.worker);
   all_gone_ = there_.empty() && form_.get() != nullptr;
   lost_since_plan_ = true;
 }
 
-void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
+void ReachedStates::On(const event::StepOpened& event) {
   const std::shared_ptr<const CodeForm> before = form_.get();
   // The second half of a step in which rows were kept is no other plan.
-  const bool answers = before != nullptr && before->name == form.name &&
-                       (before->kept_parts > 0 || form.kept_parts > 0);
-  if (answers && form.kept_parts == 0) {
+  const bool answers = before != nullptr && before->name == event.code.name &&
+                       (before->kept_parts > 0 || event.code.kept_parts > 0);
+  if (answers && event.code.kept_parts == 0) {
     const uint32_t parts = before->kept_parts;
     const bool enough =
         std::all_of(kept_.begin(), kept_.end(), [&](uint32_t times) { return times >= parts; });
     Count(enough ? "answers for what was kept" : "answers for what nobody kept");
   }
-  if (form_.Open(form) && before != nullptr && !answers && !SameRows(form, *before)) {
+  if (form_.Open(event.code) && before != nullptr && !answers && !SameRows(event.code, *before)) {
     Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
     lost_since_plan_ = false;
   }
   sent_.clear();
-  if (before != nullptr && before->rows.empty() != form.rows.empty()) {
-    Count(form.rows.empty() ? "leases after rows" : "rows after leases");
+  if (before != nullptr && before->rows.empty() != event.code.rows.empty()) {
+    Count(event.code.rows.empty() ? "leases after rows" : "rows after leases");
   }
-  if (form.rows.empty()) return;  // Leases.
-  const bool meant =
-      form.name == code_ && (!SchemeNamed(code_).keeps_copies || form.stragglers == tolerate_);
+  if (event.code.rows.empty()) return;  // Leases.
+  const bool meant = event.code.name == code_ &&
+                     (!SchemeNamed(code_).keeps_copies || event.code.stragglers == tolerate_);
   if (!SchemeNamed(code_).chosen_later() && !meant && !answers) {
     Count("code compromised");
   }
-  if (form.owners() == 1 && step > 0) Count("one worker left");
-  arrived_.assign(form.workers, false);
-  kept_.assign(form.kept_parts > 0 ? form.workers : 0, 0);
+  if (event.code.owners() == 1 && event.step > 0) Count("one worker left");
+  arrived_.assign(event.code.workers, false);
+  kept_.assign(event.code.kept_parts > 0 ? event.code.workers : 0, 0);
 }
 
-void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) {
-  arrived_.at(row) = true;
-  if (!kept_.empty()) ++kept_.at(row);
+void ReachedStates::On(const event::RowArrived& event) {
+  arrived_.at(event.row) = true;
+  if (!kept_.empty()) ++kept_.at(event.row);
 }
 
-void ReachedStates::OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) {
-  if (!sent_.insert(worker).second) Count("second vector of a worker in a step");
+void ReachedStates::On(const event::VectorArrived& event) {
+  if (!sent_.insert(event.worker).second) Count("second vector of a worker in a step");
 }
 
-void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId> partitions,
-                                    Time) {
-  Count("lease given back", partitions.size());
+void ReachedStates::On(const event::LeaseReleased& event) {
+  Count("lease given back", event.partitions.size());
 }
 
-void ReachedStates::OnNotice(const std::string& text) {
-  if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
-  if (text.find(" is back after ") != std::string::npos) Count("silent worker back");
+void ReachedStates::On(const event::Noticed& event) {
+  if (std::holds_alternative<notice::Back>(event.notice)) Count("silent worker back");
+  if (const auto* report = std::get_if<notice::Reported>(&event.notice)) {
+    const bool device = Says(report->what, "without one of its devices");
+    if (device) Count("device given up alone");
+  }
+  const auto* noticed = std::get_if<Notice>(&event.notice);
+  if (noticed == nullptr) return;
+  const auto* refused = std::get_if<notice::Refused>(noticed);
+  const auto* away = std::get_if<notice::SentAway>(noticed);
+  const bool sketch = (refused != nullptr && Says(refused->why, "has sketch")) ||
+                      (away != nullptr && Says(away->last, "has sketch"));
+  if (sketch) Count("answer refused for its sketch");
 }
 
-void ReachedStates::OnSchedulerNotice(const Notice& notice) {
-  const auto* refused = std::get_if<notice::Refused>(&notice);
-  const auto* away = std::get_if<notice::SentAway>(&notice);
-  const Status why = refused != nullptr ? refused->why : away != nullptr ? away->last : Status();
-  if (why.message().find("has sketch") != std::string::npos) Count("answer refused for its sketch");
-}
+void ReachedStates::On(const event::VectorRefused&) { Count("vector refused"); }
 
-void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }
+void ReachedStates::On(const event::StepApproximated&) { Count("approximate step"); }
 
-void ReachedStates::OnStepApproximated(StepId, const ApproximateSum&, Time) {
-  Count("approximate step");
-}
-
-void ReachedStates::OnStepDecoded(StepId, const DecodedSum&, std::span<const float>, Time) {
+void ReachedStates::On(const event::StepDecoded&) {
   if (form_->rows.empty()) return;  // Leases.
   uint32_t missing = 0;
   for (RowId row = 0; row < form_->workers; ++row) {

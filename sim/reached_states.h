@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/kept_form.h"
 
 namespace motley {
@@ -19,22 +19,7 @@ class ReachedStates final : public JobObserver {
   explicit ReachedStates(const JobOptions& job)
       : code_(job.code), tolerate_(job.tolerate), workers_(job.workers) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnCommand(const Command& command, Time) override { form_.See(command); }
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
-  void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { Count("link measured"); }
-  void OnNotice(const std::string& text) override;
-  void OnSchedulerNotice(const Notice& notice) override;
-  void OnStepApproximated(StepId, const ApproximateSum&, Time) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
   // Adds what the job's statistics tell.
   void Finish(const JobResult& result);
   void Count(const std::string& state, uint64_t times = 1) {
@@ -47,6 +32,19 @@ class ReachedStates final : public JobObserver {
   static const std::vector<std::string>& All();
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::CommandGiven& event) { form_.See(event.command); }
+  void On(const event::StepOpened& event);
+  void On(const event::RowArrived& event);
+  void On(const event::VectorArrived& event);
+  void On(const event::LeaseReleased& event);
+  void On(const event::VectorRefused& event);
+  void On(const event::LinkMeasured&) { Count("link measured"); }
+  void On(const event::Noticed& event);
+  void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
+
   const std::string code_;
   const uint32_t tolerate_;
   const uint32_t workers_;

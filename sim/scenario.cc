@@ -22,7 +22,7 @@
 namespace motley {
 namespace {
 
-// Their own streams of the simulation's draws, so that the rest of a seed's scenario stays.
+// Each kind of draw has its own stream, so that a new kind leaves the rest of a scenario as it was.
 constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
@@ -30,7 +30,7 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
-// Plain codes are drawn alike; the other schemes take the place of one of these.
+// Plain codes are equally likely. The other schemes later replace some of them.
 std::string DrawPlainCode(Random& random) {
   std::vector<std::string> names;
   for (const Scheme& code : CodedSchemes()) {
@@ -73,14 +73,14 @@ class Generator {
     JoinDevices();
     LengthenData(scenario_.options, scenario_.data, Usual());
     AddLiar(scenario_.options, Usual().seconds);
-    // Nobody must give up on workers that are still held back when faults stop.
+    // The job must not start without workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
-    // One that lost all of its workers waits for them in those scenarios alone that cut all links.
+    // Only scenarios that cut all links let a job wait after it lost all of its workers.
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
-    // Nor on one that measures its speed while a hung device of its does not count as lost yet.
+    // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
     }
@@ -93,7 +93,7 @@ class Generator {
  private:
   static constexpr size_t kMostFloats = 512;
 
-  // Links are measured in some, and in some times come from a recording, which has gaps.
+  // A fifth of the scenarios measures links. A tenth takes times from a recording with gaps.
   void Replay() {
     SimOptions& options = scenario_.options;
     random_ = Random(options.seed, Stream::kSimulation, kReplayDraws);
@@ -123,7 +123,7 @@ class Generator {
     const double u = random_.NextDouble();
     return least + (most - least) * u;
   }
-  // On a logarithmic scale.
+  // Uniform on a logarithmic scale.
   double Scaled(double least, double most) { return least * std::pow(most / least, Uniform(0, 1)); }
   // A value in half of the scenarios, 0 in the others.
   double Sometimes(double least, double most) {
@@ -160,8 +160,7 @@ class Generator {
     }
   }
 
-  // In a tenth of the scenarios all workers are processes of one machine: who computes more slows
-  // the others.
+  // In a tenth of the scenarios all workers are processes of one machine and slow each other.
   void ShareProcessors() {
     SimOptions& options = scenario_.options;
     Random random(options.seed, Stream::kSimulation, kSharedDraws);
@@ -182,7 +181,7 @@ class Generator {
     if (random_.Chance(0.3)) Thin(scenario_.data);
     job.model.features = features;
     job.model.classes = classes;
-    // Half of the perceptrons on what could be a picture look at it as one.
+    // Half of the perceptrons whose features form a square become convolutional networks.
     Random random(scenario_.options.seed, Stream::kSimulation, kPictureDraws);
     const bool square = features == 4 || features == 9 || features == 16;
     if (kind == 3 && square && random.Chance(0.5)) {
@@ -201,7 +200,7 @@ class Generator {
     }
   }
 
-  // Least squares is what the linear model does, too: in half of its scenarios the caller does it.
+  // In half of the linear model's scenarios the caller's trainer does the same least squares.
   void BringTrainer() {
     SimOptions& options = scenario_.options;
     if (options.job.model.name != "linear") return;
@@ -210,7 +209,7 @@ class Generator {
     options.trainer = random.Chance(0.5) ? SimTrainer::kSquares : SimTrainer::kSquaresOwnData;
   }
 
-  // In a quarter of the scenarios whose dense samples are sent.
+  // Stores samples in 16 bits in a quarter of the scenarios that send dense samples.
   void RoundSamples() {
     Random random(scenario_.options.seed, Stream::kSimulation, kStorageDraws);
     const bool sent = scenario_.options.trainer != SimTrainer::kSquaresOwnData;
@@ -238,7 +237,7 @@ class Generator {
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
     job.code = DrawPlainCode(random_);
-    // Mostly what can be served; now and then too much, which must be refused.
+    // A tenth of the scenarios may tolerate too much for the workers; the job must refuse that.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
     job.shares = random_.Chance(0.5) ? Shares::kProportional : Shares::kEqual;
@@ -253,20 +252,20 @@ class Generator {
     job.optimizer.l2 = Sometimes(1e-4, 1e-2);
   }
 
-  // In a fifth of the scenarios.
+  // A fifth of the scenarios uses leases.
   void LeaseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kLeaseDraws);
     if (random.Chance(0.2)) scenario_.options.job.code = "adaptive";
   }
 
-  // In an eighth of the others.
+  // An eighth of the scenarios without leases sends several messages per worker.
   void SendSeveralInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kMessageDraws);
     if (!Taken(job) && random.Chance(0.125)) job.code = "multi-message";
   }
 
-  // In an eighth of the scenarios. Steps of few samples vary much.
+  // 16 % of the others may end steps approximately. They learn slowly: small batches vary much.
   void ApproximateInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kApproximateDraws);
@@ -280,7 +279,7 @@ class Generator {
     if (random.Chance(0.5)) job.quorum = quorum;
   }
 
-  // In an eighth of those that are left.
+  // An eighth of those that are left answers in parts.
   void AnswerInPartsInstead(const char* code, uint64_t draws) {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, draws);
@@ -289,8 +288,8 @@ class Generator {
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
 
-  // In a fifth of them, half of which change to another code every few steps, so that one policy
-  // goes on from another in every state of its workers.
+  // A fifth lets the job choose its code. Half of these draw another code every few steps, so that
+  // one policy takes over from another in every state of its workers.
   void ChooseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kAutoDraws);
     JobOptions& job = scenario_.options.job;
@@ -299,14 +298,14 @@ class Generator {
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
     if (random.Chance(0.5)) job.draw_codes_every = static_cast<uint32_t>(1 + random.Below(6));
-    // The others try codes against each other, for which there must be time. (With small labels the
-    // linear model would be done by then: nearly nothing but rounding is left of its gradients.)
+    // Half of the others get enough steps for trials of codes. (A linear model with small labels
+    // does not: its gradients would be little but rounding by then.)
     const bool lasting = job.model.name != "linear" || large_labels_;
     const bool longer = random.Chance(0.5) && lasting;
     if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
   }
 
-  // Roughly how long the job takes when nothing happens.
+  // Roughly how long the job takes without faults.
   double JobSeconds() const {
     return static_cast<double>(scenario_.options.job.steps) * Usual().seconds;
   }
@@ -320,7 +319,7 @@ class Generator {
       wait = std::max(wait, worker.device.overhead_seconds + 4 * worker.link.latency_seconds);
     }
     const JobOptions& job = options.job;
-    // Who leases computes nothing twice, but may wait for it.
+    // Leases compute nothing twice, but may wait as long as copies would take.
     const uint32_t copies =
         std::max(SchemeNamed(job.code).Computed(job.tolerate, job.parts), job.tolerate + 1);
     double step = job.batch * copies / speed + wait;
@@ -339,7 +338,7 @@ class Generator {
     faults.nan_every = Sometimes(0.05 * job, job);
     faults.replay = Sometimes(0.01, 0.3);
     faults.until_seconds = Scaled(0.3 * job, 5 * job) + 0.02;
-    // In a fifth of the scenarios, and in half of them.
+    // Devices break in a fifth of the scenarios, and slices are garbled in half of them.
     Random breaks(scenario_.options.seed, Stream::kSimulation, kBreakDraws);
     if (breaks.Chance(0.2)) faults.break_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
     if (breaks.Chance(0.5)) faults.garble_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
@@ -348,7 +347,7 @@ class Generator {
   void MakeScript() {
     if (random_.Chance(0.6)) return;
     const SimOptions& options = scenario_.options;
-    // Three answers that are not finite, and a worker is sent away.
+    // The server expels a worker after three answers that are not finite.
     const bool banish = random_.Chance(0.3);
     const WorkerId victim = static_cast<WorkerId>(random_.Below(options.job.workers));
     std::set<StepId> spoilt;
@@ -372,7 +371,7 @@ class Generator {
     }
   }
 
-  // In a quarter of the scenarios.
+  // A quarter of the scenarios has power cuts.
   void MakePowerCuts() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kCutDraws);
     if (!random_.Chance(0.25)) return;
@@ -390,13 +389,13 @@ class Generator {
     cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
   }
 
-  // In a quarter of the scenarios.
+  // In a quarter of the scenarios all workers share the server's link.
   void ShareThePort() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kPortDraws);
     if (random_.Chance(0.25)) scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
   }
 
-  // In a seventh of the scenarios connections break, one or all, and strangers come.
+  // In 15 % of the scenarios connections break, one or all, and strangers come.
   void FailNetwork() {
     SimOptions& options = scenario_.options;
     random_ = Random(options.seed, Stream::kSimulation, kNetworkDraws);
@@ -404,7 +403,7 @@ class Generator {
     options.power_cuts.server_alone = 0.6;
     options.heartbeat = true;
     options.job.return_timeout = std::chrono::minutes(2);
-    // Nor on one whose connection was cut without a word.
+    // The server needs kLostAfter to notice that a connection was cut silently.
     options.job.start_timeout += kLostAfter;
     RandomFaults& faults = options.random_faults;
     const double job = JobSeconds();
@@ -413,7 +412,7 @@ class Generator {
     if (random_.Chance(0.5)) faults.stranger_every = Scaled(0.01, 1);
   }
 
-  // In a sixth of the scenarios some workers compute on two devices, of which one may break.
+  // In a sixth of the scenarios some workers compute on two devices. One of the two may break.
   void JoinDevices() {
     SimOptions& options = scenario_.options;
     random_ = Random(options.seed, Stream::kSimulation, kJoinDraws);
@@ -433,11 +432,11 @@ class Generator {
   bool large_labels_ = false;
 };
 
-// What is wrong with a run besides broken invariants.
+// Adds to `wrong` what is wrong with a run besides broken invariants.
 void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
   const JobOptions& job = scenario.options.job;
   if (!result.job.status.ok()) {
-    if (result.live_workers == 0) return;  // With nobody left a job may end.
+    if (result.live_workers == 0) return;  // A job may end without workers.
     wrong.push_back(fmt::format("the job ended with {} live workers: {}", result.live_workers,
                                 result.job.status.ToString()));
     return;
@@ -447,8 +446,8 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
                                 job.steps, result.job.discarded_steps));
   }
   if (SomebodyLies(scenario.options)) return;
-  // Rounding differs with the order of sums. Relu kinks make more of it, and Adam makes steps of
-  // equal size out of gradients that are only rounding.
+  // Rounding differs with the order of sums. Kinks of relu amplify it. Adam even makes full steps
+  // of gradients that are only rounding.
   double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
   if (job.optimizer.name == "adam") tolerance = 0.05;
   if (!(result.serial_difference <= tolerance)) {
@@ -486,7 +485,7 @@ SeedReport RunSeed(uint64_t seed) {
     ++report.reached["equal to the bit"];
   if (scenario.options.trainer != SimTrainer::kBuiltIn) ++report.reached["the caller's trainer"];
   if (!second.ok() || second->digest != first->digest) {
-    report.violations.push_back("the same seed ran differently the second time");
+    report.violations.push_back("the second run of the same seed has another digest");
   }
   return report;
 }

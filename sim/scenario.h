@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios of a swarm: everything about a small cluster, its job and its faults follows from a
-// seed. Each kind of fault is switched off completely in about half of them.
+// Random scenarios: a small cluster, its job and its faults follow from a seed. About half of the
+// scenarios leave out any given kind of fault completely (swarm testing).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct Scenario {
 };
 
 // 1 to 12 workers with speeds 1 to 20 times apart, every code with 0 to 3 stragglers, models of a
-// few to 500 parameters, 10 to 40 steps. Faults stop at a moment; the job must finish after it.
+// few to 500 parameters, 10 to 40 steps. Faults stop at some moment, and the job must then finish.
 Scenario MakeScenario(uint64_t seed);
-// "7 workers, cyclic tolerate 2, softmax [...]": what there is, in one line.
+// Describes the scenario in one line: "7 workers, cyclic tolerate 2, softmax [...]".
 std::string DescribeScenario(const Scenario& scenario);
 
-// What a scenario came to, run twice.
+// The outcome of a scenario that ran twice.
 struct SeedReport {
   uint64_t seed = 0;
   uint64_t digest = 0;

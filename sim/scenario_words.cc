@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario in words.
+// Describes a scenario in words.
 #include <fmt/format.h>
 
 #include <utility>

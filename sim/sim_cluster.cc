@@ -41,7 +41,7 @@ constexpr uint64_t kJobDraws = 6;
 constexpr double kStartSpreadSeconds = 0.02;  // Workers start within this time.
 // How long the farewells of a finished job may take.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(120);
-constexpr Duration kServerAway = std::chrono::milliseconds(300);  // From its death to the next one.
+constexpr Duration kServerAway = std::chrono::milliseconds(300);  // From its death to its restart.
 
 bool Sane(const LinkDirection& way) {
   return way.latency_seconds >= 0 && way.bytes_per_second >= 0;
@@ -61,21 +61,22 @@ Status CheckOptions(const SimOptions& options) {
                       Sane(worker.link.Down());
     if (!sane) {
       return Status::InvalidArgument(fmt::format(
-          "worker {} of the cluster needs samples_per_second above 0, and nothing negative", i));
+          "worker {} of the cluster needs samples_per_second above 0 and no negative value", i));
     }
   }
   if (options.trainer == SimTrainer::kCostOnly && options.cluster.gradient_bytes == 0) {
     return Status::InvalidArgument(
-        "a cost-only simulation needs the cluster's gradient_bytes: how long vectors are");
+        "a cost-only simulation needs the cluster's gradient_bytes, the length of vectors");
   }
   if (options.samples > 0 && (options.trainer != SimTrainer::kCostOnly || options.data_bytes > 0)) {
     return Status::InvalidArgument(
-        "samples that are only counted need a cost-only simulation, and have no data_bytes");
+        "'samples' needs a cost-only simulation and excludes data_bytes: such samples are not "
+        "sent");
   }
   for (const double part : options.second_devices) {
     if (part == 0 || (part > 0 && part < 1 && options.trainer == SimTrainer::kBuiltIn)) continue;
     return Status::InvalidArgument(
-        "second_devices are parts of a speed, between 0 and 1, of workers with built-in models");
+        "second_devices must be parts of a speed, between 0 and 1, and need a built-in model");
   }
   if (options.shared_processors < 0) {
     return Status::InvalidArgument("shared_processors must be a number of processors, or 0");
@@ -86,7 +87,7 @@ Status CheckOptions(const SimOptions& options) {
   return CheckFaults(options.faults, options.job.workers, options.job.steps);
 }
 
-// What everybody in a cost-only simulation trains with; null in others.
+// The gradient that server and workers share in a cost-only simulation; null in others.
 std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset& data) {
   const uint64_t samples = options.samples > 0 ? options.samples : data.rows();
   const auto partitions = PartitionCount(samples, options.job.workers);
@@ -100,7 +101,7 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   options.vectors = ModelledVectors(options.cluster.gradient_bytes,
                                     std::max(1u, options.job.slice_length), options.job.parts);
   options.job.slice_length = options.vectors.slice_length();
-  // What suits the job's model may not suit this one.
+  // An optimizer that suits the job's model may not suit the quadratic one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
   options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
                                              options.vectors.parameter_count(), options.calibrated);
@@ -108,7 +109,7 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   return options;
 }
 
-// With what a job needs and the simulated world decides.
+// Adds what a job needs and the simulated world decides.
 SimOptions Completed(SimOptions options, const Dataset& data,
                      std::shared_ptr<Quadratic> quadratic) {
   options.job.job_id = Random(options.seed, Stream::kSimulation, kJobDraws).Next32() | 1;
@@ -143,7 +144,7 @@ std::vector<std::string> NamesOf(const SimOptions& options) {
   return names;
 }
 
-// Who lies, by the script: one at most. Empty: nobody.
+// The name of the worker that lies by the script (at most one does); empty: none.
 std::string LiarOf(const SimOptions& options) {
   for (const Fault& fault : options.faults) {
     if (fault.kind == Fault::Kind::kLie) return SimWorkerName(options, fault.worker);
@@ -172,7 +173,7 @@ class Simulation {
     if (options_.replay != nullptr) {
       const uint64_t rows = source_->shape().rows;
       const uint64_t batch = std::min<uint64_t>(options_.job.batch, rows);
-      const uint64_t steps = (rows + batch - 1) / batch;  // Of an epoch.
+      const uint64_t steps = (rows + batch - 1) / batch;  // Steps per epoch.
       replay_ = std::make_unique<ReplayDriver>(options_, workers_, [=](StepId step) {
         return static_cast<double>(std::min(batch, rows - step % steps * batch));
       });
@@ -181,7 +182,7 @@ class Simulation {
     return MakeServer();
   }
 
-  // The server, and those who judge what it does from here on.
+  // Makes the server and the checkers of what it does from here on.
   Status MakeServer() {
     MOTLEY_ASSIGN_OR_RETURN(
         server_, ServerProcess::Create(world_, network_, options_, *source_, &fan_, life_.store));
@@ -204,9 +205,9 @@ class Simulation {
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
     }
-    fan_.Tell(replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
-              placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-              waits_.get(), &audits_, observer_);
+    fan_.Tell({replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
+               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
+               waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 
@@ -226,8 +227,7 @@ class Simulation {
     if (!ended) liveness_->StillRunning(end, LiveWorkers());
     faults_->Stop();
     if (!server_->result()) {
-      server_->Stop(ended ? "as many steps as were asked for are done"
-                          : "the simulated time is over");
+      server_->Stop(ended ? "all requested steps are done" : "the simulated time is over");
       RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
     }
     const QueueLimits limits = LimitQueues(options_.job, data_, gradients_->vector_length());
@@ -263,14 +263,14 @@ class Simulation {
     faults_->Start();
   }
 
-  // Runs until `done`; false when it is later than `limit`, or when nothing is left to happen.
+  // Runs until `done`. False if `limit` passes or no task is left before that.
   template <typename Condition>
   bool RunTo(Time limit, Condition done) {
     world_.RunUntil([&] { return done() || world_.Now() > limit; });
     return done();
   }
 
-  // By itself, or as far as anybody wants to see it.
+  // The job ended by itself, or did stop_after_steps.
   bool Over() const {
     const bool enough =
         options_.stop_after_steps > 0 && steps_->applied() >= options_.stop_after_steps;
@@ -284,7 +284,7 @@ class Simulation {
     return due || !life_.store->powered();
   }
 
-  // Its workers do not hear of it, but find it out, and look for another at the same address.
+  // Nothing informs the workers. They notice the loss, and look for a server at the same address.
   void ReviveServer() {
     life_.power_off_seconds = 0;
     server_->Kill();
@@ -292,8 +292,7 @@ class Simulation {
     const Time back = world_.Now() + kServerAway;
     world_.RunUntilTime(back);
     options_.job.resume = std::exchange(life_.revive, nullptr)();
-    fan_.Tell(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-              nullptr, nullptr, nullptr, nullptr, nullptr);
+    fan_.Tell({});
     placement_ = std::make_unique<PlacementChecker>(violations_, options_.job.workers);
     tiling_ = std::make_unique<TilingChecker>(violations_, options_.job.workers);
     const Status made = MakeServer();
@@ -317,26 +316,26 @@ class Simulation {
         std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->alive(); }));
   }
 
-  // Everybody says goodbye, and returns what it borrowed.
+  // All processes end in good order, and return what they borrowed.
   void TearDown() {
-    // Who is stopped hears of it only when it goes on.
     for (const auto& worker : workers_) {
       if (!worker->started() && !worker->killed()) worker->Kill(true);  // It would come too late.
     }
+    // A paused worker learns of the end only when it continues.
     const Time heard = std::max(world_.Now(), faults_->quiet_from()) + kGoodbyeLimit;
     RunTo(heard, [this] { return LiveWorkers() == 0; });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (workers_[w]->alive()) {
-        violations_.Add(fmt::format("I10: worker {} never heard that the job is over", w));
+        violations_.Add(fmt::format("I10: worker {} was never notified that the job is over", w));
       }
     }
     if (!server_->result()) violations_.Add("I10: the server did not finish when it was stopped");
     server_->TearDown(violations_);
     for (const auto& worker : workers_) worker->TearDown(violations_);
-    world_.RunUntilTime(world_.Now());  // What was posted last.
+    world_.RunUntilTime(world_.Now());  // Runs what was posted last.
     server_->CheckQuiet(violations_);
     for (const auto& worker : workers_) worker->CheckQuiet(violations_);
-    // What is left must be harmless: thaws, ends of slow phases.
+    // The tasks that are left must be harmless: thaws, ends of slow phases.
     while (world_.RunOne()) {
     }
   }
@@ -348,7 +347,7 @@ class Simulation {
       const bool stuck = ToSeconds(end) < ToSeconds(FromSecondsSafe(most_seconds_));
       result.job.status = Status::Unavailable(fmt::format(
           "the job was not done after {:.3f} simulated seconds, at step {} of {}{}", ToSeconds(end),
-          result.job.steps, options_.job.steps, stuck ? ": nobody waits for anything" : ""));
+          result.job.steps, options_.job.steps, stuck ? ": no task is left to run" : ""));
     }
     reached_.Count("paused worker back in time", faults_->back_from_pause());
     reached_.Count("worker started again", faults_->restarts());
@@ -392,7 +391,7 @@ class Simulation {
   const std::unique_ptr<DataSource> source_;
   Life life_;
   JobObserver* observer_ = nullptr;
-  double most_seconds_ = 0;  // Of virtual time.
+  double most_seconds_ = 0;  // Virtual time.
   bool power_cut_ = false;
   Violations violations_;
   DigestObserver digest_;
@@ -409,16 +408,13 @@ class Simulation {
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;
   std::unique_ptr<DataWaitChecker> waits_;
-  ObserverFan<ReplayDriver, DigestObserver, StepChecker, TilingChecker, CoverageChecker,
-              GradientChecker, PlacementChecker, LivenessChecker, FaultDriver, ReachedStates,
-              DataArrivals, DataWaitChecker, AuditChecker, JobObserver>
-      fan_;
+  ObserverFan fan_;
   VirtualLoop world_;
   SimNetwork network_;
   FaultDriver::Workers workers_;
   std::unique_ptr<FaultDriver> faults_;
   std::unique_ptr<ReplayDriver> replay_;        // Null: nothing is replayed.
-  std::unique_ptr<ServerProcess> dead_server_;  // That was revived; null: none was.
+  std::unique_ptr<ServerProcess> dead_server_;  // The one before a revival; null: none.
   std::unique_ptr<ServerProcess> server_;
   uint32_t live_at_end_ = 0;
 };

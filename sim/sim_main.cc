@@ -19,12 +19,12 @@ constexpr const char* kUsage =
     "usage: motley-sim [--seeds N] [--first S] [--seed S] [--jobs J] [--list]\n"
     "  --seeds N   run N seeds, each twice (default 500)\n"
     "  --first S   starting at seed S (default 1)\n"
-    "  --seed S    run this seed alone, and tell what it is\n"
+    "  --seed S    run this seed alone, and describe its scenario\n"
     "  --jobs J    processes at once (default 1)\n"
-    "  --list      describe the scenarios, do not run them\n";
+    "  --list      describe the scenarios without running them\n";
 
 constexpr uint64_t kMostJobs = 256;
-// So many seeds must reach every interesting state; fewer may miss one.
+// This many seeds must reach every interesting state; fewer may miss one.
 constexpr uint64_t kEnoughSeeds = 500;
 
 struct Flags {
@@ -41,7 +41,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   return value;
 }
 
-// Empty, or what is wrong with the command line.
+// Returns what is wrong with the command line, or an empty string.
 std::string ParseFlags(int argc, char** argv, Flags& flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
@@ -75,7 +75,7 @@ void PrintFailure(const SeedReport& report) {
   fmt::print("  to repeat: motley-sim --seed {}\n", report.seed);
 }
 
-// Prints as seeds end: one line that changes in a terminal, one line per tenth otherwise.
+// Prints progress: one line that changes in a terminal, one line per tenth of the seeds otherwise.
 class Progress {
  public:
   explicit Progress(uint64_t count) : count_(count), terminal_(isatty(STDOUT_FILENO) != 0) {}
@@ -95,7 +95,7 @@ class Progress {
   uint64_t tenth_ = 0;
 };
 
-// Everything over a campaign.
+// Sums over a campaign.
 struct Totals {
   uint64_t done = 0;
   std::vector<uint64_t> failed;
@@ -104,7 +104,7 @@ struct Totals {
   double virtual_seconds = 0;
 };
 
-// Adds the states that should have been reached and were not.
+// Returns the states that should have been reached and were not.
 std::vector<std::string> Unreached(const Totals& totals) {
   std::vector<std::string> missing;
   for (const std::string& state : ReachedStates::All()) {
@@ -142,7 +142,7 @@ int Main(int argc, char** argv) {
     }
     if (flags.list) return 0;
   }
-  std::fflush(stdout);  // Before there are processes that would print it again.
+  std::fflush(stdout);  // Otherwise forked processes would print the same text again.
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
   Progress progress(flags.range.count);

@@ -9,7 +9,9 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMostSlices = 16;  // Of a vector.
+// A vector has no more slices than this. Fewer would change what a job learns: with coarse slices
+// workers come one after the other (docs/decisions/0038-plan-is-simulated.md).
+constexpr uint64_t kMostSlices = 64;
 
 }  // namespace
 

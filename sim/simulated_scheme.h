@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes of the planner's as jobs, and how long such jobs are simulated: `motley plan`,
-// `motley simulate --compare` and the planner's judge do the same.
+// Turns the planner's schemes into jobs, and says how long such jobs are simulated. Shared by
+// `motley plan`, `motley simulate --compare` and the planner's judge.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace motley {
 
-// In which a job learns speeds and links, and moves data to where they are needed. What steps take
-// is said of those after.
+// In its first kLearningSteps a job learns speeds and links, and moves data to where they are
+// needed. Step times are measured over the kCountedSteps after them.
 inline constexpr uint32_t kLearningSteps = 60;
 inline constexpr uint32_t kCountedSteps = 80;
-// Jobs with seeds of their own: an interval needs several.
+// Jobs per scheme, each with its own seed. An interval needs several.
 inline constexpr uint32_t kComparedSeeds = 5;
 
 struct SimulatedJobCode {
   std::string code;
   uint32_t tolerate = 0;
   uint32_t parts = 2;
-  uint32_t workers = 0;  // That take part; 0: all.
+  uint32_t workers = 0;  // Workers that take part; 0: all.
 };
-// Of the job that runs this scheme.
+// The code of the job that runs this scheme.
 SimulatedJobCode SimulatedCodeOf(const Candidate& candidate);
-// What `auto` chose, as the planner calls it, but for how many workers take part.
+// The planner's name for what `auto` chose. It leaves out how many workers take part.
 Candidate CandidateOf(const CodeChoice& choice);
 
-// Floats of a slice of a simulated vector: slices as jobs cut them, but no more than a few, since
-// more would say the same.
+// Floats of a slice of a simulated vector: slices as jobs cut them, up to a number above which more
+// say the same.
 uint32_t SimulatedSliceLength(uint64_t gradient_bytes);
 
 }  // namespace motley

@@ -24,19 +24,19 @@ struct End {
   InprocTransport* transport = nullptr;
   PeerId peer = 0;
   SendQueue queue;
-  std::optional<Outgoing> current;  // Being delivered right now.
-  bool pumping = false;             // A task that delivers the next message is posted.
+  std::optional<Outgoing> current;  // Being delivered now.
+  bool pumping = false;             // A task to deliver the next message is posted.
   Traffic traffic;
 };
 
 struct Link {
   explicit Link(std::string address) : to(std::move(address)) {}
-  std::string to;  // What Connect was asked for.
+  std::string to;  // The address given to Connect.
   bool up = false;
-  std::array<End, 2> ends;  // The one that connects, the one that accepts.
+  std::array<End, 2> ends;  // The connecting end, then the accepting end.
 };
 
-// A connection as one of its ends sees it.
+// A connection, seen from one of its ends.
 struct Side {
   std::shared_ptr<Link> link;
   int index = 0;
@@ -79,7 +79,7 @@ class InprocTransport final : public Transport {
   static void DeliverNext(const Side& side);
   static void Deliver(const Side& side);
   static void Lose(const Side& side, const Status& why);
-  // Takes this end off its link and runs what Dones it had.
+  // Takes this end off its link and runs its pending Dones.
   static void Detach(const Side& side, const Status& why);
 
   void Accept(const Side& side);
@@ -87,14 +87,14 @@ class InprocTransport final : public Transport {
 
   Loop& loop_;
   std::shared_ptr<Listeners> listeners_;
-  std::shared_ptr<bool> alive_;  // Tasks that outlive the transport see it gone.
+  std::shared_ptr<bool> alive_;  // Tasks that outlive the transport check it.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
   std::map<PeerId, Side> sides_;
-  TaskQueue settled_;   // Done of dropped connections, about to run.
-  TaskQueue deferred_;  // For the next turn.
+  TaskQueue settled_;   // Dones of dropped connections, about to run.
+  TaskQueue deferred_;  // For the next turn of the loop.
 };
 
 Result<std::string> InprocTransport::Listen(const std::string& address) {
@@ -103,8 +103,8 @@ Result<std::string> InprocTransport::Listen(const std::string& address) {
         fmt::format("cannot listen at {}: this transport is closed", address));
   }
   if (!listeners_->emplace(address, this).second) {
-    return Status::Unavailable(
-        fmt::format("cannot listen at {}: another node of this process does", address));
+    return Status::Unavailable(fmt::format(
+        "cannot listen at {}: another node of this process already listens there", address));
   }
   return address;
 }
@@ -176,9 +176,9 @@ void InprocTransport::DeliverNext(const Side& side) {
   own.pumping = false;
   if (own.transport == nullptr || side.other().transport == nullptr) return;  // Lose is posted.
   own.current = own.queue.Pop();
-  if (!own.current) return;  // All cancelled.
+  if (!own.current) return;  // All were cancelled.
   Deliver(side);
-  if (!own.current) return;  // The sender went away meanwhile, and ran its Done.
+  if (!own.current) return;  // The sender closed meanwhile, which ran its Done.
   const Done done = std::move(own.current->done);
   own.current.reset();
   Pump(side);

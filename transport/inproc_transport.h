@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport between nodes of one process and one Loop: for tests, and for all-in-one jobs.
+// Transport between nodes of one process on one Loop, for tests and for all-in-one jobs.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace motley {
 
-// Where the transports of one process find each other. Outlives them. Loop thread only.
+// The registry through which the transports of one process find each other. It must outlive them.
+// Loop thread only.
 class InprocNetwork {
  public:
   explicit InprocNetwork(Loop& loop);

@@ -11,7 +11,7 @@ Status SetLength(Outgoing& message) {
   for (BytesView piece : message.pieces) {
     if (piece.size() > limit - length) {
       return Status::InvalidArgument(
-          fmt::format("a message of kind {} may carry {} bytes: cut it into slices",
+          fmt::format("a message of kind {} may carry at most {} bytes; cut it into slices",
                       static_cast<int>(message.header.kind), limit));
     }
     length += piece.size();

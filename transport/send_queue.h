@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one peer has been sent and has not yet left: control before bulk, in order within each.
-// Every transport keeps one per peer. Pure; one thread.
+// Messages to one peer that have not started yet: control before bulk, in order within each
+// priority. Every transport keeps one queue per peer. Pure; one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,31 @@
 
 namespace motley {
 
-// A message as Send took it. The pieces are borrowed until `done` ran.
+// A message as Send took it. The pieces are borrowed until `done` has run.
 struct Outgoing {
   SendId id = 0;
   Header header;
   std::vector<BytesView> pieces;
   Priority priority = Priority::kBulk;
   Transport::Done done;
-  bool announced = false;  // To the shared memory that it may go through.
-  bool shared = false;     // Its payload went there.
+  bool announced = false;  // The shared arena knows that it may get the payload.
+  bool shared = false;     // The payload was written to shared memory.
 };
 
-// Fills in header.length. kInvalidArgument when the pieces are more than MaxPayload of their kind.
+// Fills in header.length. Returns kInvalidArgument when the pieces exceed MaxPayload of their kind.
 Status SetLength(Outgoing& message);
 
 class SendQueue {
  public:
-  // Ids rise from call to call: they are the order within a priority.
+  // Ids rise from call to call; they are the order within a priority.
   void Push(Outgoing message);
   // The next message to start, or null.
   const Outgoing* Front() const;
-  // Takes it.
+  // Takes the message that Front() points to.
   std::optional<Outgoing> Pop();
-  // Takes one back; nothing when it is not here (any more).
+  // Takes back one message; nothing when it has left the queue.
   std::optional<Outgoing> Remove(SendId id);
-  // All that is left, in the order in which it would have been sent.
+  // Takes all remaining messages, in the order in which they would have been sent.
   std::vector<Outgoing> TakeAll();
 
   bool empty() const { return waiting_.empty(); }

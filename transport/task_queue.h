@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks that are owed. Pure; one thread.
+// Callbacks that are due. Pure; one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@ namespace motley {
 class TaskQueue {
  public:
   void Add(Task task) { tasks_.push_back(std::move(task)); }
-  // Runs what is there now, in order. A task may call Run again: the inner call leaves nothing to
-  // the outer one, so that "all have run when Close returns" holds inside a task as well.
+  // Runs the tasks that are present at the call, in order. A task may call Run again: the inner
+  // call leaves nothing to the outer one, so that "all have run when Close returns" holds inside a
+  // task as well.
   void Run() {
     for (size_t count = tasks_.size(); count > 0 && !tasks_.empty(); --count) {
       const Task task = std::move(tasks_.front());

@@ -94,7 +94,7 @@ Status Job::Train() {
   JobRequest request = request_;
   if (!request.resume.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const auto saved, LoadResume(request, [&](const std::string& text) {
-                              events.OnNotice(text);
+                              events.Tell(MOTLEY_EVENT_NOTICE, text);
                             }));
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
@@ -135,7 +135,7 @@ Status Job::Work() {
   Status thrown;  // By the callback, though it must not.
   EventStream events([&](const motley_event& event) { PassOn(event, thrown); }, loop_.get());
   WorkerTask task = *task_;
-  task.node.tell = [&events](const std::string& text) { events.OnNotice(text); };
+  task.node.tell = [&events](const std::string& text) { events.Tell(MOTLEY_EVENT_NOTICE, text); };
   const Status ended = RunWorkerTask(*loop_, stop_, task, foreign_);
   return thrown.ok() ? ended : thrown;
 }

@@ -18,13 +18,22 @@ void ServerRun::Watch::Note(const Status& why) {
   if (why.code() == StatusCode::kCallback && callback.ok()) callback = why;
 }
 
-ServerRun::ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserver& observer,
+void ServerRun::Watch::OnEvent(const JobEvent& event) {
+  if (const auto* came = std::get_if<event::WorkerJoined>(&event)) joined.insert(came->worker);
+  if (std::holds_alternative<event::StepOpened>(event)) started = true;
+  if (const auto* gone = std::get_if<event::WorkerLost>(&event)) {
+    Note(gone->why);
+    lost[gone->worker] = gone->why;
+  }
+}
+
+ServerRun::ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& observer, Tell tell,
                      StopSwitch& stop)
     : loop_(loop),
-      env_(env),
       stop_(stop),
-      faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }) {
-  observers_.Tell(&watch_, &observer, &faults_);
+      faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }),
+      tell_(std::move(tell)) {
+  observers_.Tell({&watch_, &observer, &faults_});
 }
 
 ServerRun::~ServerRun() {
@@ -34,8 +43,9 @@ ServerRun::~ServerRun() {
   server_.reset();
 }
 
-Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std::string& address) {
-  MOTLEY_ASSIGN_OR_RETURN(server_, ServerNode::Create(env_, job, data, &observers_));
+Status ServerRun::Open(const Env& env, const JobOptions& job, const DataSource& data,
+                       const std::string& address) {
+  MOTLEY_ASSIGN_OR_RETURN(server_, ServerNode::Create(env, job, data, &observers_));
   address_ = address;
   return Status::Ok();
 }
@@ -67,7 +77,7 @@ Result<JobResult> ServerRun::Run(const StartWorkers& start, bool others_come) {
 }
 
 void ServerRun::Strike(const Fault& fault) {
-  observers_.OnNotice(fmt::format("fault: {}", FormatFault(fault)));
+  tell_(fmt::format("fault: {}", FormatFault(fault)));
   if (workers_ != nullptr) workers_->Strike(fault);
 }
 
@@ -78,20 +88,20 @@ void ServerRun::OnExited(WorkerId worker, const Status& how) {
   if (finished_ || stop_.thrown() > 0) return;
   if (others_come_) {
     // Among the others it has whatever number was free; the server misses it by that.
-    if (!watch_.started) observers_.OnNotice("the worker of this machine: " + how.ToString());
+    if (!watch_.started) tell_("the worker of this machine: " + how.ToString());
     return;
   }
   if (watch_.started) return server_->DoNotExpect(worker);
   if (workers_->running() == 0) {
-    observers_.OnNotice(how.ToString() + " before training began");
+    tell_(how.ToString() + " before training began");
     const auto said = watch_.lost.find(worker);
     failure_ = Status::Unavailable(
         fmt::format("no worker is left to start with: {}",
                     said == watch_.lost.end() ? how.ToString() : said->second.ToString()));
     return server_->Stop(failure_.message());
   }
-  observers_.OnNotice(fmt::format("{}, before {}; starting without it", how.ToString(),
-                                  watch_.joined.contains(worker) ? "training began" : "it joined"));
+  tell_(fmt::format("{}, before {}; starting without it", how.ToString(),
+                    watch_.joined.contains(worker) ? "training began" : "it joined"));
   server_->DoNotExpect(worker);
 }
 

@@ -26,14 +26,17 @@ class ServerRun {
   using StartWorkers = std::function<Result<std::unique_ptr<LocalWorkers>>(
       const std::string& address, LocalWorkers::Exited exited)>;
 
-  // All references are borrowed. `env` is on `loop`.
-  ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserver& observer,
+  // All references are borrowed.
+  // Tells the user what happened to workers of this machine.
+  using Tell = std::function<void(const std::string& text)>;
+  ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& observer, Tell tell,
             StopSwitch& stop);
   ~ServerRun();  // The loop is not running.
 
-  // Everything that can be refused without a worker. `job` is complete; the transport listens at
-  // `address`.
-  Status Open(const JobOptions& job, const DataSource& data, const std::string& address);
+  // Everything that can be refused without a worker. `env` is on the loop, and its transport
+  // listens at `address`; `job` is complete.
+  Status Open(const Env& env, const JobOptions& job, const DataSource& data,
+              const std::string& address);
 
   // Starts the workers, trains, and returns when those that it started are gone. With
   // `others_come` the job may begin and go on without them. Thrown once, the
@@ -44,12 +47,7 @@ class ServerRun {
  private:
   // Who joined, whether training began, and what callbacks said.
   struct Watch final : JobObserver {
-    void OnWorkerJoined(WorkerId worker, const std::string&) override { joined.insert(worker); }
-    void OnWorkerLost(WorkerId worker, const Status& why) override {
-      Note(why);
-      lost[worker] = why;
-    }
-    void OnStepOpened(StepId, const CodeForm&, Time) override { started = true; }
+    void OnEvent(const JobEvent& event) override;
     void Note(const Status& why);
     std::set<WorkerId> joined;
     std::map<WorkerId, Status> lost;  // Why, those that said it.
@@ -64,11 +62,11 @@ class ServerRun {
   void OnOutOfMemory();
 
   UvLoop& loop_;
-  Env env_;
   StopSwitch& stop_;
   Watch watch_;
   FaultScript faults_;
-  ObserverFan<Watch, JobObserver, FaultScript> observers_;
+  ObserverFan observers_;
+  Tell tell_;
   std::string address_;
   std::unique_ptr<ServerNode> server_;
   std::unique_ptr<LocalWorkers> workers_;

@@ -64,7 +64,6 @@ Status TrainingRun::OpenData() {
   if (!own) plan_.job.model.name = ModelName(shape.classes);
   parts_.events.SetLossUnit(data_.loss_unit());
   parts_.metrics.SetLossUnit(data_.loss_unit());
-  plan_.job.loss_unit = data_.loss_unit();
   if (!own) {
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
     MOTLEY_RETURN_IF_ERROR(CheckFormat(About(), request.format));

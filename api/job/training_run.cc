@@ -132,8 +132,11 @@ void TrainingRun::TellDevices() const {
     found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", group.Label(), group.Names());
   }
   if (found.empty()) return;
-  parts_.events.OnNotice(fmt::format(
-      "workers compute on {}, and the others on the processor; `devices` says otherwise", found));
+  parts_.events.Tell(
+      MOTLEY_EVENT_NOTICE,
+      fmt::format(
+          "workers compute on {}, and the others on the processor; `devices` says otherwise",
+          found));
 }
 
 Status TrainingRun::Emulate() {
@@ -155,22 +158,25 @@ uint64_t TrainingRun::ParameterCount() const {
 
 void TrainingRun::Introduce() const {
   EventStream& events = parts_.events;
-  events.OnNotice(
+  events.Tell(
+      MOTLEY_EVENT_NOTICE,
       fmt::format("{}: {} parameters; {} training samples of {} features; {}, code "
                   "{}; {} of {}",
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
                   plan_.job.model.features, WorkerWords(plan_.job), plan_.job.code,
                   Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
-  events.OnNotice(DescribeLearning(
-      chosen_, judging_, data_.validation != nullptr ? data_.validation->shape().rows : 0));
+  events.Tell(MOTLEY_EVENT_NOTICE,
+              DescribeLearning(chosen_, judging_,
+                               data_.validation != nullptr ? data_.validation->shape().rows : 0));
   if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
-    events.OnNotice(
-        DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
   }
-  for (const std::string& note : data_.notes) events.OnNotice(note);
+  for (const std::string& note : data_.notes) events.Tell(MOTLEY_EVENT_NOTICE, note);
   if (data_.input_scale != 1) {
-    events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
-                                1 / data_.input_scale));
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                fmt::format("features are divided by {:.6g}, their largest magnitude",
+                            1 / data_.input_scale));
   }
   const Magnitudes& sizes = data_.magnitudes;
   if (data_.input_scale != 1 && sizes.drowned > 0) {
@@ -188,7 +194,7 @@ void TrainingRun::Introduce() const {
                     sizes.drowned == 1 ? "its values" : "they"));
   }
   if (!emulation_) return;
-  events.OnNotice(DescribeEmulation(*emulation_));
+  events.Tell(MOTLEY_EVENT_NOTICE, DescribeEmulation(*emulation_));
   if (emulation_->overloaded()) {
     events.Tell(MOTLEY_EVENT_WARNING,
                 fmt::format("`sample_time` {}: real computing needs more than half of the cores, "
@@ -244,9 +250,9 @@ Result<JobResult> TrainingRun::Train() {
     MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
   }
   MOTLEY_RETURN_IF_ERROR(Record());
-  ObserverFan<JobObserver, LiveMetrics, EventStream> observers;
-  observers.Tell(recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics,
-                 &parts_.events);
+  ObserverFan observers;
+  observers.Tell(
+      {recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics, &parts_.events});
   if (plan_.job.audit_fraction > 0) {
     plan_.job.audit_secret = FreshIncarnation();
     MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
@@ -260,8 +266,11 @@ Result<JobResult> TrainingRun::Train() {
                 folder != nullptr ? folder->disk() : nullptr,
                 audit_device_.get(),
                 evaluation_device_.get()};
-  ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
-  MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
+  const auto tell = [this](const std::string& text) {
+    parts_.events.Tell(MOTLEY_EVENT_NOTICE, text);
+  };
+  ServerRun server(loop, plan_.faults, observers, tell, parts_.stop);
+  MOTLEY_RETURN_IF_ERROR(server.Open(env, plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   plan_.job.first_parameters = nullptr;
@@ -315,31 +324,34 @@ void TrainingRun::EndRecording() {
 // The checkpoint is of the job's end: what it came to then, without workers.
 JobResult TrainingRun::AllDone() const {
   const SavedJob& saved = *plan_.job.resume;
-  parts_.events.OnNotice(fmt::format(
-      "the checkpoint has all {} steps of the job: nothing is left to train. More `steps` would "
-      "train on",
-      saved.step));
+  parts_.events.Tell(MOTLEY_EVENT_NOTICE,
+                     fmt::format("the checkpoint has all {} steps of the job: nothing is left to "
+                                 "train. More `steps` would "
+                                 "train on",
+                                 saved.step));
   JobResult result = ResultOf(saved);
   if (parts_.request.checkpoint == parts_.request.resume) result.checkpoint_step = saved.step;
   return result;
 }
 
-// Workers have computed the loss of every sample in the last epoch. To compute it again here takes
-// a third of an epoch on one machine, which must not be noticed unless it was asked for.
-bool TrainingRun::WantsTrainingLoss() const {
-  const DataShape shape = samples_->shape();
+// What nobody asked for must not be noticed.
+bool TrainingRun::IsSoonEvaluated(const DataSource& samples) const {
+  const DataShape shape = samples.shape();
   const auto rows = static_cast<double>(shape.rows);
   const auto dense = static_cast<double>(shape.features);
   const double entries =
       shape.sparse && shape.entries > 0 ? static_cast<double>(shape.entries) / rows : dense;
   const double per_sample = model_->multiply_adds(entries) + kCostOfEntry * entries;
-  return parts_.request.evaluate_training || rows * per_sample <= kUnnoticedCost;
+  return rows * per_sample <= kUnnoticedCost;
 }
 
+// Workers have computed the loss of every training sample in the last epoch. To compute it again
+// here takes a third of an epoch on one machine.
 Status TrainingRun::EvaluateAll(const JobResult& job) {
-  const Unwanted unwanted = [this] { return stopped(); };
+  const int throws = job.status.ok() ? 0 : parts_.stop.thrown();
+  const Unwanted unwanted = [this, throws] { return parts_.stop.thrown() > throws; };
   return CallOnDevice(parts_.loop, *device_, [&]() -> Status {
-    if (WantsTrainingLoss()) {
+    if (job.status.ok() && (parts_.request.evaluate_training || IsSoonEvaluated(*samples_))) {
       MOTLEY_ASSIGN_OR_RETURN(train_,
                               Evaluate(*model_, *device_, *job.parameters, *samples_, unwanted));
     }
@@ -348,6 +360,20 @@ Status TrainingRun::EvaluateAll(const JobResult& job) {
                             Evaluate(*model_, *device_, *job.parameters, *data_.test, unwanted));
     return Status::Ok();
   });
+}
+
+bool TrainingRun::Tests() const {
+  return model_ != nullptr && data_.test != nullptr && data_.test->shape().rows > 0;
+}
+
+// Why the trained model is not evaluated; empty: it is. Who stops a job does not want to wait.
+std::string TrainingRun::WhyNotEvaluated(const JobResult& job) const {
+  if (job.status.ok()) return stopped() ? "the job was stopped at its end" : "";
+  if (job.status.code() != StatusCode::kCancelled) return "the job ended by an error";
+  if (job.steps == 0) return "no step was done";
+  if (!Tests() || IsSoonEvaluated(*data_.test)) return "";
+  return fmt::format("the job was stopped, and {} take more than a moment",
+                     Counted(data_.test->shape().rows, "test sample"));
 }
 
 Status TrainingRun::Run(TrainingOutcome& outcome) {
@@ -370,12 +396,15 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   outcome.class_labels = data_.class_labels;
   outcome.input_scale = data_.input_scale;
   outcome.table = table_;
-  const bool wanted = job.status.ok() && model_ != nullptr && !stopped();
+  std::string not_tested = WhyNotEvaluated(job);
+  const bool wanted = model_ != nullptr && not_tested.empty();
   const Status evaluated = wanted ? EvaluateAll(job) : Status::Ok();
+  if (!evaluated.ok()) not_tested = evaluated.ToString();
+  if (!Tests() || test_) not_tested.clear();
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report =
-      TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_,
-                 data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
+      TrainJson({plan_, job, train_, test_, not_tested, emulation_, parts_.request.record_profile,
+                 recorded_, data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
   // The model is trained, whatever became of the figures about it.
   if (!evaluated.ok() && evaluated.code() != StatusCode::kCancelled) {
     parts_.events.Tell(MOTLEY_EVENT_WARNING,

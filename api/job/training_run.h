@@ -74,7 +74,9 @@ class TrainingRun {
   JobResult AllDone() const;
   LocalWorkersOptions WorkersOptions(const std::string& address) const;
   Status EvaluateAll(const JobResult& job);
-  bool WantsTrainingLoss() const;
+  bool IsSoonEvaluated(const DataSource& samples) const;
+  bool Tests() const;
+  std::string WhyNotEvaluated(const JobResult& job) const;
   uint64_t ParameterCount() const;
   bool local() const { return parts_.request.role == MOTLEY_ALL_IN_ONE; }
   bool threads() const { return local() && parts_.request.worker_command.empty(); }

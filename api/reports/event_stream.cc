@@ -41,99 +41,100 @@ void EventStream::Tell(int32_t kind, const std::string& text) {
   Send(event, Now());
 }
 
-void EventStream::OnWorkerJoined(WorkerId worker, const std::string& name) {
-  names_[worker] = name;
-  motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, worker);
-  event.text = name.c_str();
+void EventStream::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void EventStream::On(const event::WorkerJoined& happened) {
+  names_[happened.worker] = happened.name;
+  motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, happened.worker);
+  event.text = happened.name.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnWorkerLost(WorkerId worker, const Status& why) {
-  const std::string text = why.ToString();
-  motley_event event = Make(MOTLEY_EVENT_WORKER_LOST, 0, worker);
+void EventStream::On(const event::WorkerLost& happened) {
+  const std::string text = happened.why.ToString();
+  motley_event event = Make(MOTLEY_EVENT_WORKER_LOST, 0, happened.worker);
   event.text = text.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnStepOpened(StepId step, const CodeForm& /*code*/, Time now) {
+void EventStream::On(const event::StepOpened& happened) {
   leasing_.clear();
-  Send(Make(MOTLEY_EVENT_STEP_OPENED, step), now);
+  Send(Make(MOTLEY_EVENT_STEP_OPENED, happened.step), happened.now);
 }
 
-void EventStream::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) {
-  Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, step, worker, row), now);
+void EventStream::On(const event::RowAssigned& happened) {
+  Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, happened.step, happened.worker, happened.row), happened.now);
 }
 
-void EventStream::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
-  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, row), now);
+void EventStream::On(const event::RowArrived& happened) {
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, happened.step, happened.worker, happened.row), happened.now);
 }
 
-void EventStream::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
-                                  Time now) {
-  leasing_.erase(worker);
-  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, worker), now);
+void EventStream::On(const event::VectorArrived& happened) {
+  leasing_.erase(happened.worker);
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, happened.step, happened.worker, happened.worker),
+       happened.now);
 }
 
-void EventStream::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum, Time /*now*/) {
-  error_ = sum.error;
-}
+void EventStream::On(const event::StepApproximated& happened) { error_ = happened.sum.error; }
 
-void EventStream::OnStepDecoded(StepId step, const DecodedSum& /*sum*/,
-                                std::span<const float> /*parameters*/, Time now) {
-  motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, step);
+void EventStream::On(const event::StepDecoded& happened) {
+  motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, happened.step);
   event.error = std::exchange(error_, 0);
-  Send(event, now);
+  Send(event, happened.now);
 }
 
-void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
-                                double batch_loss, Time now) {
-  motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, step);
-  event.loss = batch_loss * loss_unit_;
-  Send(event, now);
+void EventStream::On(const event::StepApplied& happened) {
+  motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, happened.step);
+  event.loss = happened.batch_loss * loss_unit_;
+  Send(event, happened.now);
 }
 
-void EventStream::OnCheckpoint(uint64_t steps) {
-  Send(Make(MOTLEY_EVENT_CHECKPOINT, steps), Now());
+void EventStream::On(const event::CheckpointSafe& happened) {
+  Send(Make(MOTLEY_EVENT_CHECKPOINT, happened.steps), Now());
 }
 
-void EventStream::OnJudged(const JudgedVersion& judged) {
-  nlohmann::ordered_json about = {{"best", judged.best}};
-  if (judged.samples) {
+void EventStream::On(const event::VersionJudged& happened) {
+  nlohmann::ordered_json about = {{"best", happened.judged.best}};
+  if (happened.judged.samples) {
     // A curve has no use for the confusion matrix of each point.
-    Evaluation found = InUnitsOfLabels(*judged.samples, loss_unit_);
+    Evaluation found = InUnitsOfLabels(*happened.judged.samples, loss_unit_);
     found.confusion.clear();
     about["validation"] = nlohmann::ordered_json::parse(EvaluationJson(found, {}));
   }
   const std::string text = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  motley_event event = Make(MOTLEY_EVENT_JUDGED, judged.version);
-  event.loss = judged.training_loss * loss_unit_;
+  motley_event event = Make(MOTLEY_EVENT_JUDGED, happened.judged.version);
+  event.loss = happened.judged.training_loss * loss_unit_;
   event.text = text.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }
-
-void EventStream::OnSchedulerNotice(const Notice& notice) {
-  Tell(MOTLEY_EVENT_NOTICE, NoticeText(notice, [this](WorkerId worker) -> std::string {
-         const auto found = names_.find(worker);
-         return found != names_.end() && WorthSaying(found->second) ? found->second : "";
-       }));
+void EventStream::On(const event::Noticed& happened) {
+  const auto name_of = [this](WorkerId worker) -> std::string {
+    const auto found = names_.find(worker);
+    return found != names_.end() && WorthSaying(found->second) ? found->second : "";
+  };
+  Tell(IsDetail(happened.notice) ? MOTLEY_EVENT_DETAIL : MOTLEY_EVENT_NOTICE,
+       NoticeText(happened.notice, name_of, loss_unit_));
 }
 
-void EventStream::OnAuditWarning(const AuditWarning& warning) {
-  Tell(MOTLEY_EVENT_WARNING, warning.text);
+void EventStream::On(const event::AuditWarned& happened) {
+  Tell(MOTLEY_EVENT_WARNING, happened.warning.text);
 }
 
-void EventStream::OnCommand(const Command& command, Time now) {
-  if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+void EventStream::On(const event::CommandGiven& happened) {
+  if (const auto* cancel = std::get_if<CancelWork>(&happened.command)) {
     leasing_.erase(cancel->worker);
-    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS), now);
-  } else if (const auto* row = std::get_if<CancelRow>(&command)) {
-    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), now);
-  } else if (const auto* extend = std::get_if<ExtendLease>(&command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS),
+         happened.now);
+  } else if (const auto* row = std::get_if<CancelRow>(&happened.command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), happened.now);
+  } else if (const auto* extend = std::get_if<ExtendLease>(&happened.command)) {
     const WorkerId worker = extend->worker;
     if (!leasing_.insert(worker).second) return;
-    Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, extend->step, worker, worker), now);
+    Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, extend->step, worker, worker), happened.now);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/reports/evaluation_json.h"
+#include "api/reports/notice_text.h"
 #include "api/reports/run_recording.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
@@ -134,6 +135,7 @@ void AddScores(const TrainReport& report, Json& json) {
     json["final_loss"] = report.train->loss * report.loss_unit;
     json["training"] = scores(*report.train);
   }
+  if (!report.not_tested.empty()) json["not_tested"] = report.not_tested;
   if (!report.test) return;
   json["test_loss"] = report.test->loss * report.loss_unit;
   if (report.test->accuracy) json["test_accuracy"] = *report.test->accuracy;
@@ -268,7 +270,9 @@ std::string TrainJson(const TrainReport& report) {
     if (!job.checkpoint_status.ok()) {
       json["checkpoint"]["error"] = job.checkpoint_status.ToString();
     }
-    if (!job.checkpoint_weakness.empty()) json["checkpoint"]["degraded"] = job.checkpoint_weakness;
+    if (job.checkpoint_weakness) {
+      json["checkpoint"]["degraded"] = DegradedText(*job.checkpoint_weakness);
+    }
   }
   if (!report.recorded_in.empty()) {
     json["recording"] = {{"profile", report.recorded_in},

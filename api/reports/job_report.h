@@ -17,9 +17,11 @@ namespace motley {
 struct TrainReport {
   const JobPlan& plan;
   const JobResult& job;
-  // Not for a trainer's model, a job that was stopped, or (train) where it would take long.
+  // Not for a trainer's model, a job that failed, or, unless it was asked for, where it would take
+  // long (train, and test when the job was stopped).
   std::optional<Evaluation> train;
   std::optional<Evaluation> test;
+  std::string not_tested = "";  // Why there are test samples and no `test`; empty: it is not so.
   std::optional<Emulation> emulation;
   std::string recorded_in = "";  // Empty: nowhere, as was wanted.
   Status recorded = Status::Ok();

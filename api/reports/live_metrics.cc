@@ -9,30 +9,34 @@
 
 namespace motley {
 
-void LiveMetrics::OnWorkerJoined(WorkerId worker, const std::string& name) {
-  workers_.insert(worker);
-  OfWorker& of = of_worker_[worker];
-  of.name = name;
+void LiveMetrics::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void LiveMetrics::On(const event::WorkerJoined& event) {
+  workers_.insert(event.worker);
+  OfWorker& of = of_worker_[event.worker];
+  of.name = event.name;
   of.values.name = of.name.c_str();
   of.values.state = MOTLEY_WORKER_UP;
   values_.workers = static_cast<uint32_t>(workers_.size());
 }
 
-void LiveMetrics::OnWorkerLost(WorkerId worker, const Status& why) {
-  workers_.erase(worker);
-  const bool left = why.code() == StatusCode::kCancelled;
-  of_worker_[worker].values.state = left ? MOTLEY_WORKER_LEFT : MOTLEY_WORKER_LOST;
+void LiveMetrics::On(const event::WorkerLost& event) {
+  workers_.erase(event.worker);
+  const bool left = event.why.code() == StatusCode::kCancelled;
+  of_worker_[event.worker].values.state = left ? MOTLEY_WORKER_LEFT : MOTLEY_WORKER_LOST;
   values_.workers = static_cast<uint32_t>(workers_.size());
 }
 
-void LiveMetrics::OnStepOpened(StepId /*step*/, const CodeForm& /*code*/, Time now) {
-  if (!started_) started_ = now;
+void LiveMetrics::On(const event::StepOpened& event) {
+  if (!started_) started_ = event.now;
 }
 
-void LiveMetrics::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum, Time /*now*/) {
+void LiveMetrics::On(const event::StepApproximated& event) {
   ++approximate_.steps;
-  approximate_.error_sum += sum.error;
-  approximate_.max_error = std::max(approximate_.max_error, sum.error);
+  approximate_.error_sum += event.sum.error;
+  approximate_.max_error = std::max(approximate_.max_error, event.sum.error);
   Tell(approximate_);
 }
 
@@ -42,11 +46,10 @@ void LiveMetrics::Tell(const ApproximateRecord& record) {
   values_.max_approximate_error = record.max_error;
 }
 
-void LiveMetrics::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
-                                double batch_loss, Time now) {
-  values_.steps = step + 1;
-  values_.batch_loss = batch_loss * loss_unit_;
-  values_.wall_seconds = ToSeconds(now - *started_);
+void LiveMetrics::On(const event::StepApplied& event) {
+  values_.steps = event.step + 1;
+  values_.batch_loss = event.batch_loss * loss_unit_;
+  values_.wall_seconds = ToSeconds(event.now - *started_);
 }
 
 void LiveMetrics::Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers,
@@ -57,27 +60,23 @@ void LiveMetrics::Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t work
   values_.workers_wanted = workers;
 }
 
-void LiveMetrics::OnRowArrived(StepId /*step*/, RowId /*row*/, WorkerId worker, Time /*now*/) {
-  ++of_worker_[worker].values.in_time;
+void LiveMetrics::On(const event::RowArrived& event) { ++of_worker_[event.worker].values.in_time; }
+
+void LiveMetrics::On(const event::VectorArrived& event) {
+  ++of_worker_[event.worker].values.in_time;
 }
 
-void LiveMetrics::OnVectorArrived(StepId /*step*/, WorkerId worker,
-                                  std::span<const PartitionId> /*partitions*/, Time /*now*/) {
-  ++of_worker_[worker].values.in_time;
-}
-
-void LiveMetrics::OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration /*compute*/,
-                             bool so_far, Time /*now*/) {
-  OfWorker& of = of_worker_[worker];
-  if (std::exchange(of.step, step) != step) of.in_step = 0;
+void LiveMetrics::On(const event::WorkComputed& event) {
+  OfWorker& of = of_worker_[event.worker];
+  if (std::exchange(of.step, event.step) != event.step) of.in_step = 0;
   const uint64_t before = of.in_step;
-  of.in_step = so_far ? std::max(before, samples) : before + samples;
+  of.in_step = event.so_far ? std::max(before, event.samples) : before + event.samples;
   of.values.samples += of.in_step - before;
 }
 
 // A step that ends takes back what it still waits for.
-void LiveMetrics::OnCommand(const Command& command, Time /*now*/) {
-  if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+void LiveMetrics::On(const event::CommandGiven& event) {
+  if (const auto* cancel = std::get_if<CancelWork>(&event.command)) {
     ++of_worker_[cancel->worker].values.late;
   }
 }

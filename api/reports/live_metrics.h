@@ -8,27 +8,14 @@
 #include <string>
 
 #include "motley/job.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 
 namespace motley {
 
 // Loop thread; after the run any one thread.
 class LiveMetrics final : public JobObserver {
  public:
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute, bool so_far,
-                  Time now) override;
-  void OnCommand(const Command& command, Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
-  void OnRate(StepId /*step*/, double rate) override { values_.learning_rate = rate; }
-  void OnCheckpoint(uint64_t steps) override { values_.checkpoint_step = steps; }
+  void OnEvent(const JobEvent& event) override;
   // What the job is to be, once that is known. `ends_early`: it may do fewer steps.
   void Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers, bool ends_early);
   void SetLossUnit(double unit) { loss_unit_ = unit; }  // As EventStream's.
@@ -40,6 +27,18 @@ class LiveMetrics final : public JobObserver {
   Result<motley_worker_metrics> Worker(WorkerId worker) const;
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::StepOpened& event);
+  void On(const event::RowArrived& event);
+  void On(const event::VectorArrived& event);
+  void On(const event::WorkComputed& event);
+  void On(const event::CommandGiven& event);
+  void On(const event::StepApproximated& event);
+  void On(const event::StepApplied& event);
+  void On(const event::RateSet& event) { values_.learning_rate = event.rate; }
+  void On(const event::CheckpointSafe& event) { values_.checkpoint_step = event.steps; }
+
   void Tell(const ApproximateRecord& record);
 
   double loss_unit_ = 1;

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <variant>
+
+#include "checkpoint/checkpoint.h"
 
 namespace motley {
 namespace {
@@ -29,130 +31,274 @@ std::string SummariseWorkers(const std::vector<WorkerId>& workers) {
   return text + ")";
 }
 
-// One overload per notice.
-class Words {
- public:
-  explicit Words(const NameOfWorker& name_of) : name_of_(name_of) {}
-
-  std::string operator()(const notice::FewReady& n) const {
-    return fmt::format("{} ready; training begins with {} (`min_workers` sets how many it needs)",
-                       Count(n.ready), n.least);
-  }
-  std::string operator()(const notice::BeginsSoon& n) const {
-    return fmt::format(
-        "{} of at most {} ready; training begins in {:.0f} s, or as soon as all are there; more "
-        "may "
-        "join later (`wait` sets the time, `min_workers` how many it needs)",
-        n.ready, Count(n.most), ToSeconds(n.wait));
-  }
-  std::string operator()(const notice::Waiting& n) const {
-    std::string whom = n.absent.empty() ? "" : Workers(n.absent) + " to join";
-    if (n.more > 0) whom = fmt::format("{} more to join", Count(n.more));
-    if (!n.unready.empty()) {
-      whom += (whom.empty() ? "" : " and ") + Workers(n.unready) + " to get ready";
-    }
-    if (whom.empty()) whom = "a worker to come back";
-    return fmt::format("waiting for {}, at most {:.0f} s more", whom, ToSeconds(n.left));
-  }
-  std::string operator()(const notice::WaitsAgain& n) const {
-    return fmt::format("{} joined, but {} ready yet; waiting once more", Count(n.joined),
-                       n.some_ready ? "not enough are" : "none is");
-  }
-  std::string operator()(const notice::Starting& n) const {
-    return n.may_follow ? fmt::format("starting with {}; {} more may join while it trains",
-                                      Count(n.ready), n.workers - n.ready)
-                        : fmt::format("starting with {} of {}; missing: {}", n.ready,
-                                      Count(n.workers), Workers(n.missing));
-  }
-  std::string operator()(const notice::Ready& n) const {
-    return fmt::format("{} is ready; it gets a share from the next step at the latest",
-                       One(n.worker));
-  }
-  std::string operator()(const notice::StartedAgain& n) const {
-    return fmt::format("{} started again; what it was doing is lost", One(n.worker));
-  }
-  std::string operator()(const notice::Left& n) const {
-    return fmt::format("{} leaves; {}", One(n.worker), GoOn(n.live));
-  }
-  std::string operator()(const notice::Lost& n) const {
-    return fmt::format("{} lost: {}; {}", One(n.worker), n.why.ToString(), GoOn(n.live));
-  }
-  std::string operator()(const notice::AllGone& n) const {
-    return fmt::format(
-        "all workers are gone (the last, {}: {}). Waiting {:.0f} s for one to come back; stopping "
-        "the job keeps what is done",
-        One(n.last), n.why.ToString(), ToSeconds(n.wait));
-  }
-  std::string operator()(const notice::Silent& n) const {
-    return fmt::format("{} is late by {:.1f} s; its share goes to others until it answers",
-                       One(n.worker), ToSeconds(n.silence));
-  }
-  std::string operator()(const notice::AnswersAgain& n) const {
-    return fmt::format("{} answers again; it gets a share from the next step", One(n.worker));
-  }
-  std::string operator()(const notice::Rests& n) const {
-    return fmt::format("{} failed again to deliver its work; it gets none for {:.1f} s",
-                       One(n.worker), ToSeconds(n.rest));
-  }
-  std::string operator()(const notice::AllSilent& n) const {
-    return fmt::format("no worker has answered for {:.0f} s; waiting (step {})",
-                       ToSeconds(n.silence), n.step);
-  }
-  std::string operator()(const notice::LongStep& n) const {
-    const std::string times =
-        n.times > 0 ? fmt::format(", {:.0f} times as long as usual", n.times) : "";
-    const std::string awaited = n.awaited.empty() ? "" : "; waiting for " + Workers(n.awaited);
-    return fmt::format("step {} has taken {:.1f} s{}{}", n.step, ToSeconds(n.taken), times,
-                       awaited);
-  }
-  std::string operator()(const notice::Refused& n) const {
-    return fmt::format("step {}: the answer of {} was refused: {}", n.step, One(n.worker),
-                       n.why.ToString());
-  }
-  std::string operator()(const notice::SentAway& n) const {
-    return fmt::format("{} sent away: {} of its answers could not be used, the last: {}; {}",
-                       One(n.worker), n.refused, n.last.ToString(), GoOn(n.live));
-  }
-  std::string operator()(const notice::NotDecodable& n) const {
-    return fmt::format(
-        "step {}: all answers arrived, but they do not decode within the limits; going on with "
-        "`code` none",
-        n.step);
-  }
-  std::string operator()(const notice::ToleratesFewer& n) const {
-    return fmt::format("with {} left in the plan, code {} tolerates {} missing instead of {}",
-                       Count(n.workers), n.code, n.tolerates, n.asked);
-  }
-  std::string operator()(const notice::FewerParts& n) const {
-    return fmt::format("with {} left in the plan, answers are 1/{} of a gradient instead of 1/{}",
-                       Count(n.workers), n.parts, n.asked);
-  }
-  std::string operator()(const notice::OtherCode& n) const {
-    return fmt::format("planned with code {}, {} loads, {} missing tolerated, because: {}", n.code,
-                       n.equal ? "equal" : "proportional", n.tolerates, n.why);
-  }
-  std::string operator()(const notice::FewerCopies& n) const {
-    return fmt::format("with {} left, there {} of each partition instead of {}", Count(n.copies),
-                       n.copies == 1 ? "is one copy" : fmt::format("are {} copies", n.copies),
-                       n.asked);
-  }
-  std::string operator()(const notice::CodeChosen& n) const {
-    return fmt::format("code: {}; {}", n.code, n.why);
+// What sentences need besides the notice.
+struct Names {
+  std::string One(WorkerId worker) const { return Several({worker}); }
+  std::string Several(const std::vector<WorkerId>& workers) const {
+    return WorkersText(workers, name_of);
   }
 
- private:
-  std::string One(WorkerId worker) const { return Workers({worker}); }
-  std::string Workers(const std::vector<WorkerId>& workers) const {
-    return WorkersText(workers, name_of_);
-  }
-
-  const NameOfWorker& name_of_;
+  const NameOfWorker& name_of;
+  double loss_unit;
 };
+
+std::string SafeText(uint64_t step) {
+  if (step == 0) return "no checkpoint is safe";
+  return fmt::format("the newest safe checkpoint has {} steps", step);
+}
+
+// One overload per notice: a new notice without a sentence does not compile.
+std::string TextOf(const notice::FewReady& n, const Names&) {
+  return fmt::format("{} ready; training begins with {} (`min_workers` sets how many it needs)",
+                     Count(n.ready), n.least);
+}
+
+std::string TextOf(const notice::BeginsSoon& n, const Names&) {
+  return fmt::format(
+      "{} of at most {} ready; training begins in {:.0f} s, or as soon as all are there; more "
+      "may "
+      "join later (`wait` sets the time, `min_workers` how many it needs)",
+      n.ready, Count(n.most), ToSeconds(n.wait));
+}
+
+std::string TextOf(const notice::Waiting& n, const Names& names) {
+  std::string awaited = n.absent.empty() ? "" : names.Several(n.absent) + " to join";
+  if (n.more > 0) awaited = fmt::format("{} more to join", Count(n.more));
+  if (!n.unready.empty()) {
+    awaited += (awaited.empty() ? "" : " and ") + names.Several(n.unready) + " to get ready";
+  }
+  if (awaited.empty()) awaited = "a worker to come back";
+  return fmt::format("waiting for {}, at most {:.0f} s more", awaited, ToSeconds(n.left));
+}
+
+std::string TextOf(const notice::WaitsAgain& n, const Names&) {
+  return fmt::format("{} joined, but {} ready yet; waiting once more", Count(n.joined),
+                     n.some_ready ? "not enough are" : "none is");
+}
+
+std::string TextOf(const notice::Starting& n, const Names& names) {
+  return n.may_follow ? fmt::format("starting with {}; {} more may join while it trains",
+                                    Count(n.ready), n.workers - n.ready)
+                      : fmt::format("starting with {} of {}; missing: {}", n.ready,
+                                    Count(n.workers), names.Several(n.missing));
+}
+
+std::string TextOf(const notice::Ready& n, const Names& names) {
+  return fmt::format("{} is ready; it gets a share from the next step at the latest",
+                     names.One(n.worker));
+}
+
+std::string TextOf(const notice::StartedAgain& n, const Names& names) {
+  return fmt::format("{} started again; what it was doing is lost", names.One(n.worker));
+}
+
+std::string TextOf(const notice::Left& n, const Names& names) {
+  return fmt::format("{} leaves; {}", names.One(n.worker), GoOn(n.live));
+}
+
+std::string TextOf(const notice::Lost& n, const Names& names) {
+  return fmt::format("{} lost: {}; {}", names.One(n.worker), n.why.ToString(), GoOn(n.live));
+}
+
+std::string TextOf(const notice::AllGone& n, const Names& names) {
+  return fmt::format(
+      "all workers are gone (the last, {}: {}). Waiting {:.0f} s for one to come back; stopping "
+      "the job keeps what is done",
+      names.One(n.last), n.why.ToString(), ToSeconds(n.wait));
+}
+
+std::string TextOf(const notice::Silent& n, const Names& names) {
+  return fmt::format("{} is late by {:.1f} s; its share goes to others until it answers",
+                     names.One(n.worker), ToSeconds(n.silence));
+}
+
+std::string TextOf(const notice::AnswersAgain& n, const Names& names) {
+  return fmt::format("{} answers again; it gets a share from the next step", names.One(n.worker));
+}
+
+std::string TextOf(const notice::Rests& n, const Names& names) {
+  return fmt::format("{} failed again to deliver its work; it gets none for {:.1f} s",
+                     names.One(n.worker), ToSeconds(n.rest));
+}
+
+std::string TextOf(const notice::AllSilent& n, const Names&) {
+  return fmt::format("no worker has answered for {:.0f} s; waiting (step {})", ToSeconds(n.silence),
+                     n.step);
+}
+
+std::string TextOf(const notice::LongStep& n, const Names& names) {
+  const std::string times =
+      n.times > 0 ? fmt::format(", {:.0f} times as long as usual", n.times) : "";
+  const std::string awaited = n.awaited.empty() ? "" : "; waiting for " + names.Several(n.awaited);
+  return fmt::format("step {} has taken {:.1f} s{}{}", n.step, ToSeconds(n.taken), times, awaited);
+}
+
+std::string TextOf(const notice::Refused& n, const Names& names) {
+  return fmt::format("step {}: the answer of {} was refused: {}", n.step, names.One(n.worker),
+                     n.why.ToString());
+}
+
+std::string TextOf(const notice::SentAway& n, const Names& names) {
+  return fmt::format("{} sent away: {} of its answers could not be used, the last: {}; {}",
+                     names.One(n.worker), n.refused, n.last.ToString(), GoOn(n.live));
+}
+
+std::string TextOf(const notice::NotDecodable& n, const Names&) {
+  return fmt::format(
+      "step {}: all answers arrived, but they do not decode within the limits; going on with "
+      "`code` none",
+      n.step);
+}
+
+std::string TextOf(const notice::ToleratesFewer& n, const Names&) {
+  return fmt::format("with {} left in the plan, code {} tolerates {} missing instead of {}",
+                     Count(n.workers), n.code, n.tolerates, n.asked);
+}
+
+std::string TextOf(const notice::FewerParts& n, const Names&) {
+  return fmt::format("with {} left in the plan, answers are 1/{} of a gradient instead of 1/{}",
+                     Count(n.workers), n.parts, n.asked);
+}
+
+std::string TextOf(const notice::OtherCode& n, const Names&) {
+  return fmt::format("planned with code {}, {} loads, {} missing tolerated, because: {}", n.code,
+                     n.equal ? "equal" : "proportional", n.tolerates, n.why);
+}
+
+std::string TextOf(const notice::FewerCopies& n, const Names&) {
+  return fmt::format("with {} left, there {} of each partition instead of {}", Count(n.copies),
+                     n.copies == 1 ? "is one copy" : fmt::format("are {} copies", n.copies),
+                     n.asked);
+}
+
+std::string TextOf(const notice::CodeChosen& n, const Names&) {
+  return fmt::format("code: {}; {}", n.code, n.why);
+}
+
+std::string TextOf(const notice::ToleranceChanged& n, const Names&) {
+  return fmt::format("code: {}; {}", n.code,
+                     n.tolerates > 0 ? Count(n.tolerates) + " may be missing without delay"
+                                     : "a missing worker now delays its step");
+}
+
+std::string TextOf(const notice::Joined& n, const Names& names) {
+  return fmt::format("{} joined from {} with {}", names.One(n.worker), n.host, n.device);
+}
+
+std::string TextOf(const notice::JoinRefused& n, const Names&) {
+  const std::string who =
+      n.host.empty() ? "a peer" : (n.name.empty() ? "a worker" : n.name) + " at " + n.host;
+  const std::string more = n.before == 0 ? "" : fmt::format(" ({} more before it)", n.before);
+  return fmt::format("refused {}: {}{}", who, n.why.ToString(), more);
+}
+
+std::string TextOf(const notice::NotReady& n, const Names& names) {
+  return fmt::format("{} joined {:.0f} s ago and is not ready for work; not waiting for it",
+                     names.One(n.worker), ToSeconds(n.since));
+}
+
+std::string TextOf(const notice::Quiet& n, const Names& names) {
+  return fmt::format(
+      "{} has said nothing for {:.0f} s: the process, its machine or the network stands still",
+      names.One(n.worker), ToSeconds(n.silence));
+}
+
+std::string TextOf(const notice::Back& n, const Names& names) {
+  return fmt::format("{} is back after {:.0f} s", names.One(n.worker), ToSeconds(n.silence));
+}
+
+std::string TextOf(const notice::Reported& n, const Names& names) {
+  const std::string before =
+      n.left_out == 0 ? "" : fmt::format(" ({} more before it were left out)", n.left_out);
+  return fmt::format("{} reports: {}{}", names.One(n.worker), n.what.ToString(), before);
+}
+
+std::string TextOf(const notice::Trouble& n, const Names&) { return n.what.ToString(); }
+
+std::string TextOf(const notice::Diverges& n, const Names& names) {
+  constexpr char kAdvice[] =
+      "the training diverges. Lower `learning_rate`, or look for huge values in the data";
+  if (!n.loss)
+    return fmt::format("step {}: the loss is not a number any more: {}", n.step, kAdvice);
+  return fmt::format(
+      "step {}: the loss is {:.3g}, more than {:.0f} times the {:.3g} of the first step: {}",
+      n.step, *n.loss * names.loss_unit, n.times, n.first * names.loss_unit, kAdvice);
+}
+
+std::string TextOf(const notice::LastNotJudged& n, const Names&) {
+  return fmt::format("{}; so the last version was not judged, and the job leaves {}",
+                     n.why.ToString(),
+                     n.best ? fmt::format("that of step {}, the best before", *n.best) : "it");
+}
+
+std::string TextOf(const notice::CheckpointSkipped& n, const Names&) {
+  return fmt::format(
+      "the checkpoint of step {} is left out: the one before it is still being written. Steps "
+      "are "
+      "faster than the disk; a larger `checkpoint_every` would skip none",
+      n.step);
+}
+
+std::string TextOf(const notice::CheckpointSlow& n, const Names&) {
+  return fmt::format(
+      "the checkpoint of step {} is still being written, {:.0f} s after the job's end: the disk "
+      "is "
+      "slow or hangs. Until it is done {}",
+      n.step, ToSeconds(n.waited), SafeText(n.safe_step));
+}
+
+std::string TextOf(const notice::CheckpointFailed& n, const Names&) {
+  using Next = notice::CheckpointFailed::Next;
+  const char* next = n.next == Next::kNone   ? "The job ends without it"
+                     : n.next == Next::kLast ? "The last is tried next"
+                                             : "Training goes on, the next is tried in its turn";
+  return fmt::format("the checkpoint of step {} was not written: {}. {}; {}", n.step,
+                     n.why.ToString(), next, SafeText(n.safe_step));
+}
+
+std::string TextOf(const notice::CheckpointsAgain& n, const Names&) {
+  return fmt::format("checkpoints can be written again: that of step {} is safe", n.step);
+}
+
+std::string TextOf(const notice::CheckpointDegraded& n, const Names&) {
+  return DegradedText(n) +
+         ". Stronger ones before it are kept; the next that all folders take is whole";
+}
+
+std::string TextOf(const notice::CheckpointsWhole& n, const Names&) {
+  return fmt::format("checkpoints are whole again: that of step {} has all its shards", n.step);
+}
+
+std::string TextOf(const notice::CheckpointUnlocked& n, const Names&) {
+  return fmt::format(
+      "checkpoint: the file system of {} locks no folders: make sure that no other job writes "
+      "into this one",
+      n.folder);
+}
+
+std::string TextOf(const notice::CheckpointNote& n, const Names&) {
+  return "checkpoint: " + n.text;
+}
+
+std::string TextOf(const Notice& notice, const Names& names) {
+  return std::visit([&](const auto& each) { return TextOf(each, names); }, notice);
+}
 
 }  // namespace
 
-std::string NoticeText(const Notice& notice, const NameOfWorker& name_of) {
-  return std::visit(Words(name_of), notice);
+std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, double loss_unit) {
+  const Names names{name_of, loss_unit};
+  return std::visit([&](const auto& each) { return TextOf(each, names); }, notice);
+}
+
+std::string DegradedText(const notice::CheckpointDegraded& degraded) {
+  std::string shards;
+  for (const notice::CheckpointDegraded::Shard& each : degraded.left_out) {
+    shards +=
+        fmt::format("{}{} ({})", shards.empty() ? "" : "; ", each.folder, each.why.ToString());
+  }
+  return fmt::format("the checkpoint of step {} is degraded, it {}; left out: {}", degraded.step,
+                     SurvivesText(degraded.survives), shards);
 }
 
 std::string WorkersText(const std::vector<WorkerId>& workers, const NameOfWorker& name_of) {

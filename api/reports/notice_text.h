@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "scheduler/notice.h"
+#include "runtime/job_notice.h"
 
 namespace motley {
 
@@ -15,8 +15,11 @@ namespace motley {
 using NameOfWorker = std::function<std::string(WorkerId)>;
 
 // "worker 1 (old-pc) lost: connection reset; 2 workers go on". Options of the job are in
-// backquotes, under their names in motley/job.h.
-std::string NoticeText(const Notice& notice, const NameOfWorker& name_of);
+// backquotes, under their names in motley/job.h. `loss_unit`: see PreparedData::loss_unit.
+std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, double loss_unit = 1);
+
+// Why the newest safe checkpoint is degraded.
+std::string DegradedText(const notice::CheckpointDegraded& degraded);
 
 // "worker 2", "workers 0, 2 (alice)"; of more than 32 the ranges without names: "40 workers (0 to
 // 30, 35, 38 and 7 more)".

@@ -56,7 +56,9 @@ Status CheckNoTable(const SavedModel& model, const JobRequest& request) {
   const TableScale scale = model.input_scale != 1 ? TableScale::kLargest : TableScale::kNone;
   if (!request.table.scale_given || request.table.scale == scale) return Status::Ok();
   return Contradicts("scale", NameOf(request.table.scale),
-                     fmt::format("features divided by {:g}", 1 / model.input_scale));
+                     model.input_scale != 1
+                         ? fmt::format("features divided by {:g}", 1 / model.input_scale)
+                         : "features as they are");
 }
 
 }  // namespace

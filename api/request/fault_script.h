@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/fault_plan.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 
 namespace motley {
 
@@ -18,9 +18,11 @@ class FaultScript final : public JobObserver {
   FaultScript(std::vector<Fault> faults, Strike strike)
       : faults_(std::move(faults)), strike_(std::move(strike)) {}
 
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::StepOpened& event);
+
   std::vector<Fault> faults_;
   Strike strike_;
 };

@@ -135,7 +135,14 @@ Status TakeWait(const char* text, Duration& out) {
     out = Duration::zero();
     return Status::Ok();
   }
-  MOTLEY_ASSIGN_OR_RETURN(out, ParseDuration("`wait`", text, kMostSeconds));
+  const Result<Duration> wait = ParseDuration("`wait`", text, kMostSeconds);
+  if (!wait.ok()) {
+    return Status::InvalidArgument(
+        fmt::format("`wait` {}: this is no time. Give a number with its unit, like 30s, 10min or "
+                    "2h, up to {:.0f}s; 0s does not wait",
+                    text, kMostSeconds));
+  }
+  out = *wait;
   return Status::Ok();
 }
 

@@ -73,7 +73,7 @@ Result<Duration> ParseDuration(std::string_view flag, std::string_view text, dou
     }
   }
   return Status::InvalidArgument(fmt::format(
-      "{} {}: not a time between 1ns and {:g}s. Give a number with its unit (h, min, s, "
+      "{} {}: not a time between 1ns and {:.10g}s. Give a number with its unit (h, min, s, "
       "ms, us or ns), like 2ms",
       flag, text, most_seconds));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps std::bad_alloc from unwinding through the event loop's C frames, which no library promises
-// to survive. Loop thread only.
+// Keeps std::bad_alloc from unwinding through the event loop's C frames, since no C library
+// promises to survive that. Loop thread only.
 #pragma once
 
 #include <new>
@@ -9,9 +9,10 @@ namespace motley {
 
 class LoopGuard {
  public:
-  // Runs `body`, a callback of the loop. When memory runs out in it and somebody listens for that,
-  // they are told and this returns; otherwise the exception passes, and ends the loop's run. A
-  // listener that runs out of memory itself is told once more, and should not need any then.
+  // Runs `body`, a callback of the loop. If it runs out of memory and there is a listener, this
+  // calls OnOutOfMemory and returns; without a listener the exception passes and ends the loop's
+  // run. A listener that itself runs out of memory is called once more, and should not allocate
+  // then.
   template <typename Body>
   void Run(Body&& body) {
     if (!listened()) return body();
@@ -32,7 +33,7 @@ class LoopGuard {
   virtual void OnOutOfMemory() = 0;
 };
 
-// For callbacks that have only the loop. `guard` is a LoopGuard, or null: then nobody listens.
+// For callbacks that have only the loop's pointer. `guard` is a LoopGuard, or null for no listener.
 template <typename Body>
 void RunGuarded(void* guard, Body&& body) {
   if (guard == nullptr) return body();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events in the order of their times. Pure; owned by whoever runs them.
+// A priority queue of events by time. Pure; the caller serialises access.
 //
-// A calendar (Brown, CACM 31(10), 1988): time is cut into as many bins as there are events. Those
-// of later bins wait unsorted and only those of the present one are a heap, which mostly is a few
-// lines of the nearest cache, however many events there are.
+// This is a calendar queue (Brown, CACM 31(10), 1988): time is cut into as many bins as there are
+// events. Events of later bins wait unsorted; only those of the present bin form a heap. That heap
+// mostly fits into a few cache lines, however many events there are.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace motley {
 
-// Event: a `time` in seconds, finite, and a total order > that agrees with it.
+// Event: has a finite `time` in seconds, and an operator> that is a total order by time first.
 template <typename Event>
 class TimeQueue {
  public:
@@ -34,7 +34,7 @@ class TimeQueue {
 
   bool empty() const { return size_ == 0; }
 
-  // The first; there is one.
+  // Removes and returns the earliest event. Precondition: not empty.
   Event Pop() {
     while (near_.empty()) Advance();
     std::pop_heap(near_.begin(), near_.end(), std::greater<>());
@@ -46,14 +46,14 @@ class TimeQueue {
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-  static constexpr size_t kFew = 32;  // So many a heap does as well.
+  static constexpr size_t kFew = 32;  // A plain heap serves this few as well as bins.
 
   struct Waiting {
     Event event;
-    uint32_t next;  // Of its bin.
+    uint32_t next;  // The next event of the same list.
   };
 
-  // Of a bin to come, or of what is beyond them.
+  // The list of a later bin, or the list of events beyond all bins.
   uint32_t& ListAt(double place) {
     return place < static_cast<double>(bins_.size()) ? bins_[static_cast<size_t>(place)] : beyond_;
   }
@@ -70,7 +70,7 @@ class TimeQueue {
     list = at;
   }
 
-  // To the next bin; behind the last, to bins for what waits beyond them.
+  // Moves to the next bin. After the last bin, cuts the events beyond them into new bins.
   void Advance() {
     if (present_ + 1 < static_cast<double>(bins_.size())) {
       present_ += 1;
@@ -87,7 +87,7 @@ class TimeQueue {
     base_ = first;
     per_second_ = static_cast<double>(count) / (last - first);
     if (count <= kFew || !std::isfinite(per_second_)) {
-      base_ = last;  // All until then is near.
+      base_ = last;  // Every event up to this time goes to the heap.
       per_second_ = std::numeric_limits<double>::max();
       present_ = 0;
       bins_.clear();
@@ -113,11 +113,12 @@ class TimeQueue {
     std::make_heap(near_.begin(), near_.end(), std::greater<>());
   }
 
-  std::vector<Event> near_;       // A heap, the first in front.
-  std::vector<Waiting> waiting_;  // In lists: of each bin, of what is beyond them, of free places.
+  std::vector<Event> near_;  // The heap of the present bin, earliest in front.
+  std::vector<Waiting>
+      waiting_;  // Linked lists: one per bin, one beyond all bins, one of free places.
   std::vector<uint32_t> bins_;
   uint32_t beyond_ = kNone, free_ = kNone;
-  // An event is of bin (time - base) * per_second; those of the present one are near.
+  // An event belongs to bin (time - base) * per_second; events of the present bin are in near_.
   double base_ = 0, per_second_ = 0, present_ = -1;
   size_t size_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits for its time, found by ids that grow and are never used twice; places are used again,
-// so that a busy loop allocates nothing. One thread.
+// Timers by id. Ids grow and are never reused; places are, so that a busy loop allocates nothing.
+// One thread.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace motley {
 
-template <typename T>  // A default one is empty.
+template <typename T>  // T: a default-constructed item counts as empty.
 class TimerSlots {
  public:
   TimerId Add(T&& item) {
@@ -39,7 +39,7 @@ class TimerSlots {
   // Precondition: Has(id).
   T& At(TimerId id) { return slots_[id & (kSlots - 1)].item; }
 
-  // Takes it out; an empty one when it is not there. The caller destroys it.
+  // Takes out the item, or returns an empty one if the id is unknown. The caller destroys it.
   T Take(TimerId id) {
     if (!Has(id)) return T{};
     const auto place = static_cast<uint32_t>(id & (kSlots - 1));
@@ -48,7 +48,7 @@ class TimerSlots {
     return std::move(slots_[place].item);
   }
 
-  // Of all that wait, in the order they were added.
+  // The ids of all waiting timers, in the order they were added.
   std::vector<TimerId> Ids() const {
     std::vector<TimerId> ids;
     for (const Slot& slot : slots_) {
@@ -61,7 +61,7 @@ class TimerSlots {
   size_t size() const { return slots_.size() - free_.size(); }
 
  private:
-  // An id is a number that grows, with its place below.
+  // An id is a growing number in the high bits and the timer's place in the low bits.
   static constexpr int kSlotBits = 24;
   static constexpr TimerId kSlots = TimerId{1} << kSlotBits;
 

@@ -9,7 +9,8 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostCancelled = 64;  // Beyond as many as wait.
+constexpr size_t kMostCancelled =
+    64;  // Cancelled timers kept in the heap, beyond one for each waiting timer.
 
 }  // namespace
 
@@ -32,7 +33,7 @@ TimerId VirtualLoop::AfterFor(Owner* owner, Duration delay, Task&& task) {
 bool VirtualLoop::Drop(TimerId id) {
   if (id >= kAtOnce) return DropAtOnce(id);
   if (!tasks_.Has(id)) return false;
-  // What the task holds may set and cancel timers as it goes, so it goes last.
+  // The task's destructor may set and cancel timers, so the task is destroyed last.
   const Waiting cancelled = tasks_.Take(id);
   if (due_.size() > 2 * tasks_.size() + kMostCancelled) DropCancelled();
   return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Loop whose time jumps to the next timer: a thousand simulated seconds in one real one.
+// A Loop with virtual time, which jumps to the next timer: simulating a thousand seconds takes
+// about one.
 #pragma once
 
 #include <utility>
@@ -11,15 +12,15 @@
 
 namespace motley {
 
-// Single-threaded: the thread that runs it is the loop thread, and Post counts as a timer of zero.
-// Tasks that are due at the same time run in the order they were set.
+// Single-threaded: the thread that runs it is the loop thread, and Post is a timer with zero delay.
+// Tasks due at the same time run in the order they were set.
 class VirtualLoop final : public Loop {
  public:
-  // Somebody who decides what becomes of tasks that are due: a process that may be stopped.
+  // Decides what happens to due tasks: a simulated process may be stopped when one comes.
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Runs the task, or takes it.
+    // Runs the task, or moves it away to run it later.
     virtual void OnDue(TimerId id, Task& task) = 0;
   };
 
@@ -30,16 +31,17 @@ class VirtualLoop final : public Loop {
   void Cancel(TimerId id) override { Drop(id); }
   void Post(Task task) override { After(Duration::zero(), std::move(task)); }
 
-  // `owner`, if any, outlives the timer.
+  // Sets a timer that belongs to `owner`. The owner may be null, and must outlive the timer.
   TimerId AfterFor(Owner* owner, Duration delay, Task&& task);
-  // Cancel; false when it was not waiting any more.
+  // Like Cancel; returns false when the timer was not waiting any more.
   bool Drop(TimerId id);
-  // Timers that wait and are this owner's, in the order they were set.
+  // The ids of this owner's waiting timers, in the order they were set.
   std::vector<TimerId> TimersOf(const Owner* owner);
 
-  // Runs the next task, after moving the clock to it. False when there is none.
+  // Moves the clock to the next task and runs it. Returns false when there is none.
   bool RunOne();
-  // Runs until nothing is left or `done` (asked after every task) holds; false in the former case.
+  // Runs until `done` holds, checked before every task. Returns false if no task is left before
+  // that.
   template <typename Condition>
   bool RunUntil(Condition done) {
     while (!done()) {
@@ -47,7 +49,7 @@ class VirtualLoop final : public Loop {
     }
     return true;
   }
-  // Runs everything due up to `until` and leaves the clock there.
+  // Runs every task due by `until`, and leaves the clock at `until`.
   void RunUntilTime(Time until);
 
   size_t pending() const { return tasks_.size() + at_once_pending_; }
@@ -55,7 +57,7 @@ class VirtualLoop final : public Loop {
 
  private:
   struct Waiting {
-    Task task;  // Empty when it was cancelled, of those due at once.
+    Task task;  // Empty: cancelled (at_once_ only).
     Owner* owner = nullptr;
   };
   struct Due {
@@ -65,7 +67,7 @@ class VirtualLoop final : public Loop {
       return time != other.time ? time > other.time : id > other.id;
     }
   };
-  // Where the next task is that was not cancelled: the first there.
+  // The queue with the next task, which is at its front and was not cancelled.
   enum class Queue { kNothing, kTimers, kAtOnce };
   Queue Next();
   Waiting TakeTimer(TimerId& id);
@@ -76,14 +78,14 @@ class VirtualLoop final : public Loop {
   Time now_{};
   uint64_t tasks_run_ = 0;
   TimerSlots<Waiting> tasks_;
-  // A heap, the next one in front. Cancelled ones stay until they are met.
+  // A heap, the earliest in front. Cancelled timers stay in it until they come up.
   std::vector<Due> due_;
-  // Due at once when they were set, and so after all in the heap that are due by now. Mostly no
-  // time passes between a cause and its effect. Their ids are numbers that grow, with kAtOnce.
+  // Timers set with no delay, which is most of them. They run after all heap timers that are due at
+  // the present time. Their ids are consecutive numbers from kAtOnce up.
   static constexpr TimerId kAtOnce = TimerId{1} << 63;
   Fifo<Waiting> at_once_;
-  TimerId first_at_once_ = kAtOnce;  // The first one's id.
-  size_t at_once_pending_ = 0;       // Those not cancelled.
+  TimerId first_at_once_ = kAtOnce;  // The id of the item in front.
+  size_t at_once_pending_ = 0;       // Items in at_once_ that were not cancelled.
 };
 
 }  // namespace motley

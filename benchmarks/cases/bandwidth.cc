@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kBlock = 512;  // Floats.
 constexpr size_t kLine = 16;
 
-// MixedLoops runs each. The first three fetch this much ahead of what they add.
+// MixedLoops runs each of these. The first three prefetch this far ahead of what they add.
 enum class Loop { kNone, kBlocks, kLines, kWriting, kClosing };
 
-// Compiled for each instruction set, chosen at run time. Not under thread sanitizer: GCC 12 has it
-// watch the function that chooses, which runs before the sanitizer can be called.
+// Compiled for each instruction set and chosen at run time. Not under thread sanitizer: GCC 12
+// instruments the function that chooses, which runs before the sanitizer is ready.
 #if defined(__x86_64__) && !defined(__clang__) && !MOTLEY_THREAD_SANITIZER
 #define MOTLEY_FASTEST \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
@@ -37,7 +37,7 @@ MOTLEY_FASTEST void WriteBlock(const float* __restrict from, float* __restrict t
   for (size_t t = 0; t < count; ++t) to[t] = weight * from[t];
 }
 
-// Whole lines; meanwhile those of the next block come, one by one.
+// Adds whole lines, and prefetches those of the next block one by one.
 MOTLEY_FASTEST void AddLines(const float* __restrict from, float* __restrict to, float weight,
                              size_t count) {
   for (size_t t = 0; t < count; t += kLine) {
@@ -57,7 +57,7 @@ struct MixedLoops::Arrays {
   AlignedVector from;
   std::vector<AlignedVector> sums;
   AlignedVector half;
-  std::vector<AlignedVector> results;  // Where they are not at the first sum's place.
+  std::vector<AlignedVector> results;  // Only results that are not in the first sum's place.
   size_t threads;
 
   void Pass(Loop loop, size_t begin, size_t end) {
@@ -97,7 +97,7 @@ struct MixedLoops::Arrays {
     AddBlock(from.data() + begin, to, 0.5F, size);
   }
 
-  // A block with another behind it.
+  // Adds a block that another follows.
   void AddWhole(size_t begin) {
     for (auto& sum : sums) AddLines(from.data() + begin, sum.data() + begin, 0.5F, kBlock);
     if (!half.empty()) AddLines(from.data() + begin, half.data() + begin / 2, 0.5F, kBlock / 2);

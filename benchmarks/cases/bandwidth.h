@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's memory gives plain loops, for comparison in the same run.
+// Memory bandwidth of plain loops on this machine, as a baseline in the same run.
 #pragma once
 
 #include <array>
@@ -11,13 +11,15 @@
 
 namespace motley {
 
-// The lower quartile: what is seldom disturbed, and not just once. Not empty.
+// The lower quartile: a time with little disturbance that occurred more than once. `values` is not
+// empty.
 double Quartile(std::vector<double> values);
 
-// One pass over `length` floats: reads one stream; reads and writes `sums` others, and one of half
-// the length if `half_more`. Loops the compiler vectorises for this processor, without prefetching
-// and with two ways of it; whichever is fastest counts. And one pass that only writes the sums, and
-// one that reads everything and writes `results`: one where the first sum stands, more elsewhere.
+// Passes over `length` floats. A mixed pass reads one stream, and reads and writes `sums` others,
+// and one of half the length if `half_more`. The compiler vectorises the loops for this processor,
+// without prefetching and with two kinds of it; the fastest counts. Two other passes only write the
+// sums, or read everything and write `results`: the first in place of the first sum, others
+// elsewhere.
 class MixedLoops {
  public:
   struct Shape {
@@ -37,22 +39,22 @@ class MixedLoops {
   MixedLoops(const MixedLoops&) = delete;
   MixedLoops& operator=(const MixedLoops&) = delete;
 
-  // Runs one of the loops, in turn: each of them, and what runs between them, then finds as little
-  // of its memory in a cache as the others do.
+  // Runs one of the loops, in turn. So each finds as little of its memory in a cache as the others
+  // and as the code that runs between them.
   void Run();
-  // What such passes move, and how fast, from the lower quartiles of those so far: at least one of
-  // each kind.
+  // Bytes that such passes move, and their speed, from the lower quartiles so far. Each kind must
+  // have run at least once.
   double BytesOf(const Passes& passes) const;
   double BytesPerSecond(const Passes& passes) const;
 
  private:
   struct Arrays;
   std::unique_ptr<Arrays> arrays_;
-  const double stream_;   // Bytes of what is read.
-  const double sums_;     // Bytes of what it is added to.
-  const double results_;  // Bytes of what all of it gives.
+  const double stream_;   // Bytes that are read.
+  const double sums_;     // Bytes of the sums that they are added to.
+  const double results_;  // Bytes of the final results.
   size_t turn_ = 0;
-  // Adding without prefetching, by blocks and by lines; writing; closing.
+  // Times of adding without prefetching, by blocks and by lines; of writing; of closing.
   std::array<std::vector<double>, 5> seconds_;
 };
 

@@ -51,8 +51,8 @@ Result<CodeForm> Build(const Case& which) {
   return BuildCode(which.code, request);
 }
 
-// Vectors that workers send, one after the other. Slices come from a pool that is larger than any
-// cache: what a decoder does with them does not depend on whether they are answers of a code.
+// Decodes vectors that workers send, one after the other. Slices come from a pool that is larger
+// than any cache. The decoder does the same with them as with real answers of a code.
 class Decoding {
  public:
   Decoding(const CodeForm& form, uint32_t stragglers, size_t length, ParallelFor& parallel)
@@ -72,8 +72,8 @@ class Decoding {
     decoder_.SetHome(sum_);
   }
 
-  // Everybody's vectors but those of the first rows, in order: where answers wait for their turn
-  // this is their turn. `between` runs after each vector.
+  // Adds all vectors except those of the first rows, in order. So answers that wait for their turn
+  // find it. `between` runs after each vector.
   Status Run(const std::function<void()>& between) {
     decoder_.Reset(form_);
     counted_ = 0;
@@ -97,14 +97,14 @@ class Decoding {
     return status;
   }
 
-  // Of the lower quartiles of its parts: as long as one pass of the loops it is compared with.
+  // From the lower quartiles of its parts, each as long as one pass of the baseline's loops.
   double Seconds() const {
     const double others =
         vectors() > 2 ? static_cast<double>(vectors() - 2) * Quartile(others_) : 0;
     return Quartile(first_) + others + Quartile(last_) + Quartile(rest_);
   }
 
-  // The sums that a slice is added to, as the mixed loops have them.
+  // Number of sums that a slice is added to, for the mixed loops.
   size_t sums_per_slice() const {
     if (form_.tiling()) return 1;
     size_t sums = 0;
@@ -113,17 +113,17 @@ class Decoding {
     }
     return sums;
   }
-  size_t vectors() const { return counted_ / decoder_.slice_count(); }  // That were added.
+  size_t vectors() const { return counted_ / decoder_.slice_count(); }  // Vectors that were added.
   bool packed() const { return form_.field == Field::kComplexPacked; }
 
-  // Of the last Run. The first vectors only write sums; the last, but where sums are the result, is
-  // not added any more: with the sums it makes the result.
+  // Passes of the last Run. The first vectors only write sums. Unless sums are the result, the last
+  // vector is not added; it makes the result together with the sums.
   MixedLoops::Passes Passes() const {
     const size_t closing = form_.tiling() ? 0 : 1;
     return {.adding = vectors() - Writing() - closing, .writing = Writing(), .closing = closing};
   }
 
-  // The sum against decoding vector times vectors, in double, part by part.
+  // Compares the sum with decoding vector times vectors, in double, part by part.
   Result<double> Error() {
     MOTLEY_ASSIGN_OR_RETURN(const std::vector<Complex> all, Vector());
     double difference = 0;
@@ -151,7 +151,7 @@ class Decoding {
   }
 
  private:
-  // Vectors that are the first in all their sums: one, or one of each class of copies.
+  // Vectors that are first in all their sums: one, or one for each class of copies.
   size_t Writing() const {
     if (form_.tiling()) return 1;
     std::vector<bool> begun(form_.accumulators, false);
@@ -195,7 +195,7 @@ class Decoding {
     return present;
   }
 
-  // Who counted: the decoder takes the first class or cover that is whole.
+  // The decoding vector: the decoder takes the first class or cover that is complete.
   Result<std::vector<Complex>> Vector() const {
     if (form_.tiling()) {
       MOTLEY_ASSIGN_OR_RETURN(const DecodingVector solved, Solve(form_, Present()));
@@ -215,14 +215,14 @@ class Decoding {
   const CodeForm& form_;
   const RowId skipped_;
   std::vector<AlignedVector> pool_;
-  std::vector<Claim> claims_;  // Of the pool's slices, as their headers would have them.
+  std::vector<Claim> claims_;  // Declared norms and sketches of the pool's slices.
   AlignedVector sum_;
   StreamDecoder decoder_;
   size_t counted_ = 0;  // Slices that were added.
-  // Seconds of each Run: the first vector, each other one, the last, and what is left.
+  // Seconds of each Run: the first vector, each other one, the last, and the rest.
   std::vector<double> first_;
   std::vector<double> others_;
-  std::vector<double> last_;  // With it, slices decode.
+  std::vector<double> last_;  // The last vector, with which slices decode.
   std::vector<double> rest_;
 };
 
@@ -248,7 +248,7 @@ Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, siz
                    "memory, same mix of reads and writes", loops.BytesPerSecond(passes) * 1e-9};
 }
 
-// What a weighted sum costs, beside plain axpy loops for each of its terms.
+// A weighted sum, compared with plain axpy loops for each of its terms.
 Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t term_count,
                              size_t length) {
   std::vector<std::vector<float>> vectors;
@@ -261,7 +261,7 @@ Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t te
   for (const auto& vector : vectors) terms.push_back(vector.data());
   std::vector<float> sum(length);
   const auto parallel = MakeTbbParallelFor(options.threads);
-  // One term is added to the sum, more are summed at once.
+  // A single term is added to the sum; several are summed at once.
   const auto run = [&] {
     parallel->For(length, size_t{1} << 16, [&](size_t begin, size_t end) {
       const std::span<float> part(sum.data() + begin, end - begin);

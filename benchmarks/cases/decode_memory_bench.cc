@@ -19,7 +19,7 @@ constexpr size_t kSlice = size_t{1} << 18;
 constexpr double kNoLimit = 1e9;
 constexpr double kMegabyte = 1e6;
 
-// A line of /proc/self/status, in bytes; 0 when there is none.
+// A line of /proc/self/status, in bytes; 0 if there is none.
 double StatusBytes(const std::string& name) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -32,7 +32,7 @@ double StatusBytes(const std::string& name) {
   return 0;
 }
 
-// Makes VmHWM start again from what the process holds now.
+// Resets VmHWM to the current memory of the process.
 bool ForgetPeak() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -40,12 +40,13 @@ bool ForgetPeak() {
 }
 
 struct Peak {
-  double held = 0;     // Bytes that the decoder says it held, with the sum's home.
-  double process = 0;  // Bytes by which the process grew, as the kernel counts them.
+  double held = 0;     // Bytes that the decoder reports, with the output buffer.
+  double process = 0;  // Growth of the process in bytes, as the kernel counts.
 };
 
-// Every row's vector, slice after slice, from the last row to the first: where sums are formed in
-// order, everything waits for row 0. Rows send the same values, so that the sum is known.
+// Adds every row's vector, slice after slice, from the last row to the first. Decoders that add in
+// order must then keep everything until row 0 comes. All rows send the same values, so the sum is
+// known.
 Result<Peak> DecodeFrom(const CodeForm& form, uint32_t stragglers, size_t length) {
   const AlignedVector values(std::min(kSlice, length), 0.5F);
   const auto parallel = MakeSerialParallelFor();

@@ -20,7 +20,7 @@ namespace {
 constexpr int kW = ErasureCode::kWordBits;
 constexpr std::pair<uint32_t, uint32_t> kCodes[] = {{10, 4}, {4, 2}};
 
-// The blocks of one stripe, as each library wants them.
+// The blocks of one stripe in the form of each library.
 class Stripe {
  public:
   Stripe(const ErasureCode& code, size_t size)
@@ -56,7 +56,7 @@ class Stripe {
   std::vector<std::span<std::byte>> spans_;
 };
 
-// Both calls in turns, so that both meet the same disturbances: the best of each.
+// Alternates both calls, so that both meet the same disturbances; returns the best of each.
 std::pair<double, double> BestSeconds(const BenchOptions& options,
                                       const std::function<void()>& ours,
                                       const std::function<void()>& theirs) {
@@ -78,7 +78,7 @@ struct Case {
   ErasureCode code;
   Stripe stripe;
   std::vector<uint8_t> matrix;
-  std::vector<int> wide_matrix;  // Jerasure's.
+  std::vector<int> wide_matrix;  // Jerasure's matrix.
 
   static Result<Case> Make(const BenchOptions& options, uint32_t k, uint32_t m,
                            ErasureKernel kernel) {
@@ -126,7 +126,7 @@ Result<BenchLine> EncodeLine(const BenchOptions& options, Case c) {
                 }));
 }
 
-// The first `lost` data blocks are missing. ISA-L's own loop is given its tables for nothing.
+// The first `lost` data blocks are missing. ISA-L's own loop gets its tables for free.
 Result<BenchLine> DecodeLine(const BenchOptions& options, Case c, uint32_t lost) {
   MOTLEY_RETURN_IF_ERROR(c.code.Encode(c.stripe.data(), c.stripe.parity()));
   const std::vector<Bytes> wanted = c.stripe.blocks();

@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Bytes of data per second, beside the loops that the libraries' own manuals show.
+// Bytes of data per second, compared with the loops in the libraries' own manuals.
 Result<std::vector<BenchLine>> BenchErasureEncode(const BenchOptions& options);
 Result<std::vector<BenchLine>> BenchErasureDecode(const BenchOptions& options);
 

@@ -18,7 +18,7 @@ struct Layer {
   size_t batch, inputs, outputs;
 };
 
-// The dense layers of `mlp:256`, `mlp:1024,1024` and `softmax` on pictures of 28 x 28.
+// The dense layers of `mlp:256`, `mlp:1024,1024` and `softmax` on images of 28 x 28.
 std::vector<Layer> Layers(bool full) {
   if (!full) return {{"small", 24, 49, 40}, {"small output", 24, 40, 10}};
   return {{"mlp:256 layer 1", 128, 784, 256},        {"mlp:256 layer 1", 512, 784, 256},
@@ -32,7 +32,7 @@ struct Case {
   DenseProduct product;
 };
 
-// Forward, weight gradient (added to a sum) and, save for the first layer, input gradient.
+// Forward, weight gradient (added to a sum) and, except for the first layer, input gradient.
 std::vector<Case> Cases(bool full) {
   std::vector<Case> cases;
   for (const auto& [name, batch, inputs, outputs] : Layers(full)) {
@@ -54,7 +54,7 @@ struct Operands {
       for (float& value : *values) value = static_cast<float>(2 * random.NextDouble() - 1);
     }
   }
-  // The largest error, as a share of the sum of magnitudes, in some rows that cover the matrix.
+  // The largest error relative to the sum of magnitudes, in some rows that cover the matrix.
   double Error() const {
     const size_t apart = std::max<size_t>(1, p.m / 16);
     double worst = 0;
@@ -73,7 +73,7 @@ struct Operands {
       magnitude += std::abs(term);
     }
     const double error = std::abs(c[i * p.n + j] - want) / magnitude;
-    return error >= 0 ? error : 1;  // NaN too.
+    return error >= 0 ? error : 1;  // NaN becomes 1.
   }
 
   DenseProduct p;
@@ -91,7 +91,8 @@ Status Check(const std::string& who, const Case& c, Operands& operands, const Mu
   return Status::Internal(fmt::format("{} is off by {:.2g} in {}", who, error, c.name));
 }
 
-// The best of a few medians, taken in turns so that what else the machine does strikes both.
+// The best of a few medians. The contenders alternate, so that other load on the machine affects
+// both.
 std::pair<double, double> SecondsInTurns(const BenchOptions& options, Operands& operands,
                                          const Multiply& ours, const Multiply& theirs) {
   BenchOptions turn = options;
@@ -121,7 +122,7 @@ void MultiplyPlainly(Operands& o) {
   }
 }
 
-// Every case with one number of threads, one module, beside the baseline.
+// Runs every case on one module with one number of threads, and the baseline.
 Status BenchModule(const BenchOptions& options, const KernelModule& module, size_t threads,
                    const std::string& baseline, const Multiply& theirs,
                    std::vector<BenchLine>& lines) {
@@ -160,7 +161,7 @@ Result<std::vector<BenchLine>> BenchGemm(const BenchOptions& options) {
     for (const KernelModule& module : CpuKernelModules()) {
       if (module.kernels == nullptr) continue;
       MOTLEY_RETURN_IF_ERROR(BenchModule(options, module, threads, baseline, theirs, lines));
-      if (options.full) break;  // The one that this processor would use.
+      if (options.full) break;  // The module that this processor would use.
     }
   }
   if (lines.empty()) return Status::Internal("no kernel module can be used here");

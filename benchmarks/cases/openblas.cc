@@ -21,8 +21,7 @@ const char* BestCore() {
 
 Result<OpenBlas> OpenBlas::Load() {
   if (const char* core = BestCore(); core != nullptr) setenv("OPENBLAS_CORETYPE", core, 0);
-  // Its idle threads turn in a loop; after half a millisecond of it they are to leave the
-  // processor.
+  // Idle threads of OpenBLAS spin; with this setting they sleep after half a millisecond.
   setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS as a baseline, loaded at run time when it is installed; nothing of Motley needs it.
+// OpenBLAS as a baseline, loaded at run time if it is installed. Motley itself does not use it.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ struct DenseProduct {
 
 class OpenBlas {
  public:
-  // The one of this process. Debian 12's release does not know newer processors and would choose
-  // kernels from 2006, so it is told this processor's best before it is loaded: call this before
-  // anything else loads it. kNotFound: how to install it.
+  // The OpenBLAS of this process. Debian 12's release does not know newer processors and would
+  // choose kernels from 2006. So its core is set to the processor's best before it is loaded: call
+  // this before anything else loads it. kNotFound says how to install it.
   static Result<OpenBlas> Load();
 
-  // What it runs: "SkylakeX".
+  // The core that it uses, like "SkylakeX".
   const std::string& core() const { return core_; }
   void SetThreads(size_t threads) const { set_threads_(static_cast<int>(threads)); }
   void Multiply(const DenseProduct& product, const float* a, const float* b, float* c) const;

@@ -19,7 +19,7 @@ using opencl::Place;
 using opencl::Product;
 using opencl::Queue;
 
-// A dense layer's product on a device, its factors and result there.
+// A dense layer's product with factors and result on a device.
 class Operands {
  public:
   Operands(Queue& queue, const Product& shape) : queue_(queue), product_(shape) {
@@ -46,7 +46,7 @@ class Operands {
            static_cast<double>(product_.k);
   }
   void Restore() { Put(2); }
-  // The largest error, as a share of the sum of magnitudes, in some elements.
+  // The largest error relative to the sum of magnitudes, in some elements.
   double Error() {
     std::vector<float> got(Count(2));
     queue_.CopyOut(got.data(), data_[2], got.size() * sizeof(float));
@@ -78,7 +78,7 @@ class Operands {
       magnitude += std::abs(term);
     }
     const double error = std::abs(got - want) / magnitude;
-    return error >= 0 ? error : 1;  // NaN too.
+    return error >= 0 ? error : 1;  // NaN becomes 1.
   }
 
   Queue& queue_;
@@ -99,7 +99,7 @@ void OursThroughClBlast(Queue& queue, const Operands& o) {
   opencl::MultiplyWithClBlast(queue, o.product());
 }
 
-// As CLBlast's documentation calls it.
+// The call in CLBlast's documentation.
 void PlainClBlast(Queue& queue, const Operands& o) {
   const Product& p = o.product();
   const auto transpose = [](bool yes) {
@@ -123,7 +123,8 @@ Status Check(Queue& queue, const char* who, Operands& operands, Multiply multipl
   return Status::Internal(fmt::format("{} is off by {:.2g}", who, error));
 }
 
-// The best of a few medians, taken in turns so that what else the machine does strikes both.
+// The best of a few medians. The contenders alternate, so that other load on the machine affects
+// both.
 std::pair<double, double> SecondsInTurns(const BenchOptions& options, Queue& queue,
                                          const Operands& operands, Multiply ours, Multiply theirs) {
   BenchOptions turn = options;
@@ -143,7 +144,7 @@ std::pair<double, double> SecondsInTurns(const BenchOptions& options, Queue& que
 }
 
 Status BenchDevice(const BenchOptions& options, Queue& queue, std::vector<BenchLine>& lines) {
-  // Layer 2 of mlp:1024,1024 at batch 512, and its like in small: forward, gradients of weights
+  // Layer 2 of mlp:1024,1024 at batch 512, or a small one like it: forward, gradients of weights
   // (added to a sum) and of inputs.
   const size_t batch = options.full ? 512 : 24;
   const size_t width = options.full ? 1024 : 40;

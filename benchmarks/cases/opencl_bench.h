@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Nothing where no OpenCL device can be used.
+// No lines if no OpenCL device can be used.
 Result<std::vector<BenchLine>> BenchOpenCl(const BenchOptions& options);
 
 }  // namespace motley

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kLink = 125e6;  // Bytes per second: 1 Gbit/s.
 
-// Everything in the order called: no copy beside kernels.
+// Runs everything in the order of the calls, so that copies do not overlap kernels.
 class InOrderDevice final : public ForwardingDevice<> {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -46,7 +46,7 @@ class Summer {
         MakeModelTrainer(loop, device, gradient.model, store_, BatchSchedule(1, {rows}, rows));
   }
 
-  // New parameters each time, as in each step.
+  // Parameters are new each time, as in each step.
   Status Sum() {
     std::fill(sum_.begin(), sum_.end(), 0.0f);
     const PartitionTerm term{.begin = 0, .end = 1, .coefficient = 1};
@@ -66,7 +66,7 @@ class Summer {
   }
   const std::vector<float>& sum() const { return sum_; }
 
-  // Of the last sum: seconds until a link has sent all of it, if ranges leave as they are final,
+  // Seconds until a link has sent all of the last sum, if ranges leave when they are final.
   double SentEarly() const {
     double free = 0;
     for (const Final& range : final_) {
@@ -74,7 +74,7 @@ class Summer {
     }
     return free;
   }
-  // and if it leaves when it is done.
+  // Seconds until a link has sent all of the last sum, if it leaves when it is complete.
   double SentWhole() const {
     return ToSeconds(done_) + static_cast<double>(sum_.size() * sizeof(float)) / kLink;
   }
@@ -94,7 +94,7 @@ class Summer {
   Duration done_{};
 };
 
-// The best of a few medians each, taken in turns.
+// The best of a few medians each; the contenders alternate.
 Status BenchGradient(const BenchOptions& options, UvLoop& loop, Device& device,
                      const Gradient& gradient, std::vector<BenchLine>& lines) {
   InOrderDevice in_order(device);
@@ -125,7 +125,7 @@ Status BenchGradient(const BenchOptions& options, UvLoop& loop, Device& device,
   return failure;
 }
 
-// Until a row's vector is sent over a link that is modelled, from when its ranges were final.
+// Time until a row's vector is sent over a modelled link, from when its ranges were final.
 Status BenchAnswer(const BenchOptions& options, UvLoop& loop, Device& device,
                    const Gradient& gradient, std::vector<BenchLine>& lines) {
   Summer summer(loop, device, gradient);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of copies that run beside kernels, and of answers that are sent beside computing, for
+// Benchmarks of copies that overlap kernels, and of answers that are sent during computation, for
 // the list in bench.cc.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace motley {
 
-// Nothing where no device with memory of its own can be used.
+// No lines if no device with memory of its own can be used.
 Result<std::vector<BenchLine>> BenchOverlap(const BenchOptions& options);
 Result<std::vector<BenchLine>> BenchAnswers(const BenchOptions& options);
 

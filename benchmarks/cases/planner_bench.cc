@@ -13,9 +13,9 @@ namespace motley {
 namespace {
 
 constexpr double kGoalSeconds = 1;  // For 10,000 workers.
-constexpr int kRuns = 3;            // Of which the best counts.
+constexpr int kRuns = 3;            // The best run counts.
 
-// A step of one second; speeds up to six times apart.
+// A cluster with steps of one second; speeds differ by up to six times.
 PlannedCluster Cluster(uint32_t workers) {
   Random random(1, Stream::kSimulation, workers);
   PlannedCluster cluster;
@@ -43,7 +43,7 @@ PlannedCluster Cluster(uint32_t workers) {
 
 Result<std::vector<BenchLine>> BenchPlanner(const BenchOptions& options) {
   std::vector<BenchLine> lines;
-  double events_per_worker = 0;  // Of the smallest cluster, all its n log n shared out.
+  double events_per_worker = 0;  // For the smallest cluster: events / (n log n).
   const uint32_t most = options.full ? 100'000 : 1'000;
   for (uint32_t n = 10; n <= most; n *= 10) {
     const PlannedCluster cluster = Cluster(n);

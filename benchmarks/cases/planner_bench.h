@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// Whole plans (every candidate) of clusters of ten workers and more: plans per second beside the
-// ones that would have to be for cost to grow like n log n from the smallest. The events of the
-// step model, which are the same on every machine, must not grow faster than that.
+// Complete plans (every candidate) of clusters of ten workers and more. The baseline is the number
+// of plans per second at which cost would grow like n log n from the smallest cluster. The step
+// model's events, which are the same on every machine, must not grow faster.
 Result<std::vector<BenchLine>> BenchPlanner(const BenchOptions& options);
 
 }  // namespace motley

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kAhead = 2;  // Writes on their way.
+constexpr size_t kAhead = 2;  // Writes in flight.
 
 class UvPair final : public RawPair {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ends of a loopback TCP connection over bare libuv: what the transport is measured against.
-// One thread, the caller's.
+// Two ends of a loopback TCP connection over bare libuv: the baseline of the transport. One thread,
+// the caller's.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace motley {
 
 class RawPair {
  public:
-  // No delay, and cubic congestion control at both ends, as the transport has on loopback.
-  // kUnavailable when there is no loopback.
+  // No delay, and cubic congestion control at both ends, like the transport on loopback.
+  // kUnavailable: there is no loopback.
   static Result<std::unique_ptr<RawPair>> Connect(uv_loop_s* loop);
   virtual ~RawPair() = default;
 
-  // Writes `payload` so often from one end, and reads it into one buffer at the other.
+  // Writes `payload` `messages` times at one end, and reads it into one buffer at the other.
   virtual void Stream(BytesView payload, size_t messages) = 0;
-  // Sends `payload` there and back so often.
+  // Sends `payload` back and forth `rounds` times.
   virtual void PingPong(BytesView payload, size_t rounds) = 0;
-  virtual const Bytes& received() const = 0;  // The last buffer of either.
+  virtual const Bytes& received() const = 0;  // The last buffer that either read.
 };
 
 }  // namespace motley

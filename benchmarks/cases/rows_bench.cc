@@ -21,7 +21,7 @@ namespace {
 
 constexpr PartitionId kPartitions = 16;
 
-// A worker's samples of one step, and what it answers for a row over them.
+// A worker's samples of one step, and its answer for a row over them.
 class RowSummer {
  public:
   RowSummer(UvLoop& loop, Device& device, const Model& model, const Dataset& data, uint32_t samples)
@@ -38,7 +38,7 @@ class RowSummer {
     trainer_ = MakeModelTrainer(loop, device, model, store_, BatchSchedule(1, sizes, samples));
   }
 
-  // New parameters each time, as in each step.
+  // Parameters are new each time, as in each step.
   Status Sum(std::span<const PartitionTerm> terms) {
     std::fill(sum_.begin(), sum_.end(), 0.0f);
     GradientWork work;
@@ -61,7 +61,7 @@ class RowSummer {
   uint64_t version_ = 0;
 };
 
-// Partitions in `count` runs, each with a coefficient of its own and of magnitude 1 or so.
+// Partitions in `count` runs, each with its own coefficient of magnitude about 1.
 std::vector<PartitionTerm> Terms(uint32_t count, bool complex) {
   Random random(count, Stream::kTest);
   std::vector<PartitionTerm> terms;
@@ -75,7 +75,7 @@ std::vector<PartitionTerm> Terms(uint32_t count, bool complex) {
   return terms;
 }
 
-// The sum must be what its terms come to one by one.
+// The sum must equal that of its terms computed one by one.
 Status CheckSum(RowSummer& summer, std::span<const PartitionTerm> terms, const std::string& what) {
   std::vector<float> expected(summer.sum().size());
   for (const PartitionTerm& term : terms) {

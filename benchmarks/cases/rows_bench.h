@@ -5,7 +5,7 @@
 
 namespace motley {
 
-// Rows of a code with several coefficients, beside the plain sum of the same samples.
+// Rows of a code with several coefficients, compared with the plain sum of the same samples.
 Result<std::vector<BenchLine>> BenchRows(const BenchOptions& options);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer's work as one call.
+// Runs a trainer's work as one call.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// Runs `loop`, which is the trainer's, until the work is done.
+// Runs the trainer's `loop` until the work is done.
 inline Status RunTrainer(UvLoop& loop, Trainer& trainer, GradientWork work) {
   std::optional<Status> status;
   trainer.Accumulate(std::move(work), nullptr, [&](const Result<Trainer::Outcome>& outcome) {

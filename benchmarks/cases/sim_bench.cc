@@ -29,7 +29,7 @@ SimOptions Cluster(uint32_t workers, uint64_t steps) {
   return options;
 }
 
-// Timers that set the next one: what a loop does besides the work in its tasks.
+// Timers that set the next one: the cost of the loop without the work in its tasks.
 double EmptyTasksPerSecond(uint64_t tasks) {
   VirtualLoop loop;
   uint64_t left = tasks;
@@ -42,7 +42,7 @@ double EmptyTasksPerSecond(uint64_t tasks) {
          });
 }
 
-// Sends each message back until `left` are through.
+// Returns each message until `left` is 0.
 class Echo final : public Receiver {
  public:
   Echo(Transport& transport, uint64_t& left) : transport_(transport), left_(left), buffer_(64) {}
@@ -72,7 +72,7 @@ class Echo final : public Receiver {
   Bytes buffer_;
 };
 
-// Small messages to and fro between two processes: the loop and the network, without any nodes.
+// Small messages between two processes: the loop and the network, without nodes.
 Result<double> NetworkTasksPerSecond(uint64_t messages) {
   VirtualLoop world;
   NodeLoop here(world);
@@ -100,7 +100,7 @@ Result<double> NetworkTasksPerSecond(uint64_t messages) {
   return rate;
 }
 
-// The best of some runs, all of which must do the same.
+// The best of some runs, which must all do the same.
 Status AddCluster(const BenchOptions& options, SimTrainer trainer, uint32_t workers, uint64_t steps,
                   std::vector<BenchLine>& lines) {
   SimOptions sim = Cluster(workers, steps);

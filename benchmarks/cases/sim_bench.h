@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// Tasks that the virtual loop executes per second of processor time: in a cluster of the real nodes
-// with real arithmetic and all checks, and in the loop and the network alone.
+// Tasks that the virtual loop executes per second of processor time: in a cluster of real nodes
+// with real arithmetic and all checks, and with the loop and the network alone.
 Result<std::vector<BenchLine>> BenchSimEvents(const BenchOptions& options);
 
 }  // namespace motley

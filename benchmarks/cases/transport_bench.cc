@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kLarge = size_t{1} << 20;
 constexpr size_t kSmall = 64;
 
-// Takes every payload into one buffer; echoes them or counts them.
+// Receives every payload into one buffer, and echoes or counts it.
 class End final : public Receiver {
  public:
   End(UvLoop& loop, Nearby nearby)
@@ -81,7 +81,7 @@ struct Pair {
   }
   void PingPong(BytesView payload, size_t rounds) {
     from.Expect(rounds, true);
-    to.Expect(rounds + 1, true);  // One more than come: the last is echoed, too.
+    to.Expect(rounds + 1, true);  // One more than arrive, since the last is echoed, too.
     from.Send(payload, kSmall);
     while (!from.done() && from.lost().ok()) loop.Run();
   }
@@ -91,7 +91,7 @@ struct Pair {
   End to;
 };
 
-// Ours and theirs by turns, so that both meet the same disturbances; the best of each.
+// Alternates ours and theirs, so that both meet the same disturbances; the best of each.
 template <typename Ours, typename Theirs>
 std::pair<double, double> BestOfTurns(const BenchOptions& options, Ours ours, Theirs theirs) {
   std::pair<double, double> best{1e9, 1e9};

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch DDP over gloo: an MLP 784-256-10 on the samples of an .npz file. One JSON object.
+"""PyTorch DDP over gloo: trains an MLP 784-256-10 on the samples of an .npz file. Prints one JSON object.
 
 Usage: ddp_train.py SAMPLES.npz WORKERS BATCH LR SEED STEPS[,STEPS...]
-The loss over all samples is told after each number of STEPS; its time does not count.
+Reports the loss over all samples after each number of STEPS; computing it is not part of the time.
 """
 
 import json
@@ -30,7 +30,7 @@ def rank_main(rank, path, workers, batch, lr, seed, marks, port, results):
     labels = torch.from_numpy(samples["labels"])
     torch.manual_seed(seed)
     net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
-    for layer in (net[0], net[2]):  # As Motley starts: normal, variance 2 / inputs; no bias.
+    for layer in (net[0], net[2]):  # Initialised like Motley's: normal, variance 2 / inputs; bias 0.
         nn.init.normal_(layer.weight, std=(2 / layer.in_features) ** 0.5)
         nn.init.zeros_(layer.bias)
     model = DistributedDataParallel(net)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's gloo: the sum of N processes' vectors at all of them. One JSON object.
+"""PyTorch's gloo: sums the vectors of N processes at all of them. Prints one JSON object.
 
 Usage: gloo_sum.py WORKERS MEGABYTES REPETITIONS
 """
@@ -34,7 +34,7 @@ def rank_main(rank, workers, length, repetitions, port, results):
         span = torch.tensor([-begin, time.monotonic()], dtype=torch.float64)
         if not torch.equal(vector, wanted):
             sys.exit("gloo: the sum is wrong")
-        dist.all_reduce(span, op=dist.ReduceOp.MAX)  # From the first start to the last end.
+        dist.all_reduce(span, op=dist.ReduceOp.MAX)  # The time from the first start to the last end.
         seconds.append((span[0] + span[1]).item())
     if rank == 0:
         results.put(seconds[2:])

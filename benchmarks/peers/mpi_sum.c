@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
         MPI_Abort(MPI_COMM_WORLD, 1);
       }
     }
-    // From the first start to the last end.
+    // The time from the first start to the last end.
     MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     seconds[repetition] = span[0] + span[1];
   }

@@ -81,7 +81,7 @@ PlannerCase MakePlannerCase(uint64_t seed, uint64_t index) {
 
 namespace {
 
-// Workers that are slow together for some steps.
+// Phases in which some workers are slow together.
 class Phases {
  public:
   Phases(Random& random, size_t workers)
@@ -103,7 +103,7 @@ class Phases {
  private:
   const double every_, part_, factor_;
   std::vector<bool> slow_;
-  uint32_t left_ = 0;  // Steps.
+  uint32_t left_ = 0;  // Steps left.
 };
 
 struct Trouble {
@@ -116,7 +116,7 @@ std::vector<Fault> TransientFaults(const PlannerCase& made, const Trouble& troub
   const size_t n = made.truth.workers.size();
   Phases phases(random, n);
   std::vector<double> slowed(n, 1);
-  // A worker that died is back within a second, and nothing befalls it before.
+  // A worker that died is back within a second, and has no other fault until then.
   const auto away = static_cast<StepId>(2 + 1.5 / made.step_seconds);
   std::vector<StepId> back(n, 0);
   for (StepId step = 1; step < steps; ++step) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley-planner-grid: how near the planner's choice comes to the scheme that truly is the best,
-// over a grid of made-up clusters whose profiles are wrong. Judged by the whole simulator, on
-// truths and seeds that the planner does not see.
+// motley-planner-grid: compares the planner's choice with the best scheme over a grid of random
+// clusters whose profiles are wrong. The full simulator judges, on true figures and seeds that the
+// planner does not see.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -18,7 +18,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kHeldOut = 1'000'000;  // Added to seeds that judge.
-constexpr double kWins = 0.05;            // Faster than proportional shares by this, of these.
+constexpr double kWins = 0.05;  // "Wins" means faster than proportional shares by this fraction.
 
 struct Flags {
   uint32_t clusters = 240;
@@ -27,8 +27,8 @@ struct Flags {
   SimulatedSteps steps;
   double most_mean = 5, most_worst = 25;  // Per cent.
   JudgeWhat judge = JudgeWhat::kPlanner;
-  uint32_t first = 0;      // Cluster.
-  bool transient = false;  // Whole jobs on clusters whose trouble comes and goes.
+  uint32_t first = 0;      // First cluster.
+  bool transient = false;  // Whole jobs on clusters with transient trouble.
   bool explain = false, json = false;
 };
 
@@ -38,7 +38,7 @@ struct Row {
   JudgedCase judged;
 };
 
-// "one of 3 thirds": where a figure lies between the least and the greatest of all clusters.
+// Groups clusters by a figure: "one of 3 thirds" of its range.
 struct Axis {
   const char* name;
   double (*figure)(const PlannerCase&);
@@ -109,14 +109,14 @@ std::string WhereText(const std::vector<Row>& rows) {
   return text;
 }
 
-// Where all vectors together take the server's link longer than the step's work takes.
+// True if sending all vectors takes the server's link longer than the step's work.
 bool IsThin(const PlannerCase& made) {
   return made.message_seconds * static_cast<double>(made.truth.workers.size()) > made.step_seconds;
 }
 
 struct Summary {
   double mean = 0, worst = 0;
-  double mean_over_all = 0, worst_over_all = 0;  // Rows of fewer workers included.
+  double mean_over_all = 0, worst_over_all = 0;  // Includes rows of fewer workers.
   size_t worst_index = 0;
   bool Passes(const Flags& flags) const {
     return 100 * mean <= flags.most_mean && 100 * worst <= flags.most_worst;
@@ -164,7 +164,7 @@ std::string Text(const std::vector<Row>& rows, const Summary& summary, const Fla
         part.size(), thin ? "whose vectors take longer than the work" : "others", 100 * of.mean,
         100 * of.worst, 100 * of.mean_over_all, 100 * of.worst_over_all);
   }
-  std::map<std::string, std::pair<int, int>> names;  // Truly best, and chosen.
+  std::map<std::string, std::pair<int, int>> names;  // Counts by scheme: truly best, and chosen.
   for (const Row& row : rows) {
     ++names[row.judged.best].first;
     ++names[row.judged.chosen].second;
@@ -176,7 +176,7 @@ std::string Text(const std::vector<Row>& rows, const Summary& summary, const Fla
   return text + WhereText(rows);
 }
 
-// Of every cluster what was predicted and what came of it, the worst first.
+// For each cluster, worst first: what was predicted, and what happened.
 std::string Explain(const std::vector<Row>& rows) {
   std::vector<const Row*> order;
   for (const Row& row : rows) order.push_back(&row);
@@ -274,12 +274,12 @@ int Run(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Judges the planner over a grid of made-up clusters.", "motley-planner-grid");
-  app.add_option("--clusters", flags.clusters, "How many")
+  CLI::App app("Judges the planner over a grid of random clusters.", "motley-planner-grid");
+  app.add_option("--clusters", flags.clusters, "Number of clusters")
       ->check(CLI::Range(1U, 100'000U))
       ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Of the clusters")->capture_default_str();
-  app.add_option("--threads", flags.threads, "Clusters judged at a time")
+  app.add_option("--seed", flags.seed, "Seed of the clusters")->capture_default_str();
+  app.add_option("--threads", flags.threads, "Clusters judged in parallel")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();
   app.add_option("--steps", flags.steps.counted, "Simulated steps that count")
@@ -295,12 +295,14 @@ int Main(int argc, char** argv) {
                "Whole jobs of so many --steps, on clusters with thick links whose workers are slow "
                "for a step or for phases, pause, die and come back");
   app.add_flag("--explain", flags.explain,
-               "Of every cluster all schemes, predicted and true, the worst cluster first");
-  app.add_option("--most-mean", flags.most_mean, "Per cent over the best that count as well chosen")
+               "List all schemes of every cluster, predicted and true, the worst cluster first");
+  app.add_option("--most-mean", flags.most_mean,
+                 "Per cent over the best that are allowed on average")
       ->capture_default_str();
-  app.add_option("--most-worst", flags.most_worst, "The same, of the worst cluster")
+  app.add_option("--most-worst", flags.most_worst,
+                 "Per cent over the best that are allowed for the worst cluster")
       ->capture_default_str();
-  app.add_flag("--json", flags.json, "Every cluster, as JSON");
+  app.add_flag("--json", flags.json, "Print every cluster as JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

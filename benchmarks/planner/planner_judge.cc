@@ -15,30 +15,31 @@
 namespace motley {
 namespace {
 
-// At first a scheme runs so many times fewer steps, and again if it was within this of the best.
+// Factor between rounds of steps: a scheme first runs fewer steps, and more if it was within
+// kWithin of the best.
 constexpr uint32_t kFewer = 4;
 constexpr double kWithin = 1.33;
-constexpr int kLonger = 3;            // Times that a job is simulated for twice as many steps.
-constexpr uint32_t kSettledPart = 4;  // Of the steps that count, one in so many is to be settled.
+constexpr int kLonger = 3;            // Times that a job is simulated again with twice the steps.
+constexpr uint32_t kSettledPart = 4;  // At least one counted step in this many must be settled.
 
 struct Tried {
   Candidate candidate;
   JudgedScheme judged;
 };
 
-// Of a job with as many steps as the case says, without what sending all samples once takes.
+// Seconds per step of a job as long as the case says, without sending all samples once.
 double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, const PlannerCase& made,
                bool leases) {
   const auto all = static_cast<double>(made.truth.remaining_steps);
   const double seen = steps.skipped + steps.counted;
   const double start = std::min(job.first, made.truth.data_seconds);
-  // Copies may still be on their way, which ends.
+  // Copies may still be in transit, which will end.
   const double rest = (leases ? job.settled : job.step) * (all - seen);
   return (job.learning - start + job.step * steps.counted + rest) / all;
 }
 
-// The same. Trials come at intervals that double: those to come take as much for each doubling of
-// the steps as those of the last one that was seen took.
+// Seconds per step of a job with `auto`. Trials come at intervals that double. So each further
+// doubling of the steps costs as much for trials as the last one that was simulated.
 double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
                      const PlannerCase& made) {
   const auto all = static_cast<double>(made.truth.remaining_steps);
@@ -48,8 +49,8 @@ double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
   return (job.learning - start + job.step * steps.counted + rest) / all;
 }
 
-// While a trial goes on at the end, or hardly a step was without copies on their way, for longer:
-// nobody can say what comes of it. `steps` become those that were simulated.
+// Simulates longer while a trial is in progress at the end, or copies were in transit in nearly
+// every step, because the result is then unknown. Sets `steps` to those that were simulated.
 Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const SimulatedJobCode& what,
                                      SimulatedSteps& steps, uint64_t seed) {
   const uint32_t enough = steps.counted / kSettledPart;
@@ -72,7 +73,7 @@ Status Run(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Tried& 
   return Status::Ok();
 }
 
-// In the order in which the planner ranks them, given the profile.
+// Schemes in the order in which the planner ranks them from the profile.
 Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen) {
   PlanOptions options;
   MOTLEY_ASSIGN_OR_RETURN(options.partitions,
@@ -85,7 +86,7 @@ Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen)
   std::vector<Tried> all;
   for (const PlannedScheme& planned : profiled.schemes) {
     if (!planned.exact || !planned.refused.empty()) continue;
-    // Jobs learned it last, and auto does not choose it: what that costs is not judged yet.
+    // Jobs run it only since recently, and auto does not choose it. Its cost is not judged yet.
     if (SchemeNamed(planned.candidate.scheme).sharing == Sharing::kKeptRows) continue;
     Tried tried;
     tried.candidate = planned.candidate;
@@ -119,7 +120,7 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedS
   double least = std::numeric_limits<double>::infinity();
   for (Tried& tried : all) {
     tried.judged.brief = true;
-    if (made.whole_job) break;  // What is best in its first steps need not be so in all.
+    if (made.whole_job) break;  // The best scheme in its first steps need not be the best in all.
     MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
     least = std::min(least, tried.judged.seconds);
   }

@@ -17,8 +17,9 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kFeatures = 2;  // Of samples, whose data travel as they are.
-// Vectors are cut as jobs do, but into no more slices than say how they share the server's link.
+constexpr uint32_t kFeatures = 2;  // Features of samples, whose data are sent as they are.
+// Vectors are cut as in jobs, but into only as many slices as are needed to share the server's
+// link.
 constexpr double kSliceBytes = 1 << 20, kLeastSlices = 4, kMostSlices = 32;
 constexpr double kSocketBytes = 4 << 20;
 constexpr double kLong = 1e7;  // Virtual seconds.
@@ -41,8 +42,8 @@ ClusterProfile ProfileOf(const PlannerCase& made) {
   return cluster;
 }
 
-// Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
-// comes back within a second.
+// The workers that are slow or die in each step. A slow one recovers in the next step; a dead one
+// returns within a second.
 std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
   if (made.whole_job) return made.faults;
   std::vector<Fault> faults;
@@ -69,7 +70,7 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
   options.trainer = SimTrainer::kCostOnly;
   options.cluster = ProfileOf(made);
   options.seed = seed;
-  // Buffers let long links be full, as those with which a profile's bandwidth was measured.
+  // Buffers can fill long links, like those with which a profile's bandwidth was measured.
   const LinkProfile& link = options.cluster.workers.front().link;
   options.socket_buffer_bytes =
       static_cast<size_t>(std::max(kSocketBytes, 2 * link.latency_seconds * link.bytes_per_second));
@@ -92,56 +93,58 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
 
 constexpr const char* kLeases = "adaptive";
 
-// Which code every step had, and whether data were sent for it.
-class StepWatch final : public JobObserver {
+// Records each step's code, and whether data were sent in it.
+class StepTracker final : public JobObserver {
  public:
-  explicit StepWatch(uint32_t partitions) : partitions_(partitions) {}
+  explicit StepTracker(uint32_t partitions) : partitions_(partitions) {}
 
-  void OnStepOpened(StepId step, const CodeForm& form, Time) override {
-    codes_.resize(step + 1);
-    codes_[step] = form.rows.empty() ? kLeases : form.name;
-    sent_.resize(step + 1, 0);
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* opened = std::get_if<event::StepOpened>(&event)) {
+      codes_.resize(opened->step + 1);
+      codes_[opened->step] = opened->code.rows.empty() ? kLeases : opened->code.name;
+      sent_.resize(opened->step + 1, 0);
+    } else if (const auto* noticed = std::get_if<event::Noticed>(&event)) {
+      const auto* notice = std::get_if<Notice>(&noticed->notice);
+      const bool chosen = notice != nullptr && std::holds_alternative<notice::CodeChosen>(*notice);
+      if (chosen) announced_ = codes_.size();
+    } else if (const auto* given = std::get_if<event::CommandGiven>(&event)) {
+      const auto* place = std::get_if<PlacePartitions>(&given->command);
+      if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+    }
   }
-  void OnSchedulerNotice(const Notice& notice) override {
-    if (std::holds_alternative<notice::CodeChosen>(notice)) told_ = codes_.size();
-  }
-  void OnCommand(const Command& command, Time) override {
-    const auto* place = std::get_if<PlacePartitions>(&command);
-    if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
-  }
-  // The code changed since it was told last: it is one of those that take turns.
+  // The code changed since the last announced choice, so it is one of the trials.
   bool InTrial() const {
     size_t changed = codes_.size() - 1;
     while (changed > 0 && codes_[changed] == codes_[changed - 1]) --changed;
-    return changed > told_;
+    return changed > announced_;
   }
-  // Leases send copies a few at a time, and once; rows of late workers are sent again and again.
+  // Leases send copies a few at a time, and once; rows of late workers are sent repeatedly.
   bool Undisturbed(StepId step, const std::string& code) const {
     const double most = code == kLeases ? 0 : kMuchSent * partitions_;
     return codes_[step] == code && static_cast<double>(sent_[step]) <= most;
   }
 
  private:
-  static constexpr double kMuchSent = 0.05;  // Of all.
+  static constexpr double kMuchSent = 0.05;  // Fraction of all data.
 
   const uint32_t partitions_;
   std::vector<std::string> codes_;
   std::vector<size_t> sent_;
-  size_t told_ = 0;  // What was chosen runs from this step on.
+  size_t announced_ = 0;  // First step of the announced choice.
 };
 
 // Trials become rarer as a job goes on.
-void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
+void SettledSteps(const std::vector<double>& seconds, const StepTracker& tracker, uint32_t skipped,
                   const std::string& last, SimulatedJob& job) {
   double sum = 0;
   for (StepId step = skipped; step < seconds.size(); ++step) {
-    if (!watch.Undisturbed(step, last)) continue;
+    if (!tracker.Undisturbed(step, last)) continue;
     sum += seconds[step];
     ++job.settled_steps;
   }
   job.settled = job.settled_steps > 0 ? sum / job.settled_steps : job.step;
   for (StepId step = seconds.size() / 2; step < seconds.size(); ++step) {
-    if (!watch.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
+    if (!tracker.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
   }
 }
 
@@ -157,8 +160,8 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode&
   const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions,
                           PartitionCount(options.job.batch, options.job.workers));
-  StepWatch watch(partitions);
-  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &watch));
+  StepTracker tracker(partitions);
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &tracker));
   if (!result.violations.empty()) return Status::Internal(result.violations.front());
   std::vector<double>& seconds = result.job.step_seconds;
   if (seconds.size() < options.stop_after_steps) return result.job.status;
@@ -170,9 +173,9 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode&
   job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
   job.choices = std::move(result.job.scheduler.choices);
   const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
-  SettledSteps(seconds, watch, steps.skipped,
+  SettledSteps(seconds, tracker, steps.skipped,
                SchemeNamed(what.code).chosen_later() ? chosen : what.code, job);
-  job.undecided = SchemeNamed(what.code).chosen_later() && watch.InTrial();
+  job.undecided = SchemeNamed(what.code).chosen_later() && tracker.InTrial();
   return job;
 }
 

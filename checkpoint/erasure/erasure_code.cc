@@ -12,11 +12,11 @@
 namespace motley {
 namespace {
 
-// kInvalidArgument unless `block` may be computed with, its size being `size`.
+// kInvalidArgument unless `block` has `size` bytes and the alignment that kernels need.
 Status CheckBlock(BytesView block, size_t size) {
   if (block.size() != size || size % ErasureCode::kBlockMultiple != 0) {
     return Status::InvalidArgument(
-        fmt::format("a block of {} bytes where blocks have {}; they must be of one size, a "
+        fmt::format("a block of {} bytes, but others have {}; they must be of one size, a "
                     "multiple of {}",
                     block.size(), size, ErasureCode::kBlockMultiple));
   }
@@ -30,7 +30,7 @@ Status CheckBlock(BytesView block, size_t size) {
 Status CheckCount(const char* what, size_t count, size_t wanted) {
   if (count == wanted) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("{} {} blocks where the code has {}", count, what, wanted));
+      fmt::format("{} {} blocks, but the code has {}", count, what, wanted));
 }
 
 bool UsesIsal(ErasureKernel kernel) { return kernel == ErasureKernel::kIsal; }
@@ -125,7 +125,7 @@ Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
   std::vector<bool> others = wanted;
   others[*last] = false;
   MOTLEY_RETURN_IF_ERROR(Multiply(blocks, present, others));
-  // Adding is many times faster than multiplying.
+  // XOR is many times faster than multiplying.
   std::vector<const std::byte*> from;
   for (uint32_t i = 0; i <= data_; ++i) {
     if (i != *last) from.push_back(blocks[i].data());
@@ -135,8 +135,8 @@ Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
   return Status::Ok();
 }
 
-// The last wanted block of data, where all others are there by then and the first parity block,
-// which is there, is the sum of all. Something is missing, so there is parity.
+// The last wanted data block, if the first parity block is present: that block is the XOR of all
+// data, and all other data blocks are there by then.
 std::optional<uint32_t> ErasureCode::LastBySum(const std::vector<bool>& present,
                                                const std::vector<bool>& wanted) const {
   if (!present[data_]) return std::nullopt;
@@ -150,7 +150,7 @@ std::optional<uint32_t> ErasureCode::LastBySum(const std::vector<bool>& present,
   return last;
 }
 
-// The blocks are checked, and enough of them there.
+// Requires checked blocks, enough of them present.
 Status ErasureCode::Multiply(std::span<const std::span<std::byte>> blocks,
                              const std::vector<bool>& present,
                              const std::vector<bool>& wanted) const {

@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr const char* kLibrary = "libisal.so.2";
-constexpr size_t kTableBytes = 32;  // Per coefficient; some versions use less of it.
+constexpr size_t kTableBytes = 32;  // Per coefficient; some versions use fewer.
 
 IsalLibrary Load() {
   static IsalKernel kernel;
@@ -25,7 +25,8 @@ IsalLibrary Load() {
   return {.reason = std::string(kLibrary) + " lacks ec_init_tables or ec_encode_data"};
 }
 
-// Every coefficient times every byte, as Jerasure has it: another field would decode to garbage.
+// Compares all products of a coefficient and a byte with Jerasure: in another field, decoding would
+// give garbage.
 bool AgreesWithJerasure(const IsalKernel& kernel) {
   constexpr size_t kValues = 256;
   alignas(64) std::byte bytes[kValues];
@@ -50,7 +51,7 @@ IsalLibrary LoadChecked() {
   const auto tables = JerasureCodingMatrix(1, 1, ErasureTechnique::kVandermonde);
   if (!tables.ok()) return {.reason = tables.status().message()};
   if (!AgreesWithJerasure(*library.kernel)) {
-    return {.reason = std::string(kLibrary) + " multiplies otherwise than Jerasure"};
+    return {.reason = std::string(kLibrary) + " gives other products than Jerasure"};
   }
   return library;
 }
@@ -59,7 +60,8 @@ IsalLibrary LoadChecked() {
 
 std::vector<uint8_t> IsalKernel::Tables(std::span<const uint8_t> matrix, size_t k) const {
   std::vector<uint8_t> tables(kTableBytes * matrix.size());
-  std::vector<uint8_t> coefficients(matrix.begin(), matrix.end());  // It takes them as not const.
+  // The library takes a pointer to non-const.
+  std::vector<uint8_t> coefficients(matrix.begin(), matrix.end());
   init_tables(static_cast<int>(k), static_cast<int>(matrix.size() / k), coefficients.data(),
               tables.data());
   return tables;
@@ -68,7 +70,7 @@ std::vector<uint8_t> IsalKernel::Tables(std::span<const uint8_t> matrix, size_t 
 void IsalKernel::Multiply(std::span<const uint8_t> tables,
                           std::span<const std::byte* const> sources,
                           std::span<std::byte* const> destinations, size_t size) const {
-  constexpr size_t kPiece = size_t{1} << 30;  // Sizes are ints there.
+  constexpr size_t kPiece = size_t{1} << 30;  // The library takes sizes as int.
   std::vector<unsigned char*> from(sources.size());
   std::vector<unsigned char*> to(destinations.size());
   for (size_t begin = 0; begin < size; begin += kPiece) {

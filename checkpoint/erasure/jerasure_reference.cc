@@ -20,16 +20,16 @@ struct Free {
 };
 using Matrix = std::unique_ptr<int, Free>;
 
-// Makes everything that Jerasure and GF-Complete would otherwise make at first use, without a lock.
-// GF-Complete writes to what it allocates even if it got nothing, so it is asked only where there
-// is room: it takes less than 200 KB.
+// Creates every table that Jerasure and GF-Complete would otherwise create at first use, without a
+// lock. GF-Complete writes to the result of a failed allocation, so it is called only if there is
+// enough memory: it takes less than 200 KB.
 bool MakeTables() {
   constexpr size_t kRoom = size_t{1} << 20;
-  void* volatile room = std::malloc(kRoom);  // Volatile, or the compiler leaves the call out.
+  void* volatile room = std::malloc(kRoom);  // Volatile keeps the compiler from removing the call.
   if (room == nullptr) return false;
   std::free(room);
   if (galois_init_default_field(kW) != 0 || galois_init_default_field(32) != 0) return false;
-  for (const int parity : {2, 3}) {  // Two ways to choose good Cauchy matrices.
+  for (const int parity : {2, 3}) {  // Jerasure has two ways to choose good Cauchy matrices.
     if (Matrix(cauchy_good_general_coding_matrix(2, parity, kW)) == nullptr) return false;
   }
   return true;
@@ -44,7 +44,7 @@ std::vector<int> Widen(std::span<const uint8_t> bytes) {
   return std::vector<int>(bytes.begin(), bytes.end());
 }
 
-// Coefficients of block `wanted` over the sources whose inverse is `inverse` (k x k, giving data).
+// Coefficients of block `wanted` over the sources. `inverse` (k x k) maps the sources to data.
 void AppendRow(uint32_t data, std::span<const uint8_t> matrix, const std::vector<int>& inverse,
                uint32_t wanted, std::vector<uint8_t>& rows) {
   if (wanted < data) {
@@ -67,7 +67,7 @@ void AppendRow(uint32_t data, std::span<const uint8_t> matrix, const std::vector
 Result<std::vector<uint8_t>> JerasureCodingMatrix(uint32_t data, uint32_t parity,
                                                   ErasureTechnique technique) {
   if (!TablesReady()) {
-    return Status::Resource("there is no memory for the tables of the erasure code");
+    return Status::Resource("out of memory for the tables of the erasure code");
   }
   if (parity == 0) return std::vector<uint8_t>();
   const auto make = technique == ErasureTechnique::kVandermonde ? reed_sol_vandermonde_coding_matrix
@@ -104,7 +104,7 @@ Result<ErasureSolution> JerasureSolve(uint32_t data, uint32_t parity,
 
 void JerasureMultiply(std::span<const uint8_t> rows, std::span<const std::byte* const> sources,
                       std::span<std::byte* const> destinations, size_t size) {
-  // Pieces of this many bytes stay in a core's own cache while every row reads them.
+  // Chunks of this size stay in a core's own cache while every row reads them.
   constexpr size_t kPiece = size_t{1} << 16;
   constexpr size_t kMost = size_t{1} << 30;  // Jerasure counts bytes in int.
   const size_t piece = destinations.size() > 1 ? kPiece : std::min(size, kMost);
@@ -115,7 +115,7 @@ void JerasureMultiply(std::span<const uint8_t> rows, std::span<const std::byte* 
   for (size_t begin = 0; begin < size; begin += piece) {
     const int length = static_cast<int>(std::min(piece, size - begin));
     for (size_t j = 0; j < from.size(); ++j) {
-      // Jerasure takes char* of what it only reads.
+      // Jerasure takes char* for what it only reads.
       from[j] = const_cast<char*>(reinterpret_cast<const char*>(sources[j] + begin));
     }
     for (size_t i = 0; i < to.size(); ++i) {

@@ -30,11 +30,11 @@ class ThreadDisk final : public Disk {
     changed_.notify_one();
     thread_.join();
     shared_->open = false;
-    // Posted, but the loop may never come to them.
+    // These were posted, but the loop may never run them.
     for (auto& [done, status] : std::exchange(shared_->finished, {})) done(std::move(status));
     for (Piece& piece : waiting_) {
       piece.work = nullptr;
-      piece.done(Status::Cancelled("the disk was closed before its turn came"));
+      piece.done(Status::Cancelled("the disk was closed before this work ran"));
     }
   }
 
@@ -48,7 +48,7 @@ class ThreadDisk final : public Disk {
     }
     if (done == nullptr) return changed_.notify_one();
     work = nullptr;
-    Deliver(std::move(done), Status::Unavailable("too much waits for the disk already"));
+    Deliver(std::move(done), Status::Unavailable("too much work is waiting for the disk"));
   }
 
  private:
@@ -56,11 +56,11 @@ class ThreadDisk final : public Disk {
     Work work;
     Done done;
   };
-  // What was done and not told yet; posted tasks may outlive the disk.
+  // Finished work that was not reported yet. Posted tasks may outlive the disk.
   struct Shared {
     std::mutex mutex;
     std::deque<std::pair<Done, Status>> finished;
-    bool open = true;  // Loop thread.
+    bool open = true;  // For the loop thread.
   };
 
   void Deliver(Done done, Status status) {
@@ -98,7 +98,7 @@ class ThreadDisk final : public Disk {
 
   Loop& loop_;
   std::shared_ptr<Shared> shared_;
-  std::mutex mutex_;  // Guards the two below.
+  std::mutex mutex_;  // Guards waiting_ and stopping_.
   std::deque<Piece> waiting_;
   bool stopping_ = false;
   std::condition_variable changed_;

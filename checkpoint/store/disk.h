@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what blocks on files away from the loop thread, one piece of work after the other.
+// Runs blocking file work away from the loop thread, one piece at a time.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace motley {
 
-// All calls, and `done`, on the loop thread; `work` elsewhere, and never two at once, so it may use
-// the store freely but must own everything else that it reads.
+// All calls, and `done`, are on the loop thread. `work` runs elsewhere, never two at once, so it
+// may use the store freely. It must own everything else that it reads.
 class Disk {
  public:
   using Work = std::function<Status(Store&)>;
@@ -21,16 +21,16 @@ class Disk {
 
   virtual ~Disk() = default;
 
-  // Work runs in the order of the calls. `done` is called exactly once, never inside Submit: with
-  // what `work` returned; with kUnavailable when kMostWaiting pieces of work wait already, and it
-  // was not run; from the Disk's destructor, which waits for the one that runs and tells all that
-  // was not told, kCancelled for what did not run. The work and all it holds are gone before `done`
-  // is called.
+  // Runs work in the order of the calls. `done` is called exactly once, never inside Submit, after
+  // the work and all it holds are destroyed. It gets what `work` returned, or one of two errors.
+  // kUnavailable: kMostWaiting pieces were waiting, and the work did not run. kCancelled: the Disk
+  // was destroyed before the work ran. The destructor waits for the work that is running and calls
+  // every `done` that is left.
   virtual void Submit(Work work, Done done) = 0;
 };
 
-// One thread of its own. `loop` and `store` outlive it; nobody else uses the store meanwhile.
-// kResource: the system gives no thread.
+// A Disk with one thread of its own. `loop` and `store` outlive it, and nothing else uses the store
+// meanwhile. kResource: the system cannot create a thread.
 Result<std::unique_ptr<Disk>> MakeThreadDisk(Loop& loop, Store& store);
 
 }  // namespace motley

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the system's error number says about `path`, as a Status.
+// A Status for a system error on `path`.
 Status SystemError(const std::string& what, const std::string& path, int error) {
   std::string message =
       fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
@@ -59,8 +59,7 @@ struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }
 };
 
-// To be read. What is no regular file is not the store's: opening a FIFO, or reading a device,
-// could take for ever.
+// Opens for reading. Only regular files: opening a FIFO, or reading a device, could block forever.
 Result<Descriptor> OpenRegular(const std::string& full) {
   Descriptor fd(open(full.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   const bool is_socket = fd.get() < 0 && errno == ENXIO;
@@ -87,7 +86,7 @@ class WrittenFile final : public StoreFile {
 
   Status Sync() override {
     if (fsync(fd_.get()) != 0) return SystemError("sync", path_, errno);
-    // So that who reads it back asks the disk and not memory; advice, which may be ignored.
+    // Makes reading back use the disk and not the page cache. It is only a hint.
     (void)posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
     return Status::Ok();
   }
@@ -100,18 +99,18 @@ class WrittenFile final : public StoreFile {
 Status SyncFolderAt(const std::string& full) {
   const Descriptor fd(open(full.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return SystemError("open the folder", full, errno);
-  // Some file systems cannot sync a folder and say EINVAL; they have no other way to be asked.
+  // Some file systems cannot sync a folder and return EINVAL; nothing else can be done there.
   if (fsync(fd.get()) != 0 && errno != EINVAL) return SystemError("sync", full, errno);
   return Status::Ok();
 }
 
-// `full` and what is missing above it, each with its name on the disk: a folder's own sync says
-// nothing about the name that leads to it.
+// Creates `full` and its missing parents, and syncs the folder above each, because syncing a folder
+// does not make its own name durable.
 Status MakeFoldersAt(const std::string& full) {
   std::error_code error;
   fs::path path = fs::absolute(full, error).lexically_normal();
   if (error) return SystemError("make the folder", full, error.value());
-  if (!path.has_filename()) path = path.parent_path();  // "a/" is "a".
+  if (!path.has_filename()) path = path.parent_path();  // Turns "a/" into "a".
   std::vector<fs::path> missing;
   for (; !fs::exists(path, error) && path.has_relative_path(); path = path.parent_path()) {
     if (error) return SystemError("make the folder", path.string(), error.value());
@@ -166,7 +165,7 @@ class FileStore final : public Store {
 
   Result<std::vector<StoreEntry>> List(const std::string& folder) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(folder));
-    // The standard library's iterator ends the process when it gets no memory.
+    // The standard library's iterator ends the process when out of memory.
     const std::unique_ptr<DIR, CloseFolder> open(opendir(full.c_str()));
     if (open == nullptr) return SystemError("list", full, errno);
     std::vector<StoreEntry> entries;
@@ -178,7 +177,7 @@ class FileStore final : public Store {
       StoreEntry entry{.name = found->d_name};
       if (entry.name == "." || entry.name == "..") continue;
       struct stat info {};
-      // Gone meanwhile, or a broken link.
+      // It was removed meanwhile, or is a broken link.
       if (fstatat(dirfd(open.get()), found->d_name, &info, 0) != 0) continue;
       entry.is_folder = S_ISDIR(info.st_mode);
       if (!entry.is_folder) entry.size_bytes = static_cast<uint64_t>(info.st_size);
@@ -215,7 +214,7 @@ class FileStore final : public Store {
             "another program is writing into {}: wait until it has ended, or choose another folder",
             root_));
       }
-      // Some network file systems lock no folders; there it stays the owner's care.
+      // Some network file systems cannot lock folders; there the owner must prevent two writers.
       const bool cannot = errno == EBADF || errno == EINVAL || errno == ENOLCK ||
                           errno == EOPNOTSUPP || errno == ENOSYS;
       if (!cannot) return SystemError("lock", root_, errno);

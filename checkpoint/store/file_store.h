@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Store of production: files under one folder.
+// The production Store: files under one folder.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace motley {
 
 enum class MissingFolder { kCreate, kRefuse };
 
-// `folder` is made, with its parents and so that their names survive a power cut, when it is
-// missing and `missing` says so; otherwise kNotFound. kInvalidArgument when it is a file.
+// Opens `folder`. If it is missing and `missing` allows it, creates it durably with its parents;
+// otherwise kNotFound. kInvalidArgument: it is a file.
 Result<std::unique_ptr<Store>> OpenFileStore(const std::string& folder, MissingFolder missing);
 
 }  // namespace motley

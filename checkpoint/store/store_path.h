@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which paths a Store takes. Pure.
+// Validates paths of a Store. Pure.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ inline Status CheckStorePath(const std::string& path) {
     const size_t end = rest.find('/');
     const std::string_view part = rest.substr(0, end);
     if (part.empty() || part == "." || part == "..") {
-      return Status::InvalidArgument("'" + path + "' is no path inside a store");
+      return Status::InvalidArgument("'" + path + "' is not a path inside a store");
     }
     if (end == std::string_view::npos) return Status::Ok();
     rest.remove_prefix(end + 1);
   }
 }
 
-// "" for what lies in the root.
+// The folder of a path; "" for the root.
 inline std::string FolderOf(const std::string& path) {
   const size_t end = path.rfind('/');
   return end == std::string::npos ? "" : path.substr(0, end);

@@ -157,15 +157,15 @@ const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
 }
 
 bool PlanReport::RecommendsAuto() const {
-  const PlannedScheme* chosen = Foreseen(choice.candidate, plan.ranking);
-  if (!automatic) return choice.candidate.workers > 0;
-  return choice.candidate.workers > 0 ||
-         automatic->cost.expected <= (1 + kWorthTyping) * chosen->cost.expected;
+  if (!typed || !automatic) return !typed;
+  const double seconds = Foreseen(typed->candidate, plan.ranking)->Total();
+  return automatic->cost.expected <= (1 + kWorthTyping) * seconds;
 }
 
 double PlanReport::RecommendedSeconds() const {
-  if (automatic && RecommendsAuto()) return automatic->cost.expected;
-  return Foreseen(choice.candidate, plan.ranking)->cost.expected;
+  if (!RecommendsAuto()) return Foreseen(typed->candidate, plan.ranking)->Total();
+  if (automatic) return automatic->cost.expected;
+  return Foreseen(choice.candidate, plan.ranking)->Total();
 }
 
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
@@ -205,6 +205,11 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
     report.automatic = AutomaticOf(*std::move(rows.back().simulated), plan.ranking);
   } else if (with_auto) {
     report.no_automatic = rows.back().simulated.status().message();
+  }
+  if (report.automatic) {
+    report.typed = FastestTyped(plan.ranking, cluster);
+  } else if (report.choice.candidate.workers == 0) {
+    report.typed = report.choice;
   }
   for (const PlannedWorker& worker : cluster.workers) {
     report.stragglers = report.stragglers || worker.slow_probability > 0;

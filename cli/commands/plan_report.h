@@ -62,6 +62,8 @@ struct JobChoice {
 };
 // kInvalidArgument when no job can run on the cluster.
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster);
+// The fastest exact scheme of which --code can say all; nothing: there is none.
+std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster);
 
 // A job with --code auto, which knows nothing at first.
 struct AutomaticJob {
@@ -74,6 +76,7 @@ struct AutomaticJob {
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
+  std::optional<JobChoice> typed;  // What to type in the place of auto; nothing: auto it is.
   std::string cluster;
   double ideal_seconds = 0;  // Of a step of perfectly divisible work; 0: not known.
   std::optional<AutomaticJob> automatic;
@@ -81,7 +84,7 @@ struct PlanReport {
   bool stragglers = false;   // Some worker is slow now and then,
   bool losses = false;       // or lost.
 
-  // What to type: auto, unless the choice is clearly faster and can be typed.
+  // What to type: auto, unless `typed` is clearly faster. Auto was not simulated: `typed`.
   bool RecommendsAuto() const;
   double RecommendedSeconds() const;
 };
@@ -95,7 +98,7 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
 
 // "none, 3 workers", "repetition, 2 copies": as jobs call it.
 std::string NameOfRow(const Candidate& candidate);
-// "--code repetition --tolerate 1"
+// "--code repetition --tolerate 1"; not of a candidate with fewer workers, which no flag asks for.
 std::string FlagsOf(const Candidate& candidate);
 
 // The choice and the best; with `explain` everything that was tried. Columns that can be missed are

@@ -92,6 +92,13 @@ std::string Legend(const PlanReport& plan) {
          "(1.00: each sample once; copies of the data need not be computed)\n";
 }
 
+// " (--code ...)": what the user types for this row.
+std::string WhatToType(const PlannedScheme& planned) {
+  if (!planned.refused.empty()) return "";
+  if (planned.candidate.workers == 0) return fmt::format(" ({})", FlagsOf(planned.candidate));
+  return " (no flag asks for so few workers; --code auto takes as few where that is faster)";
+}
+
 // Why figures stand that were not simulated; each reason once.
 std::string UnseenText(const PlanReport& plan) {
   std::vector<std::pair<std::string, std::string>> reasons;  // And whose they are.
@@ -120,7 +127,7 @@ std::string Headline(const PlanReport& plan) {
   const PlannedScheme* chosen = Foreseen(plan.choice.candidate, plan.plan.ranking);
   const bool automatic = plan.RecommendsAuto();
   std::string text = fmt::format("{}: {}, {} ms per step", plan.cluster,
-                                 automatic ? "--code auto" : FlagsOf(plan.choice.candidate),
+                                 automatic ? "--code auto" : FlagsOf(plan.typed->candidate),
                                  Figure(plan.RecommendedSeconds()));
   if (plan.ideal_seconds > 0) text += fmt::format(" (ideal {} ms)", Figure(plan.ideal_seconds));
   text += fmt::format(", {} partitions\n", plan.plan.ranking.partitions);
@@ -131,14 +138,18 @@ std::string Headline(const PlanReport& plan) {
         "to "
         "{}\nwith this file's knowledge: {}, {} ms: {}\n",
         plan.automatic->in_so_many, plan.automatic->simulated.seed_means.size(),
-        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->cost.expected), plan.choice.why);
+        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->Total()), plan.choice.why);
   } else if (automatic) {
     text += fmt::format("auto, the default, is to come to {}: {}\n", name, plan.choice.why);
   } else {
-    text += plan.choice.why + "\n";
+    text += plan.typed->why + "\n";
     if (plan.automatic) {
       text += fmt::format("--code auto, which learns all while it runs, takes {} ms\n",
                           Figure(plan.automatic->cost.expected));
+    }
+    if (plan.choice.candidate != plan.typed->candidate) {
+      text += fmt::format("with this file's knowledge auto would choose {}, {} ms: {}\n", name,
+                          Figure(chosen->Total()), plan.choice.why);
     }
   }
   return text;
@@ -191,6 +202,14 @@ Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& clus
   return choice;
 }
 
+std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster) {
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (!planned.refused.empty() || !planned.exact || planned.candidate.workers > 0) continue;
+    return JobChoice{planned.candidate, WhyChosen(planned.candidate, ranking, cluster)};
+  }
+  return std::nullopt;
+}
+
 std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   const Ranking& ranking = plan.plan.ranking;
   PlanTable table(plan);
@@ -206,7 +225,7 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   for (const PlannedScheme& planned : ranking.schemes) {
     if (!explain && (shown == kShown || !planned.exact)) break;
     std::string name = NameOfRow(planned.candidate);
-    reasons += fmt::format("{}: {}\n", name, planned.why);
+    reasons += fmt::format("{}{}: {}\n", name, WhatToType(planned), planned.why);
     if (!planned.refused.empty()) continue;
     if (!planned.exact || planned.Total() >= auto_seconds) show_auto();
     const SimulatedScheme* seen = plan.plan.Seen(planned.candidate);
@@ -220,6 +239,8 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   }
   show_auto();
   std::string below = alike + "\n" + Legend(plan);
+  if (!explain)
+    below += "--explain: every scheme, what to type for it, and why it is where it is\n";
   if (explain) below += "not exact: steps end before their gradient is the whole one\n";
   below += UnseenText(plan);
   if (explain) below += "\n" + reasons;
@@ -241,6 +262,7 @@ std::string PlanJson(const PlanReport& plan) {
                                    {"exact", planned.exact}};
     if (SchemeNamed(code.code).has_parts) json["parts"] = code.parts;
     if (planned.refused.empty()) {
+      if (planned.candidate.workers == 0) json["flags"] = FlagsOf(planned.candidate);
       json.update({{"step_seconds", planned.Total()},
                    {"undisturbed_seconds", planned.cost.undisturbed},
                    {"one_slow_seconds", planned.cost.one_slow},
@@ -267,7 +289,7 @@ std::string PlanJson(const PlanReport& plan) {
                                          {"workers", choice.candidate.workers},
                                          {"why", choice.why}};
   const nlohmann::ordered_json recommended = {
-      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(choice.candidate)},
+      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(plan.typed->candidate)},
       {"step_seconds", plan.RecommendedSeconds()}};
   nlohmann::ordered_json json = {{"cluster", plan.cluster},
                                  {"recommended", recommended},

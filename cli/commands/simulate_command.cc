@@ -174,30 +174,6 @@ ComparedRun RunOf(const ComparedCode& what, const JobPlan& plan, SimSummary summ
   return run;
 }
 
-// Every code meets the same cluster, seeds and faults.
-Result<Comparison> Compare(const SimulateFlags& flags) {
-  MOTLEY_ASSIGN_OR_RETURN(const std::vector<ComparedCode> codes, ParseCompared(flags.compare));
-  SimulateFlags each = flags;
-  if (!flags.given.seeds) each.seeds = kComparedSeeds;
-  if (!flags.given.steps) each.job.steps = kComparedSteps;
-  Comparison comparison;
-  for (const ComparedCode& code : codes) {
-    each.job.code = code.code;
-    each.job.tolerate = code.tolerate.value_or(flags.job.tolerate);
-    each.job.tolerate_given = code.tolerate || flags.job.tolerate_given;
-    Result<Simulation> sim = PrepareSimulation(each);
-    if (!sim.ok()) return sim.status().WithContext("--compare " + code.code);
-    Result<SimSummary> summary = RunSeeds(each, *sim, nullptr);
-    if (!summary.ok()) return summary.status().WithContext("--compare " + code.code);
-    comparison.cluster = NameOf(flags, *sim);
-    comparison.steps = sim->plan.job.steps;
-    comparison.counted_from = summary->settled_from;
-    comparison.ideal_seconds = summary->ideal_seconds;
-    comparison.runs.push_back(RunOf(code, sim->plan, *std::move(summary)));
-  }
-  return comparison;
-}
-
 Result<int> Report(const SimulateFlags& flags, const Comparison& comparison) {
   const int code =
       PrintResult(flags.job.json ? CompareJson(comparison)
@@ -233,11 +209,35 @@ Result<int> RunOne(const SimulateFlags& flags) {
 Result<int> Run(const SimulateFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckOutputs(flags));
   if (flags.compare.empty()) return RunOne(flags);
-  MOTLEY_ASSIGN_OR_RETURN(const Comparison comparison, Compare(flags));
+  MOTLEY_ASSIGN_OR_RETURN(const std::vector<ComparedCode> codes, ParseCompared(flags.compare));
+  MOTLEY_ASSIGN_OR_RETURN(const Comparison comparison, CompareCodes(flags, codes));
   return Report(flags, comparison);
 }
 
 }  // namespace
+
+Result<Comparison> CompareCodes(const SimulateFlags& flags,
+                                const std::vector<ComparedCode>& codes) {
+  SimulateFlags each = flags;
+  if (!flags.given.seeds) each.seeds = kComparedSeeds;
+  if (!flags.given.steps) each.job.steps = kComparedSteps;
+  Comparison comparison;
+  for (const ComparedCode& code : codes) {
+    each.job.code = code.code;
+    each.job.tolerate = code.tolerate.value_or(flags.job.tolerate);
+    each.job.tolerate_given = code.tolerate || flags.job.tolerate_given;
+    Result<Simulation> sim = PrepareSimulation(each);
+    if (!sim.ok()) return sim.status().WithContext("--compare " + code.code);
+    Result<SimSummary> summary = RunSeeds(each, *sim, nullptr);
+    if (!summary.ok()) return summary.status().WithContext("--compare " + code.code);
+    comparison.cluster = NameOf(flags, *sim);
+    comparison.steps = sim->plan.job.steps;
+    comparison.counted_from = summary->settled_from;
+    comparison.ideal_seconds = summary->ideal_seconds;
+    comparison.runs.push_back(RunOf(code, sim->plan, *std::move(summary)));
+  }
+  return comparison;
+}
 
 int RunSimulate(const SimulateFlags& flags) {
   const Result<int> code = Run(flags);

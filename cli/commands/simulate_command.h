@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/commands/job_flags.h"
+#include "cli/report/compare.h"
 
 namespace motley {
 
@@ -25,6 +27,9 @@ struct SimulateFlags {
   std::string timeline;                   // SVG file; empty: none.
   std::optional<uint64_t> timeline_step;  // None: the one that took longest.
 };
+
+// Every code meets the same cluster, seeds and faults. `flags.compare` is not read.
+Result<Comparison> CompareCodes(const SimulateFlags& flags, const std::vector<ComparedCode>& codes);
 
 // The exit code.
 int RunSimulate(const SimulateFlags& flags);

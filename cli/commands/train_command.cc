@@ -110,8 +110,10 @@ void TellHowToJoin(const motley_event& event) {
   const std::string shown = ReachableAddress(address);
   Warn(fmt::format(
       "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
-      "{}{}{}",
-      chosen ? "..." : text.substr(blank + 1), shown, AboutAddress(address, shown),
+      "{}{}{}{}",
+      // A worker that waits for the next job needs a token that will be the same there.
+      chosen ? "..." : text.substr(blank + 1), shown, chosen ? " --forever" : "",
+      AboutAddress(address, shown),
       chosen ? ""
              : "\nThe token is new in each run. Set MOTLEY_TOKEN to one of your own, here too, and "
                "the line\nstays the same; with --forever it is typed once"));
@@ -207,9 +209,8 @@ motley_status TrainRun::CreateJob() {
 void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
     // Now there is something to put in order.
-    signals_.Arm(job_.get(),
-                 "stopping in good order; a second signal ends it at once, and saves nothing",
-                 "ended at once by a second signal: nothing more is saved");
+    signals_.Arm(job_.get(), "stopping in good order; a second signal ends it now",
+                 "ended by a second signal: nothing more is saved");
     if (flags_.remote) TellHowToJoin(event);
   }
   if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();

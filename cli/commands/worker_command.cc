@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/worker_command.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "cli/terminal/error_stream.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/stop_signals.h"
+#include "fmt/core.h"
 #include "motley/motley.h"
 
 namespace motley {
@@ -37,6 +39,11 @@ int RunWorker(const WorkerFlags& flags) {
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
     return FailOfLibrary(made);
   }
+  // Where the program's own link is run, as in a tool or when its file has been replaced, all would
+  // be called `exe` in lists of processes.
+  if (const char* index = child ? std::getenv("MOTLEY_WORKER_INDEX") : nullptr) {
+    pthread_setname_np(pthread_self(), fmt::format("motley-w{:.6}", index).c_str());
+  }
   // Ctrl-C and the end of the terminal reach the whole group; the parent decides what they mean.
   if (child) {
     signal(SIGHUP, SIG_IGN);
@@ -51,9 +58,8 @@ int RunWorker(const WorkerFlags& flags) {
         set != MOTLEY_OK) {
       return FailOfLibrary(set);
     }
-    signals.Arm(job.get(),
-                "leaving: the work goes back to the server; a second signal ends it at once",
-                "ended at once by a second signal");
+    signals.Arm(job.get(), "handing the work back; a second signal ends it now",
+                "ended by a second signal");
   }
   const motley_status status = motley_job_run(job.get());
   signals.Disarm();

@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "base/suggest.h"
 #include "cli/flags/completion.h"
+#include "cli/flags/declarations.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_topics.h"
 #include "cli/flags/manual.h"
@@ -115,7 +116,7 @@ int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
 }
 
 struct HelpFlags {
-  std::string topic;  // Empty: a list of all.
+  std::vector<std::string> topic;  // Its words; none: a list of all.
   bool man = false;
   std::string shell;  // Of motley completion.
 };
@@ -130,23 +131,24 @@ CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
 CLI::App* AddCompletion(CLI::App& app, HelpFlags& flags) {
   CLI::App* completion =
       app.add_subcommand("completion", "Print what completes commands and flags in a shell");
-  completion->add_option("SHELL", flags.shell, "bash")->required();
-  completion->footer("Example:\n  source <(motley completion bash)");
+  completion->add_option("SHELL", flags.shell, "bash, zsh or fish")->required();
+  completion->footer(
+      "Examples:\n"
+      "  source <(motley completion bash)      also zsh, after compinit\n"
+      "  motley completion fish | source");
   return completion;
 }
 
 int RunCompletion(const CLI::App& app, const std::string& shell) {
-  if (shell == "bash") return PrintResult(BashCompletion(app, TopicNames()));
-  Warn(
-      fmt::format("no completion for '{}': bash is the only shell that there is one for. In zsh, "
-                  "autoload -U +X bashcompinit && bashcompinit lets that one serve",
-                  shell));
+  const std::string script = Completion(app, TopicNames(), shell);
+  if (!script.empty()) return PrintResult(script);
+  Warn(fmt::format("no completion for '{}': there is one for bash, zsh and fish", shell));
   return kExitUsage;
 }
 
 // motley help [TOPIC]: a command's --help, or a page of its own.
 int RunHelp(const CLI::App& app, const HelpFlags& flags) {
-  const std::string& topic = flags.topic;
+  const std::string topic = fmt::format("{}", fmt::join(flags.topic, " "));
   const size_t columns = TerminalColumns(STDOUT_FILENO);
   if (flags.man) return PrintResult(ManualPage(app, MOTLEY_VERSION));
   if (topic.empty()) {
@@ -155,11 +157,14 @@ int RunHelp(const CLI::App& app, const HelpFlags& flags) {
     const std::string all = app.get_formatter()->make_help(&app, app.get_name(), mode);
     return PrintResult(WrapHelp(all + "\n" + ListOfTopics(), columns));
   }
-  const auto shown = [](const CLI::App* sub) { return !sub->get_group().empty(); };
   std::vector<std::string> known = TopicNames();
-  for (const CLI::App* sub : app.get_subcommands(shown)) {
-    if (sub->get_name() == topic) return PrintResult(WrapHelp(sub->help("motley"), columns));
-    known.push_back(sub->get_name());
+  for (const DeclaredCommand& command : DeclaredCommands(app)) {
+    const std::string above = "motley " + command.path.substr(0, command.path.rfind(' ') + 1);
+    if (command.path == topic) {
+      const std::string help = command.app->help(above.substr(0, above.size() - 1));
+      return PrintResult(WrapHelp(help, columns));
+    }
+    known.push_back(command.path);
   }
   if (const char* page = TopicPage(topic)) return PrintResult(WrapHelp(page, columns));
   const std::string close = Suggest(topic, known);
@@ -235,7 +240,7 @@ int RunCommandLine(int argc, char** argv) {
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
   if (reproduce->parsed()) return RunReproduce(reproduce_flags);
   if (worker->parsed()) return RunWorker(worker_flags);
-  Warn("no command given.\n\n" + app.help());
+  Warn("no command given.\n\n" + WrapHelp(app.help(), TerminalColumns(STDERR_FILENO)));
   return kExitUsage;
 }
 

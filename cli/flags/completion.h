@@ -11,7 +11,9 @@ class App;
 
 namespace motley {
 
-// A script for bash, made from what `app` declares. `topics`: of motley help.
-std::string BashCompletion(const CLI::App& app, const std::vector<std::string>& topics);
+// A script for bash, zsh or fish, made from what `app` declares; empty for another shell. `topics`:
+// of motley help.
+std::string Completion(const CLI::App& app, const std::vector<std::string>& topics,
+                       const std::string& shell);
 
 }  // namespace motley

@@ -21,7 +21,7 @@ inline constexpr uint32_t kMostCount = 1U << 30;
 
 // Of --model.
 inline constexpr const char* kModelHelp =
-    "softmax, logistic, hinge (linear SVM), linear (regression), or"
+    "softmax (classes), logistic (2 classes), hinge (linear SVM), linear (regression), or"
     "\n  mlp:256,norm,128: hidden layers; norm: layer normalisation"
     "\n  cnn:16,32/128: convolutions of 3 x 3 with pooling, then hidden layers;"
     "\n    on square images of 1 or 3 channels (last), or cnn@28x28x1:16,32"

@@ -234,7 +234,8 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--format", flags.format,
                    "Of --out: motley, or torch: PyTorch's names, shapes and order, with the "
-                   "scaling of the data folded into the layers; docs/pytorch.md. Default: motley")
+                   "scaling of the data folded into the layers (docs/how-to/pytorch.md). Default: "
+                   "motley")
       ->type_name("NAME")
       ->needs(out)
       ->group("Output");
@@ -294,7 +295,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_flag("-v,--verbose", flags.verbose,
                  "Messages begin with the time; more of them: who joined, who was late, whose work "
-                 "others took over, each checkpoint")
+                 "others took over, why a code was chosen, each checkpoint")
       ->excludes(train->get_option("--quiet"))
       ->group("Output");
   train->footer(std::string("Example: four workers, one of which is killed\n"
@@ -312,8 +313,8 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
   simulate
       ->add_option("--cluster", flags.cluster,
-                   "The cluster as a file, instead of --worker-speeds; docs/cluster-file.md tells "
-                   "its keys")
+                   "The cluster as a file, instead of --worker-speeds; "
+                   "docs/reference/cluster-file.md tells its keys")
       ->type_name("FILE")
       ->group("Workers");
   simulate
@@ -397,7 +398,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
   CLI::App* plan =
       app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
   plan->add_option("--cluster", flags.cluster,
-                   "The cluster as a file (TOML); docs/cluster-file.md tells its keys")
+                   "The cluster as a file (TOML); docs/reference/cluster-file.md tells its keys")
       ->type_name("FILE")
       ->required();
   AddValue(plan, "--batch", flags.batch, "N", "Samples per step")
@@ -412,7 +413,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
                            "a number of bytes"));
   AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
       ->transform(Within(1U, 16U));
-  plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
+  plan->add_flag("--explain", flags.explain,
+                 "Everything that was tried, each with what to type for it and its reason");
   plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
   plan->add_flag("-q,--quiet", flags.quiet, "No progress");
   plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");

@@ -61,6 +61,8 @@ not fit into memory are kept in a file in TMPDIR (--memory).
   MOTLEY_MODULE_DIR      The folder of the kernel modules, if it is not beside the program.
   MOTLEY_DEVICE_TIMEOUT  Seconds after which a device that does not answer counts as hung.
   TMPDIR                 Where samples go that do not fit into memory.
+  XDG_CACHE_HOME         Where measured profiles and compiled kernels are kept, in a folder motley;
+                         default: ~/.cache.
   NO_COLOR               The progress bar is drawn without colour.
   TERM=dumb              Progress comes in plain lines, as it does where there is no terminal.
 )"},
@@ -102,6 +104,23 @@ Workers and steps count from 0. The flag may be repeated. An example:
   Ctrl-Z                Pauses the job; fg goes on.
 
 motley train --verbose says what happens in between, and when.
+)"},
+    {"models", "Models that --model takes",
+     R"(Models: what --model takes
+
+  softmax         Any number of classes. The default where labels are classes.
+  logistic        Two classes.
+  hinge           Two classes: a linear support vector machine.
+  linear          Real numbers. The default where labels are real numbers.
+  mlp:256,128     Hidden layers of these widths, for classes or real numbers;
+                  mlp:256,norm,128 has a layer normalisation in between.
+  cnn:16,32/128   Square images: convolutions of 3 x 3 with pooling, then hidden layers, for classes
+                  or real numbers; cnn@28x28x1:16,32 says the shape.
+  factorization:16
+                  A factorisation machine of 16 factors, for two classes or real numbers.
+
+--task says whether labels are classes or real numbers, where they could be either. --init begins
+with the parameters of a model's file.
 )"},
     {"remote", "Training on several machines",
      R"(Remote: training on several machines

@@ -120,7 +120,7 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--init", flags.init,
                    "Begin with the parameters of this model: one of --out, whose scaling and "
-                   "classes are kept, or PyTorch's tensors (safetensors); docs/pytorch.md")
+                   "classes are kept, or PyTorch's tensors (safetensors); docs/how-to/pytorch.md")
       ->type_name("FILE")
       ->group(group);
 }

@@ -37,8 +37,9 @@ std::string TakeWorkers(std::string_view text, JobFlags& flags) {
   const uint32_t most = range ? WorkersIn(text.substr(dots + 2)) : least;
   if (least == 0 || most == 0) {
     return fmt::format(
-        "{} is not a whole number from 1 to {}, or a least and a most of them, like 2..8",
-        text.empty() ? "''" : text, kMostCount);
+        "{} is no number of workers. Give a whole number from 1 to 256, with --remote to 1024, or "
+        "there a least and a most, like 2..8",
+        text.empty() ? "''" : text);
   }
   if (least > most) return fmt::format("{} has a least above its most", text);
   flags.workers = most;

@@ -61,6 +61,10 @@ std::string Losses(const json& report) {
     text += fmt::format(", test loss {:.6g}", Number(report["test_loss"]));
   }
   text += "\n";
+  if (report.contains("not_tested")) {
+    return text + fmt::format("test: no scores, because {}; motley predict scores a saved model\n",
+                              report["not_tested"].get<std::string>());
+  }
   if (!report.contains("test")) return text;
   const std::string test = report["test"].dump();
   return text + fmt::format("test: {}\n", ScoresText(test)) + ConfusionText(test);
@@ -172,7 +176,7 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines) {
                Megabytes(line.held_bytes)});
   }
   table.Fit(TerminalColumns(STDOUT_FILENO), {"held MB", "samples/epoch", "late", "in time"});
-  return table.Format() + LeftOut(lines, shown.size());
+  return table.Format() + LeftOut(lines, shown.size()) + "(speed 1 is the fastest worker's)\n";
 }
 
 std::string TrainTable(const std::string& text) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "data/files/file_io.h"
 #include "fmt/core.h"
@@ -93,6 +94,12 @@ Status CheckApartFromData(std::string_view flag, const std::string& path, const 
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {
+  if (ReplaceTarget(path).ok()) {
+    const BytesView bytes = std::as_bytes(std::span(text));
+    const Status written = WriteFileAtomically(path, {&bytes, 1});
+    // A file in a folder that may not be written to can only be overwritten.
+    if (written.code() != StatusCode::kPermission) return written;
+  }
   std::FILE* file = std::fopen(path.c_str(), "we");
   if (file == nullptr) {
     return Status::Resource(fmt::format("cannot create {}: {}", path, std::strerror(errno)));

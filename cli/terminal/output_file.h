@@ -22,7 +22,8 @@ Status CheckApart(std::string_view flag, const std::string& path, std::string_vi
                   const std::string& other);
 // CheckApart for every file of `--data` as given: "PATH[:labels=FILE][:test=FILE]".
 Status CheckApartFromData(std::string_view flag, const std::string& path, const std::string& data);
-// kResource with the system's reason.
+// kResource with the system's reason. A regular file is written whole or stays as it was, and no
+// empty one is left on a full disk.
 Status WriteFile(const std::string& path, std::string_view text);
 
 }  // namespace motley

@@ -168,6 +168,7 @@ void Progress::OnEvent(const motley_event& event) {
 // What an event means, for those who want to know more than the job's notices say.
 void Progress::Explain(const motley_event& event) {
   switch (event.kind) {
+    case MOTLEY_EVENT_DETAIL: return Print(event.text);
     case MOTLEY_EVENT_WORKER_JOINED:
       return PrintDetail(fmt::format("worker {} joined: {}", event.worker, event.text));
     case MOTLEY_EVENT_STEP_OPENED: return owners_.clear();

@@ -16,7 +16,8 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   // From here on a signal stops `job`, which lives until Disarm; before, it ends the program.
-  // `first` and `second`: what each signal says; they live until Disarm.
+  // `first` and `second`: what each signal says, in 51 characters at most, which a handler cannot
+  // wrap; they live until Disarm.
   void Arm(motley_job* job, const char* first, const char* second);
   void Disarm();
   int caught() const;  // The signal that stopped the job, or 0.

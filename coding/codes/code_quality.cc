@@ -21,7 +21,7 @@ CodeQuality AssessCode(const CodeForm& form, uint64_t samples, uint64_t seed) {
     for (WorkerId worker : set) present[worker] = false;
     const Result<DecodingVector> result =
         Solve(form, RowsOfWorkers(form, present), {kInfinity, kInfinity});
-    // Nothing finite came out: as bad as can be.
+    // Nothing finite came out, so this set counts as infinitely bad.
     quality.worst_residual =
         std::max(quality.worst_residual, result.ok() ? result->residual : kInfinity);
     quality.worst_amplification =

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Coefficients in B (24 bytes each) that are surely a mistake.
+// The most coefficients in B (24 bytes each); more are surely a mistake.
 constexpr uint64_t kMostCoefficients = uint64_t{1} << 28;
 
 Status CheckRequest(std::string_view name, const CodeRequest& request) {
@@ -17,25 +17,25 @@ Status CheckRequest(std::string_view name, const CodeRequest& request) {
   if (workers == 0) return Status::InvalidArgument("a code needs at least one worker");
   for (size_t i = 0; i < workers; ++i) {
     if (!(request.speeds[i] > 0) || !std::isfinite(request.speeds[i])) {
-      return Status::InvalidArgument(
-          fmt::format("the speed of worker {} is {}: speeds are above 0", i, request.speeds[i]));
+      return Status::InvalidArgument(fmt::format(
+          "the speed of worker {} is {}; speeds must be above 0", i, request.speeds[i]));
     }
   }
   if (request.stragglers >= workers) {
     return Status::InvalidArgument(
-        fmt::format("cannot tolerate {} stragglers among {} workers: at most {}",
+        fmt::format("cannot tolerate {} stragglers among {} workers; tolerate at most {}",
                     request.stragglers, workers, workers - 1));
   }
   if (request.partitions < workers) {
     return Status::InvalidArgument(
-        fmt::format("{} partitions are too few for {} workers: at least one each",
+        fmt::format("{} partitions are too few for {} workers; each worker needs at least one",
                     request.partitions, workers));
   }
   const uint64_t parts = SchemeNamed(name).has_parts ? std::min(request.parts, kMaxParts) : 1;
   const uint64_t coefficients = request.partitions * (request.stragglers + parts) * parts;
   if (coefficients > kMostCoefficients) {
     return Status::InvalidArgument(fmt::format(
-        "{} partitions with {} stragglers need {} coefficients, more than {}: use fewer "
+        "{} partitions with {} stragglers need {} coefficients, more than {}; use fewer "
         "partitions or tolerate fewer stragglers",
         request.partitions, request.stragglers, coefficients, kMostCoefficients));
   }

@@ -16,14 +16,16 @@
 namespace motley {
 namespace {
 
-// At least kDraws; more, up to a limit, while even the best would be refused by the norm guard now
-// and then. A small code, of which every straggler set is scored, gets there; a large one never.
+// There are at least kDraws draws. More follow, up to a limit, while the norm guard would now and
+// then refuse even the best. All straggler sets of a small code are scored, so it reaches the goal;
+// a large code never does.
 constexpr uint32_t kDraws = 20;
 constexpr uint32_t kMostDraws = 60;
 constexpr uint32_t kMostDrawsSmall = 500;
-constexpr uint32_t kSmall = 20;  // n s, as for n = 10, s = 2.
+constexpr uint32_t kSmall = 20;  // n s, for example n = 10, s = 2.
 constexpr double kGoodScore = 60;
-constexpr uint32_t kMostWorkers = 512;  // Far beyond the use of random codes; n x n matrices.
+// Bounds the n x n matrices. Random codes stop being useful far below this.
+constexpr uint32_t kMostWorkers = 512;
 constexpr uint64_t kScoredSets = 48;
 constexpr double kUnusable = std::numeric_limits<double>::infinity();
 
@@ -35,7 +37,7 @@ struct Candidate {
   double scale = 0;
 };
 
-// H: s x n, row-major, normal entries and a last column that makes every row sum 0.
+// H: s x n, row-major, with normal entries and a last column that makes every row sum to 0.
 std::vector<double> DrawH(uint32_t n, uint32_t s, Random& random) {
   std::vector<double> h(size_t{s} * n);
   for (uint32_t row = 0; row < s; ++row) {
@@ -70,13 +72,13 @@ bool FillRow(const std::vector<double>& h, uint32_t s, uint32_t i, Matrix& b) {
   return true;
 }
 
-// B has rank n - s. The rows of C are a basis of its left null space and the c of least norm with
-// c B = 1^T, scaled to norm 1; both from one pivoted QR, B P = Q R.
+// B has rank n - s. The rows of C are a basis of its left null space, and the c of least norm with
+// c B = 1^T, scaled to norm 1. Both come from one pivoted QR, B P = Q R.
 bool FillC(uint32_t s, Candidate& candidate) {
   const Eigen::Index n = candidate.b.rows();
   const Eigen::Index rank = n - s;
   const Eigen::ColPivHouseholderQR<Matrix> qr(candidate.b);
-  // c = Q1 y with R11^T y = the pivoted 1.
+  // c = Q1 y, where R11^T y is the pivoted 1.
   Matrix basis = Matrix::Zero(n, s + 1);
   basis.col(0).head(rank) = qr.matrixR()
                                 .topLeftCorner(rank, rank)
@@ -158,7 +160,7 @@ Result<CodeForm> BuildCyclicCode(const CodeRequest& request) {
   const uint32_t s = form.stragglers;
   if (n > kMostWorkers) {
     return Status::InvalidArgument(
-        fmt::format("code \"cyclic\" serves at most {} workers, not {}: use rs", kMostWorkers, n));
+        fmt::format("code \"cyclic\" serves at most {} workers, not {}; use rs", kMostWorkers, n));
   }
   Random random(request.seed, Stream::kCode, n, s);
   const auto sets = StragglerSets(n, s, kScoredSets, random);
@@ -176,12 +178,12 @@ Result<CodeForm> BuildCyclicCode(const CodeRequest& request) {
   }
   if (best_score < kUnusable) {
     Fill(best, form);
-    // A code that the norm guard refuses with every answer there would never end a step.
+    // A step would never end under a code that the norm guard refuses even with all answers.
     if (Validate(form).ok() && Solve(form, std::vector<bool>(n, true)).ok()) return form;
   }
   return Status::InvalidArgument(
-      fmt::format("code \"cyclic\" finds no usable random coefficients for {} workers and {} "
-                  "stragglers: use rs, or tolerate fewer",
+      fmt::format("code \"cyclic\" has no usable random coefficients for {} workers and {} "
+                  "stragglers; use rs, or tolerate fewer stragglers",
                   n, s));
 }
 

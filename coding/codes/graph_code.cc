@@ -28,7 +28,7 @@ std::vector<uint32_t> RandomOrder(uint32_t vertices, Random& random) {
   return order;
 }
 
-// Matchings 0, ..., degree - 1, then the edges that belong to none.
+// The edges of matchings 0, ..., degree - 1, then the edges outside of all matchings.
 std::vector<Edge> DrawEdges(uint32_t vertices, uint32_t degree, uint32_t count, Random& random) {
   std::vector<Edge> edges;
   uint32_t matching = 0;
@@ -46,7 +46,8 @@ std::vector<Edge> DrawEdges(uint32_t vertices, uint32_t degree, uint32_t count, 
   return edges;
 }
 
-// The size of the second eigenvalue of the adjacency matrix, by power steps orthogonal to 1.
+// The absolute value of the second eigenvalue of the adjacency matrix, by power iteration
+// orthogonal to 1.
 double SecondEigenvalue(uint32_t vertices, const std::vector<Edge>& edges, Random& random) {
   std::vector<double> x(vertices);
   for (double& value : x) value = random.Normal();
@@ -82,7 +83,7 @@ std::vector<Edge> BestExpander(uint32_t vertices, const CodeRequest& request) {
   for (int draw = 0; draw < kDraws; ++draw) {
     Random random(request.seed, Stream::kCode, workers, draw);
     auto edges = DrawEdges(vertices, request.stragglers + 1, workers, random);
-    // Workers with neighbouring numbers fail together: they get edges anywhere.
+    // Workers with neighbouring numbers often fail together, so they get random edges.
     random.Shuffle(std::span(edges));
     const double eigenvalue = SecondEigenvalue(vertices, edges, random);
     if (eigenvalue < least) {

@@ -19,14 +19,14 @@ using Group = std::vector<WorkerId>;
 
 constexpr int kOrders = 20;
 constexpr int kPermutations = 20;
-// Of one group's search, and of all searches in one order: steps alone say little where hundreds
-// hold each run.
+// Limits of one group's search, and of all searches in one order. A limit of steps alone is not
+// enough when hundreds of workers hold each run.
 constexpr int kMostSteps = 10000;
 constexpr int64_t kMostLooks = 20'000'000;
-// Distances between nodes that all draws together may take, beyond the two that are always made.
+// The most distances between nodes that all draws together compute; two draws are always made.
 constexpr double kMostDistances = 1e9;
 
-// Runs by worker and workers by run.
+// The runs of each worker and the workers of each run.
 struct Incidence {
   Incidence(std::span<const HeldRun> runs, uint32_t workers) : runs_of(workers) {
     for (uint32_t run = 0; run < runs.size(); ++run) {
@@ -35,7 +35,7 @@ struct Incidence {
     }
   }
 
-  // Those of low rank first.
+  // Sorts the holders of each run by rank.
   void SortHolders(std::span<const uint32_t> rank) {
     std::vector<WorkerId> order(rank.size());
     for (WorkerId worker = 0; worker < rank.size(); ++worker) order[rank[worker]] = worker;
@@ -49,11 +49,11 @@ struct Incidence {
   std::vector<std::vector<WorkerId>> holders;
 };
 
-// Exact cover by workers that are not used, the first among a run's holders first.
+// Exact cover by unused workers. The holders of a run are tried in order.
 struct CoverSearch {
   const Incidence& incidence;
   const std::vector<bool>& used;
-  int64_t& looks_left;  // At a holder or at one of its runs.
+  int64_t& looks_left;  // Visits of a holder or of one of its runs.
   std::vector<bool> covered;
   Group chosen;
   int steps_left = kMostSteps;
@@ -104,7 +104,7 @@ std::vector<Group> GroupsInOrder(const Incidence& incidence) {
   }
 }
 
-// `incidence` is left in another order.
+// Changes the order of `incidence`.
 std::vector<Group> DisjointGroups(Incidence& incidence, uint64_t seed) {
   const size_t copies = incidence.holders.front().size();
   std::vector<uint32_t> rank(incidence.runs_of.size());
@@ -117,7 +117,7 @@ std::vector<Group> DisjointGroups(Incidence& incidence, uint64_t seed) {
     Random(seed, Stream::kCode, rank.size(), order).Shuffle(std::span(rank));
   }
   if (best.size() + 1 < copies || best.size() == copies) return best;
-  // What is left tiles the data too.
+  // The remaining workers tile the data, too.
   Group rest;
   for (WorkerId worker = 0; worker < rank.size(); ++worker) {
     const bool grouped = std::any_of(best.begin(), best.end(), [&](const Group& group) {
@@ -129,9 +129,9 @@ std::vector<Group> DisjointGroups(Incidence& incidence, uint64_t seed) {
   return best;
 }
 
-// Workers at the middles of their stretches of the walk, or evenly spread in its order or in one of
-// up to 20 random orders; of them those with the least amplification. Workers outside `outside` get
-// 0.
+// The best nodes for the workers in `outside`; all other workers get 0. Candidates are the middles
+// of the workers' stretches of the walk, and evenly spread nodes in the order of the walk or in up
+// to 20 random orders. The nodes with the least amplification win.
 std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const HeldRun> held,
                                const CyclicWalk& walk, uint32_t stragglers, uint64_t seed) {
   const auto count = static_cast<double>(outside.size());
@@ -160,7 +160,7 @@ std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const He
   return best;
 }
 
-// The workers outside groups and the runs they hold, as a code for s - P stragglers whose other
+// The workers outside the groups with the runs they hold, as a code for s - P stragglers. All other
 // rows are empty.
 CodeForm RestCode(std::span<const HeldRun> runs, const CyclicWalk& walk,
                   const std::vector<bool>& grouped, uint32_t stragglers,
@@ -180,7 +180,7 @@ CodeForm RestCode(std::span<const HeldRun> runs, const CyclicWalk& walk,
   return rest;
 }
 
-// One row of C per group above the rest's.
+// Puts one row of C per group above the rows of `rest`.
 void Join(const std::vector<Group>& groups, CodeForm rest, CodeForm& form) {
   form.field = rest.field;
   form.rows = std::move(rest.rows);

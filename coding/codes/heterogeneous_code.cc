@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kPermutations = 20;
 
-// Middle nodes, or evenly spread ones in the order of the walk or in one of 20 random orders.
+// The best of the middle nodes and of evenly spread nodes, in the order of the walk or in 20 random
+// orders.
 std::vector<Complex> BestNodes(const CyclicWalk& walk, std::span<const HeldRun> runs,
                                const CodeRequest& request) {
   std::vector<Complex> best = MiddleNodes(walk);
@@ -23,7 +24,8 @@ std::vector<Complex> BestNodes(const CyclicWalk& walk, std::span<const HeldRun> 
   for (size_t q = 0; q < best.size(); ++q) {
     nodes[walk.worker[q]] = OnCircle(static_cast<double>(q) / static_cast<double>(best.size()));
   }
-  const double worst_weight = LogWorstWeightOnCircle(nodes, request.stragglers);  // In any order.
+  // The worst weight is the same in any order.
+  const double worst_weight = LogWorstWeightOnCircle(nodes, request.stragglers);
   for (int draw = 0; draw <= kPermutations; ++draw) {
     const double score = LogLargestOnCircle(nodes, runs) + worst_weight;
     if (score < best_score) {

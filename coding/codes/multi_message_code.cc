@@ -15,8 +15,8 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMostMessages = 48;     // Of one worker, where s does not ask for more.
-constexpr uint32_t kMostStragglers = 255;  // Of which each costs every worker a message.
+constexpr uint32_t kMostMessages = 48;     // For one worker, unless s requires more.
+constexpr uint32_t kMostStragglers = 255;  // Each straggler costs every worker a message.
 
 uint32_t ChunkCount(const CodeRequest& request, uint32_t copies, uint32_t most) {
   const auto workers = static_cast<double>(request.speeds.size());
@@ -38,7 +38,8 @@ CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most) 
   WorkLists lists;
   uint64_t next = 0;
   for (const uint32_t load : loads) {
-    // The last first: where a stretch begins another one ends, and is done later.
+    // Lists run backwards: the chunk where a stretch begins is where another one ends, and it is
+    // computed last here.
     auto& list = lists.emplace_back();
     list.reserve(load);
     for (uint64_t i = load; i-- > 0;) list.push_back(static_cast<RowId>((next + i) % chunks));
@@ -60,9 +61,9 @@ CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most) 
 
 Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request) {
   if (request.stragglers > kMostStragglers) {
-    return Status::InvalidArgument(
-        fmt::format("code \"multi-message\" tolerates at most {} stragglers, not {}",
-                    kMostStragglers, request.stragglers));
+    return Status::InvalidArgument(fmt::format(
+        "code \"multi-message\" tolerates at most {} stragglers, not {}; tolerate fewer",
+        kMostStragglers, request.stragglers));
   }
   CodeForm form = ListChunks(request, request.stragglers + 1, kMostMessages);
   form.name = "multi-message";

@@ -13,7 +13,7 @@ namespace motley {
 Result<CodeForm> BuildNoneCode(const CodeRequest& request) {
   if (request.stragglers > 0) {
     return Status::InvalidArgument(fmt::format(
-        "code \"none\" has no redundancy and cannot tolerate {} stragglers: tolerate 0, "
+        "code \"none\" has no redundancy and cannot tolerate {} stragglers; tolerate 0, "
         "or use repetition, heterogeneous or rs",
         request.stragglers));
   }

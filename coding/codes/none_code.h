@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No redundancy: every worker has one run of partitions in proportion to its speed, coefficients
+// No redundancy. Every worker has one run of partitions in proportion to its speed, coefficients
 // are 1, and all answers are needed.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// Whether all holders of a chunk together solve for it, whichever chunk.
+// True if for every chunk all its holders together solve for it.
 bool HoldersSolve(const CodeForm& form, const PartialCode& code) {
   std::vector<std::vector<WorkerId>> holders(form.workers);
   for (WorkerId worker = 0; worker < form.lists.size(); ++worker) {
@@ -31,7 +31,7 @@ Result<CodeForm> BuildPartialCodedCode(const CodeRequest& request) {
     form.name = "partial-coded";
     form.kept_parts = parts;
     MOTLEY_ASSIGN_OR_RETURN(const PartialCode code, MakePartialCode(workers, parts));
-    if (HoldersSolve(form, code)) break;  // As with a single part, always.
+    if (HoldersSolve(form, code)) break;  // True for a single part at the latest.
   }
   return form;
 }

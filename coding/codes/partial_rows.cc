@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-constexpr double kExact = 1e-6;  // Squared, of all rows; one that is left out leaves about 1.
+constexpr double kExact = 1e-6;  // Squared error of all rows; a lost row leaves about 1.
 
-// Answers as the one form: C = R^T, V = I.
+// The code of the answers before its rows are filled: C = R^T, V = I.
 CodeForm AnswerForm(const CodeForm& kept, const PartialCode& code) {
   CodeForm form;
   form.name = kept.name;
@@ -107,12 +107,12 @@ Result<CodeForm> PartialRows::Answers(const std::vector<bool>& awake) const {
   MOTLEY_ASSIGN_OR_RETURN(const PartialPlan plan,
                           PlanPartial(code_, form_->workers, lists, kAnswerLimits));
   if (!(plan.squared_error < kExact)) {
-    return Status::Internal(fmt::format("answers that leave an error of {:.3g}: please report this",
-                                        plan.squared_error));
+    return Status::Internal(fmt::format(
+        "the planned answers leave an error of {:.3g}; please report this", plan.squared_error));
   }
   CodeForm form = AnswerForm(*form_, code_);
   for (WorkerId worker = 0; worker < form.workers; ++worker) {
-    // In the order of rows, which is that of their partitions.
+    // In the order of rows, which is the order of their partitions.
     for (const PartialEntry& entry : plan.entries[worker]) Append(*form_, entry, worker, form);
   }
   Finish(form);

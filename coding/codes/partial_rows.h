@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a form with kept rows (code_form.h) are done by whom, and what each worker answers
-// then (Ramamoorthy et al.; coding/decode/partial_code.h). Holds no vectors. One thread at a time.
+// Tracks which workers have computed which rows of a form with kept rows (code_form.h), and makes
+// the code of their answers (Ramamoorthy et al.; coding/decode/partial_code.h). Holds no vectors.
+// One thread at a time.
 //
-// A row is solved when those who have done it can give the sum of its partitions, in l parts. Once
-// all are, the answers form a code of their own: row w of it is what worker w has done, with the
-// weights of least norm; C = R^T and V = I, so that the server adds up l sums of 1/l of a gradient.
-// Anybody can answer such a row, who has done it or not, so nothing but a change of plan is lost
-// with a worker.
+// A row is solved when the workers that computed it can give the sum of its partitions in l parts.
+// Once all rows are solved, the answers form a code of their own: its row w covers what worker w
+// has computed, with the weights of least norm. C = R^T and V = I, so the server adds up l sums of
+// 1/l of a gradient. Any worker can answer any such row by computing it again, so a lost worker
+// costs only a new plan.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +21,27 @@
 
 namespace motley {
 
-// Of weights of answers: at most 2.5, so that sums are exact to 1e-5 of those of gradients whose
-// parts are alike, also behind the noise floor of answers in parts (noise_floor.h). Holders that
-// would need larger weights count as fewer, and the step waits for others.
+// Limits the weights of answers to 2.5. Sums are then exact to 1e-5 for gradients with parts of
+// similar size, even with the noise floor of answers in parts (noise_floor.h). Holders that would
+// need larger weights count as fewer, and the step waits for more.
 inline constexpr DecodeLimits kAnswerLimits{.tolerance = 2.5 * 0x1p-23};
 
 class PartialRows {
  public:
-  // A step begins, or begins again: nothing is done. The form's rows are kept.
+  // Begins a step, or the same step again, with no row computed. Precondition:
+  // form->kept_parts > 0.
   void Open(std::shared_ptr<const CodeForm> form);
 
-  // The worker of that list has done the row. Returns whether the row is solved.
+  // Records that the worker of list `owner` has computed the row. Returns true if the row is
+  // solved.
   bool Done(WorkerId owner, RowId row);
-  // What it has done is gone. Returns the rows that were solved and are not any more.
+  // Records that the worker's sums are gone. Returns the rows that are no longer solved.
   std::vector<RowId> Lose(WorkerId owner);
   bool Has(WorkerId owner, RowId row) const { return done_[owner][row]; }
 
-  // The code of the answers, without a straggler to spare. What the `awake` (one flag per list)
-  // have done is preferred; what the others have done is used where it takes that, and where all of
-  // it is not enough, further holders count as if they had done the row: awake ones first.
+  // The code of the answers; it tolerates no straggler. The sums of the `awake` workers (one flag
+  // per list) are preferred, and those of the others are used if necessary. If all sums together
+  // are not enough, further holders count as if they had computed the row, awake ones first.
   Result<CodeForm> Answers(const std::vector<bool>& awake) const;
 
  private:
@@ -50,7 +53,7 @@ class PartialRows {
   std::shared_ptr<const CodeForm> form_;
   PartialCode code_;
   std::vector<std::vector<WorkerId>> holders_;   // By row.
-  std::vector<std::vector<WorkerId>> finished_;  // By row: holders that have done it.
+  std::vector<std::vector<WorkerId>> finished_;  // By row: holders that have computed it.
   std::vector<std::vector<bool>> done_;          // By worker and row.
 };
 

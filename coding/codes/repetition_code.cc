@@ -12,20 +12,20 @@
 namespace motley {
 namespace {
 
-// Groups may make the slowest load this much longer, once there are so many of them for each copy.
-// A class has as many members as there are groups: with one worker in 20 late, no class is whole in
-// one step of ten then.
+// Groups may make the slowest load longer by kMoreLoad once there are kManyGroups of them per copy.
+// A class has as many members as there are groups: with one worker in 20 late, in one step of ten
+// no class of that size is whole.
 constexpr double kMoreLoad = 0.1;
 constexpr uint32_t kManyGroups = 4;
 constexpr double kRounding = 1e-9;
 
 struct Groups {
   std::vector<std::vector<WorkerId>> members;
-  std::vector<double> speeds;  // What is certain of each group with s workers missing.
+  std::vector<double> speeds;  // The speed of each group that is certain with s workers missing.
 };
 
-// Fastest first. Workers of one speed are dealt out over the groups that they fill, so that
-// neighbours in number hold different data.
+// Sorts workers by speed, fastest first. Workers of one speed are dealt out over the groups they
+// fill, so that neighbours in number hold different data.
 std::vector<WorkerId> OrderForGroups(std::span<const double> speeds, uint32_t copies) {
   std::vector<WorkerId> order(speeds.size());
   std::iota(order.begin(), order.end(), 0);
@@ -45,8 +45,8 @@ std::vector<WorkerId> OrderForGroups(std::span<const double> speeds, uint32_t co
   return order;
 }
 
-// floor(n / (s + 1)) groups of workers of like speed. The slowest workers are left over: each is a
-// further copy in one of the slowest groups.
+// Makes floor(n / (s + 1)) groups of workers of similar speed. Each of the remaining slowest
+// workers is an extra copy in one of the slowest groups.
 Groups MakeGroups(std::span<const double> speeds, uint32_t copies) {
   const std::vector<WorkerId> order = OrderForGroups(speeds, copies);
   const size_t count = order.size() / copies;

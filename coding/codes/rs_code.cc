@@ -17,9 +17,9 @@ std::vector<Complex> StridedNodes(uint32_t workers, uint32_t stride) {
   return nodes;
 }
 
-// The stride coprime to n with the least max |B|; near n / (s + 1). Every window of holders is a
-// rotation of the first, so that one window is enough to judge by, and ||a|| does not depend on the
-// order of the nodes.
+// The stride coprime to n with the least max |B|; it is near n / (s + 1). All windows of holders
+// are rotations of the first, so one window is enough to judge. ||a|| does not depend on the order
+// of the nodes.
 std::vector<Complex> BestNodes(uint32_t workers, uint32_t stragglers, const HeldRun& window) {
   std::vector<Complex> best = StridedNodes(workers, 1);
   double best_score = LogLargestOnCircle(best, {&window, 1});

@@ -13,12 +13,12 @@ namespace {
 
 using Matrix = Eigen::MatrixXcd;
 
-// t_u: the lower half of the parts from 0 up, the others up to d - 1.
+// t_u: the lower half of the parts has the powers from 0 up, the others those up to d - 1.
 uint32_t PowerOfPart(const CodeForm& form, uint32_t part) {
   return part < (form.parts + 1) / 2 ? part : form.stragglers + part;
 }
 
-// C, V, and the nodes where they tell all.
+// Sets C and V, and the nodes if they define the code.
 void SetPowers(const std::vector<Complex>& nodes, std::span<const uint32_t> loads, CodeForm& form) {
   form.accumulators = form.stragglers + form.parts;
   form.c.assign(size_t{form.accumulators} * form.workers, 0);
@@ -40,7 +40,7 @@ void SetPowers(const std::vector<Complex>& nodes, std::span<const uint32_t> load
   }
 }
 
-// E[W,i,u]: a holder in each row, a part in each column.
+// E[W,i,u]: one row per holder, one column per part.
 Matrix HolderWeights(const CodeForm& form, std::span<const WorkerId> holders) {
   const Eigen::Index copies = form.accumulators;
   Matrix powers(copies, copies);

@@ -16,11 +16,11 @@
 namespace motley {
 namespace {
 
-// Of the sum of the sizes: a sum below it is rounding, and means nothing.
+// A sum below this part of the terms' sizes is only rounding.
 constexpr double kCancelled = 1e-9;
-constexpr size_t kMostDense = 128;     // Rows; beyond, least squares iterate.
-constexpr double kIterated = 1e-12;    // How far down the gradient goes then,
-constexpr size_t kMostIterations = 4;  // for each row.
+constexpr size_t kMostDense = 128;     // Rows; with more, least squares iterate.
+constexpr double kIterated = 1e-12;    // Relative size of the gradient at which the iteration ends,
+constexpr size_t kMostIterations = 4;  // and its limit of steps for each row.
 
 ApproximateDecoding Evaluate(const CodeForm& form, std::vector<Complex> a) {
   std::vector<Complex> coverage(form.partitions, 0);
@@ -40,10 +40,10 @@ ApproximateDecoding Evaluate(const CodeForm& form, std::vector<Complex> a) {
   return decoding;
 }
 
-// Partitions next to one another that the same present rows hold with the same coefficients: one
-// equation, weighted with the root of their number.
+// A run of adjacent partitions with the same present rows and coefficients. It is one equation,
+// weighted with the root of the number of partitions.
 struct ColumnRun {
-  std::vector<std::pair<Eigen::Index, Complex>> entries;  // (place among the present rows, B[i,j]).
+  std::vector<std::pair<Eigen::Index, Complex>> entries;  // (place among the present rows, B[i,j])
   double partitions = 1;
 };
 
@@ -66,7 +66,7 @@ std::vector<ColumnRun> ColumnRuns(const CodeForm& form, const std::vector<RowId>
   return runs;
 }
 
-// out = A^H r, r having one entry per run.
+// out = A^H r, where r has one entry per run.
 void ApplyAdjoint(const std::vector<ColumnRun>& runs, const std::vector<Complex>& r,
                   std::vector<Complex>& out) {
   std::fill(out.begin(), out.end(), 0);
@@ -84,8 +84,8 @@ double SquaredNorm(const std::vector<Complex>& values) {
   return sum;
 }
 
-// The same by conjugate gradients from 0 (Bjoerck's CGLS), which end at the solution of least norm:
-// O(entries) each, and at most a few for each row.
+// Least-squares weights by conjugate gradients from 0 (Bjoerck's CGLS), which converge to the
+// solution of least norm. Each step is O(entries), and there are at most a few steps for each row.
 std::vector<Complex> IteratedWeights(const std::vector<ColumnRun>& runs, size_t rows) {
   std::vector<Complex> a(rows, 0), residual, applied(runs.size()), gradient(rows);
   for (const ColumnRun& run : runs) residual.push_back(std::sqrt(run.partitions));

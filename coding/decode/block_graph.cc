@@ -39,7 +39,7 @@ struct GraphDecoder {
            0.5 / static_cast<double>(incident[v].size());
   }
 
-  // Breadth first, colouring by signs; `odd` is an edge that joins equal colours.
+  // Breadth first, with signs as colours; `odd` becomes an edge between equal colours.
   void Visit(uint32_t root) {
     order.assign(1, root);
     odd = kNone;
@@ -59,7 +59,7 @@ struct GraphDecoder {
     }
   }
 
-  // How much each vertex of the component has yet to get, when every edge starts from its guess.
+  // Computes what each vertex of the component still lacks when every edge has its initial weight.
   void SetMissing() {
     double surplus = 0;
     double inverse = 0;
@@ -88,7 +88,7 @@ struct GraphDecoder {
     Visit(root);
     SetMissing();
     if (odd != kNone) {
-      // What the leaves leave over at the root is the signed sum: the odd edge has to take it.
+      // The remainder at the root is the signed sum; the odd edge has to take it.
       double left_over = 0;
       for (uint32_t vertex : order) left_over += sign[vertex] * missing[vertex];
       const auto [u, v] = graph.edges[odd];
@@ -103,7 +103,7 @@ struct GraphDecoder {
   std::vector<double> missing;
   std::vector<uint32_t> parent_edge;
   std::vector<int> sign;        // 0 before the visit.
-  std::vector<uint32_t> order;  // Of the component at hand.
+  std::vector<uint32_t> order;  // Vertices of the current component.
   uint32_t odd = kNone;
 };
 

@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// Accumulators with a row in common end up with the same root.
+// Gives accumulators with a common row the same root.
 std::vector<uint32_t> JoinedAccumulators(const CodeForm& form) {
   std::vector<uint32_t> root(form.accumulators);
   std::iota(root.begin(), root.end(), 0);

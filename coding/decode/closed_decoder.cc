@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-// The coefficients of prod_{l in S} (1 - y / z_l) in y: its values at the nodes are a, and it is 1
-// at 0, which is x v = 1.
+// The coefficients in y of prod_{l in S} (1 - y / z_l). This polynomial is a at the nodes, and 1 at
+// 0, so x v = 1.
 std::vector<Complex> ProductWeights(const CodeForm& form, std::span<const RowId> missing) {
   std::vector<Complex> x(form.accumulators, 0);
   x[0] = 1;
@@ -25,8 +25,8 @@ std::vector<Complex> ProductWeights(const CodeForm& form, std::span<const RowId>
   return x;
 }
 
-// Every class that is whole gives the sum; together, in proportion to 1 / members, they minimise
-// ||x C||.
+// Every whole class gives the sum. In proportion to 1 / members, all of them together minimise ||x
+// C||.
 std::vector<Complex> ClassWeights(const CodeForm& form, std::span<const RowId> missing) {
   std::vector<double> members(form.accumulators, 0);
   for (uint32_t r = 0; r < form.accumulators; ++r) {
@@ -71,7 +71,7 @@ std::vector<Complex> LeastNormWeights(const CodeForm& form, std::span<const RowI
   Matrix rhs = Matrix::Zero(matrix.rows(), parts);
   rhs.bottomRows(parts).setIdentity();
   const Matrix x = LeastNorm(matrix, rhs);
-  return {x.data(), x.data() + x.size()};  // Column-major: part by part.
+  return {x.data(), x.data() + x.size()};  // Column-major, so part by part.
 }
 
 std::vector<Complex> Weights(const CodeForm& form, CShape shape, std::span<const RowId> missing) {
@@ -83,7 +83,7 @@ std::vector<Complex> Weights(const CodeForm& form, CShape shape, std::span<const
                                     : LeastNormWeights<Complex>(form, missing);
 }
 
-// |x V - I|, at its worst for part u.
+// The largest |x V - I| of part u.
 double MissedTarget(const CodeForm& form, std::span<const Complex> x, uint32_t u) {
   double worst = 0;
   for (uint32_t part = 0; part < form.parts; ++part) {
@@ -94,8 +94,8 @@ double MissedTarget(const CodeForm& form, std::span<const Complex> x, uint32_t u
   return worst;
 }
 
-// a = x C with zeros for the missing rows; what that throws away bounds the residual, since
-// x C B = x V for every partition.
+// a = x C, with zeros for the missing rows. The values set to zero bound the residual, since x C
+// B = x V for every partition.
 DecodingVector FromWeights(const CodeForm& form, std::vector<Complex> x,
                            std::span<const RowId> missing) {
   DecodingVector result;

@@ -14,10 +14,11 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostSolved = 256;                                       // That outlast a step.
-constexpr SliceBounds kAdmitted{std::numeric_limits<double>::max(), {}};  // Checked before.
+constexpr size_t kMostSolved = 256;  // Solutions kept from step to step.
+// For values that were checked before.
+constexpr SliceBounds kAdmitted{std::numeric_limits<double>::max(), {}};
 
-// Fewest rows with partitions whose answers can be enough.
+// The fewest rows that can be enough, empty rows not counted.
 size_t FewestRows(const CodeForm& form, const std::vector<CBlock>& blocks) {
   size_t fewest = form.workers;
   for (const CBlock& block : blocks) {
@@ -43,8 +44,8 @@ class ClosedSums final : public SliceSums {
     amplification_ = 0;
   }
 
-  // Slices of one task are checked whole before they are added; longer ones block by block, so that
-  // memory is read once.
+  // Slices of one task are checked whole before they are added. Longer ones are checked block by
+  // block, so that memory is read once.
   Added Add(const Arrival& arrival) override {
     const SliceBounds& bounds = arrival.bounds;
     const std::span<const float> all = arrival.values;
@@ -78,7 +79,7 @@ class ClosedSums final : public SliceSums {
     return TermsOfVector(solved->a, context_.form.parts);
   }
 
-  std::span<const RowId> Twins(RowId) const override { return {}; }
+  std::span<const RowId> Alternatives(RowId) const override { return {}; }
 
   size_t floats_needed() const override {
     return accumulator_floats() + (packed() ? context_.layout.length / 2 : 0);
@@ -88,21 +89,21 @@ class ClosedSums final : public SliceSums {
   double amplification() const override { return amplification_; }
 
  private:
-  // A part of the sum: what it is made of, and which floats of it the slice gives.
+  // A part of the sum: its terms, and its range of floats in this slice.
   struct Part {
-    std::vector<Complex> weights;  // Of the accumulators, then of the answer unless it is 0.
+    std::vector<Complex> weights;  // For the accumulators, then for the answer unless it is 0.
     std::vector<uint32_t> used;    // Accumulators.
     FloatRange range;
   };
 
-  // Room for the pointers of one task.
+  // Arrays of pointers for one task, to be reused.
   struct Room {
     std::vector<float*> sums;
-    std::vector<const float*> terms;  // Of one part after the other.
+    std::vector<const float*> terms;  // One part after the other.
     std::vector<SummedPart> parts;
   };
 
-  // What the slice decodes to once it is there, or null.
+  // The solution of the slice once the arrival counts, or null.
   const DecodingVector* SolutionWith(const Arrival& arrival) {
     if (rows_there_[arrival.slice] + 1 < fewest_rows_) return nullptr;
     if (!SomeBlockDecodes(blocks_, arrival.present)) return nullptr;
@@ -114,8 +115,8 @@ class ClosedSums final : public SliceSums {
     return place->second.ok() ? &*place->second : nullptr;
   }
 
-  // The first one at home, unless parts of the sum are there. In the pool, slice by slice, the
-  // accumulators of a slice beside one another.
+  // The first accumulator is at home, unless the sum has parts. The others are in the pool, slice
+  // by slice, with all accumulators of a slice side by side.
   float* Accumulator(uint32_t r, size_t slice) const {
     const size_t begin = context_.layout.begin(slice);
     if (r < at_home()) return context_.home.data() + begin;
@@ -127,7 +128,7 @@ class ClosedSums final : public SliceSums {
 
   uint32_t at_home() const { return context_.form.parts == 1 ? 1 : 0; }
 
-  // What the noise floor needs to know of the answers, behind the accumulators.
+  // The energy of the answers for the noise floor; it follows the accumulators.
   float* Energy(size_t slice) const {
     return context_.pool.data() + accumulator_floats() + context_.layout.begin(slice) / 2;
   }
@@ -138,8 +139,8 @@ class ClosedSums final : public SliceSums {
     return (context_.form.accumulators - at_home()) * context_.layout.length;
   }
 
-  // What an answer is added to, by AddTask, or written to where it is the first in all of them (and
-  // in the energy).
+  // Chooses the sums to which AddTask adds an answer. It overwrites them instead if the answer is
+  // the first in all of them (and in the energy).
   void ChooseSums(const Arrival& arrival) {
     closing_ = false;
     weights_.clear();
@@ -158,7 +159,7 @@ class ClosedSums final : public SliceSums {
     }
   }
 
-  // Parts of the sum, by AddTask: what was there and the answer that is not added to it any more.
+  // Chooses the parts that AddTask writes from the sums so far and the last answer.
   void ChooseParts(const Arrival& arrival, const DecodingVector& solution) {
     closing_ = true;
     overwrites_ = at_home() == 0 || !begun_[Place(arrival.slice, 0)];
@@ -186,8 +187,8 @@ class ClosedSums final : public SliceSums {
     }
   }
 
-  // Checks what an answer has from `begin` of the slice on and adds it to the sums that were
-  // chosen, or writes the parts.
+  // Checks the part of an answer from `begin` of the slice on. Then adds it to the chosen sums, or
+  // writes the chosen parts.
   Sketch AddTask(size_t slice, size_t begin, std::span<const float> values,
                  const SliceBounds& bounds, Room& room) const {
     const Field field = context_.form.field;
@@ -212,7 +213,7 @@ class ClosedSums final : public SliceSums {
     return SumOf(tasks);
   }
 
-  // The first accumulator, at whose place the sum is written, is the first term if it is one.
+  // The sum is written in place of the first accumulator, so that is the first term if used.
   void FindTerms(size_t slice, size_t begin, std::span<const float> values, Room& room) const {
     room.terms.clear();
     for (const Part& part : parts_) {
@@ -234,19 +235,19 @@ class ClosedSums final : public SliceSums {
   std::vector<CBlock> blocks_;
   size_t fewest_rows_;
   std::vector<size_t> rows_there_;  // Per slice.
-  std::vector<bool> begun_;         // Per slice and accumulator: something is in there.
-  // What each set of rows that came up decodes to; slices and steps share them.
+  std::vector<bool> begun_;         // Per slice and accumulator: it holds something.
+  // The solutions of all sets of rows so far, shared by slices and steps.
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
   double residual_ = 0;
   double amplification_ = 0;
-  // Chosen for the slice at hand: accumulators and their weights, or, closing, parts.
+  // Chosen for the current slice: accumulators and their weights, or parts if closing_.
   bool closing_ = false;
-  bool overwrites_ = false;  // Nothing that counts is lost should the answer be refused late.
+  bool overwrites_ = false;  // A late refusal of the answer then loses nothing.
   std::vector<Complex> weights_;
   std::vector<uint32_t> used_;
   std::vector<Part> parts_;
   double noise_ = 0;
-  Room room_;  // Of a slice of one task.
+  Room room_;  // For slices of one task.
 };
 
 }  // namespace

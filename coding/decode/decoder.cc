@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Rows with disjoint supports that cover everything, a = 1 on them; no rows when there are none.
+// Disjoint rows that cover everything, with a = 1 on them; empty if there are none.
 std::vector<RowId> TilingRows(const CodeForm& form, const std::vector<bool>& present) {
   const Tiling tiling(form);
   std::vector<Tiling::Cost> costs(tiling.supports(), Tiling::Cost::kImpossible);
@@ -29,7 +29,7 @@ std::vector<RowId> TilingRows(const CodeForm& form, const std::vector<bool>& pre
   return rows;
 }
 
-// The largest column of |a| |B|: how much the rounding of a partition's gradient can grow.
+// The largest column of |a| |B|: the growth of a partition's rounding error.
 double LargestColumn(const CodeForm& form, std::span<const Complex> a) {
   std::vector<double> columns(size_t{form.partitions} * form.parts, 0);
   for (RowId row = 0; row < form.workers; ++row) {
@@ -47,7 +47,8 @@ double LargestColumn(const CodeForm& form, std::span<const Complex> a) {
   return columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
 }
 
-// Rows outside of C, which answer as well: those of a graph's edges that fill no matching.
+// The number of rows outside of C. They answer as well: graph codes have edges outside of all
+// matchings.
 size_t RowsOutside(const CodeForm& form) {
   size_t outside = 0;
   for (RowId row = 0; row < form.workers; ++row) {
@@ -58,9 +59,9 @@ size_t RowsOutside(const CodeForm& form) {
   return outside;
 }
 
-// A bound on it that does not look at B. Where rows tile the data and none is subtracted, it is 1.
-// Elsewhere a partition is on s + m rows, and maybe on those outside of C: so it is at most the
-// largest as many of |a_i| times max|B|, for each part.
+// An upper bound on LargestColumn that does not need B. It is 1 if rows tile the data and none is
+// subtracted. Otherwise a partition is on s + m rows, and perhaps on those outside of C. So the
+// bound is, for each part, max|B| times the sum of that many largest |a_i|.
 double GrowthBound(const CodeForm& form, std::span<const Complex> a) {
   const auto added = [](const Complex& each) { return each.real() >= 0; };
   if (form.tiling() && std::all_of(a.begin(), a.end(), added)) return 1;
@@ -86,7 +87,7 @@ double GrowthBound(const CodeForm& form, std::span<const Complex> a) {
 Status CheckPresent(const CodeForm& form, const std::vector<bool>& present) {
   if (present.size() == form.workers) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("{} flags for the {} rows of the code", present.size(), form.workers));
+      fmt::format("got {} flags for the {} rows of the code", present.size(), form.workers));
 }
 
 std::vector<RowId> MissingRows(const CodeForm& form, const std::vector<bool>& present) {
@@ -98,21 +99,21 @@ std::vector<RowId> MissingRows(const CodeForm& form, const std::vector<bool>& pr
 }
 
 std::string DescribeMissing(const CodeForm& form, size_t missing) {
-  return fmt::format("{} of {} answers are missing and code \"{}\" bears {}", missing, form.workers,
-                     form.name, form.stragglers);
+  return fmt::format("{} of {} answers are missing and code \"{}\" tolerates {}", missing,
+                     form.workers, form.name, form.stragglers);
 }
 
 Result<DecodingVector> Accept(const CodeForm& form, DecodingVector result, size_t missing,
                               const DecodeLimits& limits) {
   if (!(result.residual <= limits.residual)) {
     return Status::NotDecodable(
-        fmt::format("{}: what arrived does not give the full sum (residual {:.3g})",
+        fmt::format("{}: the answers so far do not give the full sum (residual {:.3g})",
                     DescribeMissing(form, missing), result.residual));
   }
   double largest = 0;
   for (const Complex& a : result.a) largest = std::max(largest, std::abs(a));
   result.amplification = largest * LargestCoefficient(form);
-  // Rounding to the nearest float is off by half of epsilon at most.
+  // Rounding to the nearest float has an error of at most half of epsilon.
   const double most = limits.tolerance / (std::numeric_limits<float>::epsilon() / 2);
   double growth = GrowthBound(form, result.a);
   if (!(growth <= most)) growth = LargestColumn(form, result.a);

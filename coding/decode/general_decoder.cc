@@ -8,9 +8,8 @@
 namespace motley {
 namespace {
 
-// Columns of B of one part, each a list of (row, coefficient) in ascending order of rows,
-// restricted to the rows that are present; runs of equal columns once, because codes give whole
-// runs the same coefficients.
+// A column of B for one part: (row, coefficient) for each present row, ascending. Runs of equal
+// columns count once, because codes give whole runs of partitions the same coefficients.
 using Column = std::vector<std::pair<RowId, Complex>>;
 
 std::vector<Column> DistinctColumns(const CodeForm& form, const std::vector<bool>& present,
@@ -35,7 +34,7 @@ T Convert(Complex value) {
   }
 }
 
-// For each part a column of weights that give 1 on its columns and 0 on those of the others.
+// For each part, weights that give 1 on the part's columns and 0 on those of the others.
 template <typename T>
 std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<bool>& present) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;

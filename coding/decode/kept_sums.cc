@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostSolved = 256;  // That outlast a step.
+constexpr size_t kMostSolved = 256;  // Solutions kept from step to step.
 
 class KeptSums final : public SliceSums {
  public:
@@ -51,7 +51,7 @@ class KeptSums final : public SliceSums {
     return TermsOfVector(solved_.at(present).value().a, context_.form.parts);
   }
 
-  std::span<const RowId> Twins(RowId) const override { return {}; }
+  std::span<const RowId> Alternatives(RowId) const override { return {}; }
 
   void WriteWeighted(size_t slice, std::span<const Complex> weights,
                      std::span<float> sum) override {
@@ -77,11 +77,11 @@ class KeptSums final : public SliceSums {
 
  private:
   struct Slice {
-    std::vector<AlignedVector> rows;  // Empty where nothing came.
+    std::vector<AlignedVector> rows;  // Empty for rows that have not come.
     bool finished = false;
   };
 
-  // If it decodes and did not before.
+  // Returns true if the slice decodes now and did not before.
   bool Finish(size_t slice, const std::vector<bool>& present) {
     if (slices_[slice].finished) return false;
     auto place = solved_.find(present);
@@ -130,7 +130,7 @@ class KeptSums final : public SliceSums {
   std::vector<CBlock> blocks_;
   std::vector<Slice> slices_;
   size_t kept_floats_ = 0;
-  // What each set of rows that came up decodes to, if it does; slices and steps share them.
+  // The solutions of all sets of rows so far, if any, shared by slices and steps.
   std::map<std::vector<bool>, std::optional<DecodingVector>> solved_;
   double residual_ = 0;
   double amplification_ = 0;

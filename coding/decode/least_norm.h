@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense linear systems whose decompositions are too large for every file that needs one: compiled
-// once here.
+// Solves dense linear systems. The templates of these decompositions are large, so they are
+// compiled here, once.
 #pragma once
 
 #include <Eigen/Core>
 
 namespace motley {
 
-// Of all x that minimise |a x - b| (Frobenius norm) the one of least norm, x = A^+ b, by a complete
-// orthogonal decomposition (Golub and Van Loan, Matrix Computations, 4th ed., 5.5): any shape and
-// rank. A pivot counts from the machine precision times the larger dimension on, of the largest:
-// rounding grows with how long columns are, and equal long ones differ by more than Eigen's
-// default.
+// The x of least norm among those that minimise |a x - b| (Frobenius norm), x = A^+ b. Uses a
+// complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, 4th ed., 5.5), for
+// any shape and rank. A pivot counts if, relative to the largest, it is at least the machine
+// precision times the larger dimension. Eigen's default is lower, and long equal columns differ by
+// more than that through rounding.
 Eigen::MatrixXd LeastNorm(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b);
 Eigen::MatrixXcd LeastNorm(const Eigen::MatrixXcd& a, const Eigen::MatrixXcd& b);
 

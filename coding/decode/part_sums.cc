@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kGrain = size_t{1} << 14;  // Even.
-constexpr size_t kBlock = size_t{1} << 12;  // Of an answer, that stays in cache. Even.
+constexpr size_t kBlock = size_t{1} << 12;  // Floats of an answer that stay in cache. Even.
 
 }  // namespace
 

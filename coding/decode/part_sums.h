@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors cut into parts of equal length that codes with short answers mix: an answer is as long
-// as one part, z = sum_i sum_u w_{i,u} g_i[part u], and part u of the sum is a weighted sum of
+// Sums for codes with short answers, which cut vectors into parts of equal length. An answer is as
+// long as one part, z = sum_i sum_u w_{i,u} g_i[part u], and part u of the sum is a weighted sum of
 // answers. Vectors have even length for complex packing. Any thread; spans do not overlap.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace motley {
 
-// Floats in a part, and so in an answer; even for complex packing. The last parts may be shorter or
-// empty: they count as filled with zeros.
+// The length of a part, and so of an answer; even for complex packing. The last parts may be
+// shorter or empty and count as padded with zeros.
 size_t PartLength(Field field, size_t length, uint32_t parts);
 
 struct FloatRange {
@@ -22,12 +22,11 @@ struct FloatRange {
   size_t size = 0;
 };
 
-// What floats [begin, end) of an answer of `part_length` are in part `part` of a vector of
-// `length`.
+// The range that floats [begin, end) of an answer have in part `part` of a vector of `length`.
 FloatRange InPart(size_t begin, size_t end, size_t part_length, uint32_t part, size_t length);
 
-// answer += sum_u weights[u] * part u of `values`, in one pass; weights.size() parts, answer.size()
-// must be their PartLength.
+// answer += sum_u weights[u] * part u of `values`, in one pass. There are weights.size() parts, and
+// answer.size() is their PartLength.
 void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
               std::span<float> answer, ParallelFor& parallel);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSolved = 1e-6;  // A direction that is left out leaves about 1.
 
-// Where worker `worker` finished chunk i: its place in the worker's list.
+// A finished chunk's place in the list of worker `worker`.
 struct Finished {
   WorkerId worker = 0;
   size_t place = 0;
@@ -28,7 +28,7 @@ Result<std::vector<std::vector<Finished>>> HoldersOf(uint32_t workers, uint32_t 
                                                      const WorkLists& finished) {
   if (finished.size() != workers) {
     return Status::InvalidArgument(
-        fmt::format("{} lists of finished chunks for {} workers", finished.size(), workers));
+        fmt::format("got {} lists of finished chunks for {} workers", finished.size(), workers));
   }
   std::vector<std::vector<Finished>> holders(chunks);
   for (WorkerId worker = 0; worker < workers; ++worker) {
@@ -36,9 +36,8 @@ Result<std::vector<std::vector<Finished>>> HoldersOf(uint32_t workers, uint32_t 
       const PartitionId chunk = finished[worker][place];
       const bool known = chunk < chunks;
       if (!known || (!holders[chunk].empty() && holders[chunk].back().worker == worker)) {
-        return Status::InvalidArgument(
-            fmt::format("worker {} says that it finished chunk {} of {}{}", worker, chunk, chunks,
-                        known ? " twice" : ""));
+        return Status::InvalidArgument(fmt::format("worker {} reports chunk {} of {} as finished{}",
+                                                   worker, chunk, chunks, known ? " twice" : ""));
       }
       holders[chunk].push_back({worker, place});
     }
@@ -46,8 +45,8 @@ Result<std::vector<std::vector<Finished>>> HoldersOf(uint32_t workers, uint32_t 
   return holders;
 }
 
-// What the holders of one chunk send, by holder and part: X of least error and norm, with as many
-// of the directions, from the one that they share most of, as keep every |x| within `most`.
+// Solves for X by holder and part, with the least error and norm. It uses as many directions as
+// keep every |x| within `most`, starting with the direction that the holders share most of.
 Eigen::MatrixXd SolveWithin(const Eigen::MatrixXd& transposed, double most) {
   const Eigen::Index parts = transposed.rows();
   const Eigen::MatrixXd wanted = Eigen::MatrixXd::Identity(parts, parts);
@@ -103,8 +102,8 @@ bool SomePairSolves(const PartialCode& code, std::span<const WorkerId> holders,
 Result<PartialCode> MakePartialCode(uint32_t workers, uint32_t parts) {
   if (parts < 1 || parts > workers) {
     return Status::InvalidArgument(
-        fmt::format("messages cannot be 1/{} of a gradient with {} workers: 1 to {} parts", parts,
-                    workers, workers));
+        fmt::format("messages cannot be 1/{} of a gradient with {} workers; use 1 to {} parts",
+                    parts, workers, workers));
   }
   PartialCode code{workers, parts, {}};
   auto stride = std::max(1U, static_cast<uint32_t>(workers * (std::numbers::phi - 1)));
@@ -161,7 +160,8 @@ double ChunkError(const PartialCode& code, std::span<const WorkerId> holders,
 bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
                  const DecodeLimits& limits) {
   if (holders.size() < code.parts) return false;
-  // Rows have length 1, so anyone will do for one part, and for two any two far enough apart.
+  // Rows have length 1, so any worker solves one part, and any two that are far enough apart solve
+  // two parts.
   if (code.parts == 1) return true;
   if (code.parts == 2 && SomePairSolves(code, holders, limits)) return true;
   return ChunkError(code, holders, limits) < kSolved;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient coding that counts what partial stragglers have done (Ramamoorthy, Meng, Girimaji,
-// NeurIPS 2024, arXiv 2405.19509). Pure; any thread.
+// Gradient coding that uses the work of partial stragglers (Ramamoorthy, Meng, Girimaji, NeurIPS
+// 2024, arXiv 2405.19509). Pure; any thread.
 //
-// A fixed public matrix R, one row of `parts` = l entries per worker. Workers keep the gradients of
-// chunks that they finished and report which (a bitmap). For chunk i with finished holders D_i the
-// server solves R_{D_i}^T x^{(i,u)} = e_u for every part u, and sends worker j its coefficients; it
-// answers one message, 1/l as long as a gradient,
+// A fixed public matrix R has one row of `parts` = l entries per worker. Workers keep the gradients
+// of finished chunks and report these chunks in a bitmap. For chunk i with finished holders D_i the
+// server solves R_{D_i}^T x^{(i,u)} = e_u for every part u, and sends each worker its coefficients.
+// Worker j then answers one message, 1/l as long as a gradient,
 //   z_j = sum_{i finished by j} sum_u x^{(i,u)}_j g_i[part u],
-// and part u of the sum is sum_j R[j,u] z_j. That is exact where every |D_i| >= l; otherwise least
+// and part u of the sum is sum_j R[j,u] z_j. This is exact if every |D_i| >= l. Otherwise least
 // squares leave a squared error of max(0, l - |D_i|) for chunk i, in units of a part's mean square.
-// Holders whose rows are so nearly dependent that rounding would grow beyond the limits count as
-// fewer: the directions that hardly any of them has are left out, each at a squared error of 1.
+// Holders with nearly dependent rows count as fewer if rounding would otherwise exceed the limits:
+// directions that hardly any of them covers are left out, each at a squared error of 1.
 //
-// The paper draws R at random; here rows are points of the trigonometric curve (1, cos t, sin t,
-// ...), or (cos t/2, sin t/2, ...) for even l, of which any l are independent, though hardly so
-// where they are neighbours on the curve. Workers stand evenly round t, the next one about a golden
-// section on, so that neighbours in number (mod N) are far apart. l = 1 has R = 1: no code at all.
+// The paper draws R at random. Here rows are points of the trigonometric curve (1, cos t, sin t,
+// ...), or (cos t/2, sin t/2, ...) for even l. Any l of them are independent, but neighbours on the
+// curve only barely. So workers are spaced evenly in t, each about a golden section after the one
+// before, and neighbours in number (mod N) are far apart. With l = 1, R = 1: there is no code.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct PartialCode {
 // kInvalidArgument unless 1 <= parts <= workers.
 Result<PartialCode> MakePartialCode(uint32_t workers, uint32_t parts);
 
-// What one worker does with one chunk that it finished.
+// One worker's weights for one chunk that it finished.
 struct PartialEntry {
   PartitionId chunk = 0;
   std::vector<Complex> weights;  // One per part (imaginary parts 0).
@@ -49,30 +49,30 @@ struct PartialEntry {
 struct PartialPlan {
   std::vector<std::vector<PartialEntry>> entries;  // Per worker, in the order of its finished list.
   double squared_error = 0;  // sum_i ||R_{D_i}^T X_i - I||_F^2; 0 (to rounding) when exact.
-  double amplification = 0;  // max |x|: how much the rounding of one chunk can grow.
+  double amplification = 0;  // max |x|: the growth of one chunk's rounding error.
 };
 
-// finished[w]: what worker w has finished of `chunks` chunks, none twice. Coefficients are those of
-// least norm, so that all finished copies share the work and rounding is least; amplification times
-// float epsilon stays within limits.tolerance, at the price of squared_error where it must.
-// kInvalidArgument when the lists are not one per worker, name a chunk twice or one that is not
-// there.
+// finished[w] lists the chunks that worker w has finished, out of `chunks`. The coefficients are
+// those of least norm: all finished copies share the work, and rounding is least. Amplification
+// times float epsilon stays within limits.tolerance, if necessary at the price of squared_error.
+// kInvalidArgument when there is not one list per worker, or a list names a chunk twice or one that
+// does not exist.
 Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks, const WorkLists& finished,
                                 const DecodeLimits& limits = {});
 
-// What the holders of one chunk leave of its squared error in such a plan: 0 (to rounding), or
-// about one or more where they are too few or too nearly dependent. `holders`: different workers.
+// The squared error of a chunk with these finished holders: 0 (to rounding), or about one or more
+// if they are too few or too nearly dependent. `holders` has no duplicates.
 double ChunkError(const PartialCode& code, std::span<const WorkerId> holders,
                   const DecodeLimits& limits = {});
-// ChunkError is 0 (to rounding).
+// True if ChunkError is 0 (to rounding).
 bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
                  const DecodeLimits& limits = {});
 
-// message += what `entry` says about its chunk's gradient; of PartLength(kReal, gradient, parts)
-// floats, zeros at first.
+// message += the entry's weighted parts of its chunk's gradient. `message` has PartLength(kReal,
+// gradient, parts) floats and starts as zeros.
 void EncodePartial(const PartialEntry& entry, std::span<const float> gradient,
                    std::span<float> message, ParallelFor& parallel);
-// The sum from one message per worker; empty where the worker had finished nothing.
+// The sum from one message per worker; a worker that finished nothing has an empty message.
 void DecodePartial(const PartialCode& code, std::span<const std::span<const float>> messages,
                    std::span<float> sum, ParallelFor& parallel);
 

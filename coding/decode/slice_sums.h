@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a StreamDecoder keeps what arrived: with accumulators (C-form), in order as far as memory
-// goes (tiling form), or row by row.
+// A StreamDecoder's storage of arrived slices. It has one class for accumulators (C-form), one for
+// sums in order as far as memory allows (tiling form), and one that keeps all rows.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +24,17 @@ namespace motley {
 
 struct SliceLayout {
   size_t length = 0;        // Floats in an answer.
-  size_t slice_length = 0;  // Floats in a slice, save perhaps the last.
+  size_t slice_length = 0;  // Floats in a slice; the last may be shorter.
 
   size_t count() const { return (length + slice_length - 1) / slice_length; }
   size_t begin(size_t slice) const { return slice * slice_length; }
   size_t size(size_t slice) const { return std::min(slice_length, length - begin(slice)); }
 };
 
-// Floats for sums; kept from step to step, not initialised.
+// Memory for sums, kept from step to step. It is not initialised.
 class FloatPool {
  public:
-  // False when there is no memory. What was in there is lost when it has to grow.
+  // Returns false when there is no memory. If the pool has to grow, its content is lost.
   bool Reserve(size_t count) {
     if (count <= size_) return true;
     data_.reset();
@@ -45,9 +45,9 @@ class FloatPool {
   float* data() { return data_.get(); }
   size_t size_bytes() const { return size_ * sizeof(float); }
 
-  // Buffers of slices that waited, for those who bring the next ones: memory fresh from the system
-  // costs more than the sum. At most `most_bytes` (what may wait at any time) are kept; empty when
-  // there is none.
+  // Buffers of slices that waited, to be reused for the next slices, because fresh memory from the
+  // system costs more than the sum. At most `most_bytes` are kept, which is the most that may wait
+  // at any time. TakeBuffer returns an empty vector if there is none.
   AlignedVector TakeBuffer() {
     AlignedVector buffer;
     if (buffers_.empty()) return buffer;
@@ -72,19 +72,19 @@ struct SumsContext {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool& pool;
-  // Where what slices decode to is written as soon as they do; until then room for one vector of
-  // sums, unless gradients are cut into parts. There from the first Add on.
+  // The caller's output buffer. Slices are written here when they decode; until then it holds one
+  // vector of sums, unless gradients are cut into parts. Set before the first Add.
   const std::span<float>& home;
 };
 
-// Floats that one task of a parallel loop combines; even, and whole blocks of signs.
+// Floats that one task of a parallel loop combines: even, and whole blocks of signs.
 inline constexpr size_t kCombineGrain = size_t{1} << 14;
 static_assert(kCombineGrain % kSignBlock == 0);
 
-// What a slice must be to be added.
+// Conditions on a slice.
 struct SliceBounds {
-  double squares = 0;  // The sum of its squares at most; finite, or NaN, below which nothing is.
-  Claim claim;         // Whose least norm it must have, and the projection if that says one.
+  double squares = 0;  // The most that its squares may sum to; NaN rejects every slice.
+  Claim claim;         // Gives its least norm, and its projection if it has one.
 
   bool Admit(const Sketch& sketch) const {
     return sketch.squares <= squares && std::sqrt(sketch.squares) >= claim.norm_least &&
@@ -92,60 +92,60 @@ struct SliceBounds {
   }
 };
 
-// The sum of squares, and the projection where the claim has one, which else is 0; the order does
+// The sum of squares, and the projection if the claim has one, else 0. The order of summing does
 // not depend on the number of threads.
 Sketch ParallelSketch(std::span<const float> values, const Claim& claim, ParallelFor& parallel);
-// The same by one task.
+// The same in one task.
 Sketch SketchFor(const Claim& claim, std::span<const float> values);
 
-// AddChecked of what begins `begin` floats into a slice.
+// AddChecked for values that begin `begin` floats into a slice.
 Sketch AddCheckedPart(CheckedSums into, std::span<const float> part, const SliceBounds& bounds,
                       size_t begin);
-// SumChecked of it.
+// SumChecked for such values.
 Sketch SumCheckedPart(CheckedParts into, std::span<const float> part, const SliceBounds& bounds,
                       size_t begin);
 
 Sketch SumOf(std::span<const Sketch> parts);
 
-// `present` has one flag per row; rows without any partition count as present.
+// In all flags `present`, there is one per row, and empty rows count as present.
 class SliceSums {
  public:
   virtual ~SliceSums() = default;
 
-  // Nothing has arrived: the next step of the same form begins.
+  // Begins the next step of the same form: nothing has arrived.
   virtual void Restart() = 0;
 
-  // A slice that was not there before.
+  // A slice that has not arrived before.
   struct Arrival {
     RowId row;
     size_t slice;
     AlignedVector& values;  // May be swapped or emptied.
     const SliceBounds& bounds;
-    const std::vector<bool>& present;  // Of this slice, once it is added.
+    const std::vector<bool>& present;  // Rows of this slice, once it is added.
   };
   struct Added {
-    Sketch sketch;         // Of the values; the projection as ParallelSketch's.
-    bool spoiled = false;  // Refused too late: some of the slice is inside the sums.
-    // What the slice decodes to is at home. Where the norm guard refuses even all rows that never
-    // is; the step then has to be done under another code.
+    Sketch sketch;         // The values' sketch, with ParallelSketch's projection.
+    bool spoiled = false;  // The slice was refused too late: some of it is in the sums.
+    // The decoded slice is at home. If the norm guard refuses even all rows, this never comes, and
+    // the step needs another code.
     bool finished = false;
   };
-  // Takes the slice if its bounds admit it. The pool is reserved.
+  // Takes the slice if its bounds admit it. Precondition: the pool is reserved.
   virtual Added Add(const Arrival& arrival) = 0;
-  // What a slice is a sum of that finished when these rows were there (one flag each), in the order
-  // of summing. Only of a slice that did.
+  // The terms that a finished slice is the sum of, in the order of summing. `present` flags the
+  // rows that were present when it finished.
   struct Term {
     RowId row;
-    Complex weight;  // Of the first part.
+    Complex weight;  // For the first part.
   };
   virtual std::vector<Term> TermsOf(const std::vector<bool>& present) const = 0;
-  // Rows that bring the slice nothing once `row` is there.
-  virtual std::span<const RowId> Twins(RowId row) const = 0;
+  // Rows that the slice no longer needs once `row` is present.
+  virtual std::span<const RowId> Alternatives(RowId row) const = 0;
   virtual size_t floats_needed() const = 0;  // In the pool.
   virtual size_t waiting_bytes() const = 0;
-  virtual double residual() const = 0;  // Worst over the slices that are finished.
+  virtual double residual() const = 0;  // The worst of the finished slices.
   virtual double amplification() const = 0;
-  // Writes the weighted sum of a slice's rows; only where rows are kept, and these are there.
+  // Writes the weighted sum of a slice's rows. Precondition: rows are kept, and these are present.
   virtual void WriteWeighted(size_t /*slice*/, std::span<const Complex> /*weights*/,
                              std::span<float> /*sum*/) {
     MOTLEY_ASSERT(false);
@@ -154,9 +154,9 @@ class SliceSums {
 
 std::unique_ptr<SliceSums> MakeClosedSums(const SumsContext& context);
 std::unique_ptr<SliceSums> MakeTilingSums(const SumsContext& context);
-// Decoding vectors, n x parts, as terms: rows of weight 0 are left out.
+// A decoding vector (n x parts) as terms; rows of weight 0 are left out.
 std::vector<SliceSums::Term> TermsOfVector(std::span<const Complex> a, uint32_t parts);
-// DecodeLimits::keep_rows, for any form.
+// For DecodeLimits::keep_rows, with any form.
 std::unique_ptr<SliceSums> MakeKeptSums(const SumsContext& context);
 
 }  // namespace motley

@@ -17,8 +17,7 @@ namespace {
 // The declared norm was rounded to float and summed in another order.
 constexpr double kNormSlack = 1 + 1e-5;
 
-// What the sum of a slice's squares may be; NaN, which nothing is below, where the norm may be
-// nothing.
+// The most that a slice's squares may sum to. NaN, which rejects every slice, for an invalid norm.
 double SquaresLimit(double norm_limit) {
   if (!(norm_limit >= 0)) return std::nan("");
   const double norm = norm_limit * kNormSlack;
@@ -29,8 +28,8 @@ double SquaresLimit(double norm_limit) {
 
 struct StreamDecoder::Impl {
   struct Slice {
-    std::vector<bool> present;  // Rows that arrived, or that hold nothing.
-    std::vector<bool> settled;  // Rows that arrived, or that are not needed.
+    std::vector<bool> present;  // Rows that arrived or are empty.
+    std::vector<bool> settled;  // Rows that arrived or are not needed.
     bool finished = false;
   };
 
@@ -98,11 +97,11 @@ struct StreamDecoder::Impl {
     }
     return Status::DataError(fmt::format(
         "slice {} of row {} has sketch {:.9g} instead of the declared {:.9g}: its values are not "
-        "those that were sent",
+        "those that the worker declared",
         slice, row, sketch.projection, bounds.claim.projection));
   }
 
-  // Before the first slice.
+  // To be called before the first slice.
   Status MakeRoom() {
     if (home.empty()) {
       if (!own_home.Reserve(total)) return NoMemory(total);
@@ -113,7 +112,8 @@ struct StreamDecoder::Impl {
   }
 
   static Status NoMemory(size_t floats) {
-    return Status::Resource(fmt::format("no memory for {} bytes of sums", floats * sizeof(float)));
+    return Status::Resource(
+        fmt::format("out of memory: the sums need {} bytes", floats * sizeof(float)));
   }
 
   void Added(RowId row, size_t index, bool finished) {
@@ -121,11 +121,11 @@ struct StreamDecoder::Impl {
     slice.present[row] = true;
     touched[row] = true;
     Settle(slice, row);
-    for (RowId twin : sums->Twins(row)) Settle(slice, twin);
+    for (RowId twin : sums->Alternatives(row)) Settle(slice, twin);
     if (!finished) return;
     slice.finished = true;
     --unfinished;
-    if (limits.keep_rows) return;  // Until all slices are finished, any may yet be of use.
+    if (limits.keep_rows) return;  // Until all slices are finished, any row may be needed.
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
   }
 
@@ -139,19 +139,19 @@ struct StreamDecoder::Impl {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool pool;
-  FloatPool own_home;     // Where none was lent.
+  FloatPool own_home;     // Used if none was lent.
   std::span<float> home;  // Empty until there is one.
   bool spoiled = false;
-  bool ended = false;  // By an approximate sum, which stands where slices were at home.
+  bool ended = false;  // An approximate sum has replaced the slices at home.
   const CodeForm* form = nullptr;
   std::unique_ptr<SliceSums> sums;
-  Slice fresh;  // As each begins.
+  Slice fresh;  // A slice at the beginning of a step.
   std::vector<Slice> slices;
   size_t unfinished = 0;
-  std::vector<bool> then_present;      // Rows of the slice at hand, once it is added.
+  std::vector<bool> then_present;      // Rows of the current slice, once it is added.
   std::vector<bool> touched;           // Per row.
-  std::vector<Tally> tallies;          // Per row whose first slice is there.
-  Tally tally;                         // Of the sum.
+  std::vector<Tally> tallies;          // One per row, once its first slice is present.
+  Tally tally;                         // The sum's.
   std::vector<size_t> settled_slices;  // Per row.
 };
 
@@ -184,8 +184,9 @@ Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
                                                        const Tally& tally) {
   MOTLEY_ASSERT(!impl_->ended);
   if (row >= impl_->form->workers || slice >= slice_count()) {
-    return Status::DataError(fmt::format("there is no slice {} of row {}: {} slices, {} rows",
-                                         slice, row, slice_count(), impl_->form->workers));
+    return Status::DataError(
+        fmt::format("there is no slice {} of row {}; there are {} slices and {} rows", slice, row,
+                    slice_count(), impl_->form->workers));
   }
   const Impl::Slice& state = impl_->slices[slice];
   if (state.settled[row]) {
@@ -223,10 +224,10 @@ Status StreamDecoder::Finish(std::span<float> sum) {
   MOTLEY_ASSERT(!impl_->ended);
   if (sum.size() != length()) {
     return Status::InvalidArgument(
-        fmt::format("room for {} floats instead of {}", sum.size(), length()));
+        fmt::format("the output has room for {} floats instead of {}", sum.size(), length()));
   }
   if (spoiled()) {
-    return Status::DataError("a slice that was refused is inside the sums: start the step again");
+    return Status::DataError("part of a refused slice is in the sums; start the step again");
   }
   if (!Decodable()) {
     return Status::NotDecodable(
@@ -249,7 +250,8 @@ Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> 
     whole[row] = RowComplete(row) && !impl_->form->rows[row].empty();
   }
   if (std::find(whole.begin(), whole.end(), true) == whole.end()) {
-    return Status::NotDecodable("no answer is there that could stand for the others");
+    return Status::NotDecodable(
+        "no answer is complete, so there is nothing to approximate the sum with");
   }
   MOTLEY_ASSIGN_OR_RETURN(ApproximateDecoding best, SolveApproximate(*impl_->form, whole));
   best = Unbiased(*impl_->form, std::move(best));

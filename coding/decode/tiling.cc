@@ -27,7 +27,7 @@ Tiling::Tiling(const CodeForm& form)
   std::partial_sum(first_from_.begin(), first_from_.end(), first_from_.begin());
 }
 
-// Depth first over the lowest uncovered partition: only supports that begin there can cover it.
+// Depth first over the lowest uncovered partition, which only supports that begin there can cover.
 struct Tiling::Search {
   const Tiling& tiling;
   std::span<const Cost> costs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers with coefficients 1 whose supports are disjoint and together cover all partitions.
+// Finds answers with coefficients 1 and disjoint supports that together cover all partitions.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ class Tiling {
   uint32_t supports() const { return static_cast<uint32_t>(rows_.size()); }
   // kNone for an empty row.
   uint32_t SupportOf(RowId row) const { return support_of_[row]; }
-  // Rows with this support, ascending.
+  // The rows with this support, ascending.
   std::span<const RowId> RowsOf(uint32_t support) const { return rows_[support]; }
-  // No partition is in two supports: the only cover is all of them.
+  // True if no partition is in two supports: the only cover is then all of them.
   bool disjoint() const { return disjoint_; }
 
-  // Ascending supports that cover every partition exactly once, with the fewest that are kExtra;
-  // the first such in order. Empty when there are none (or, where supports overlap, when the search
-  // gave up after 100,000 steps). `costs` has one entry per support.
+  // Ascending supports that cover every partition exactly once, with the fewest kExtra ones; the
+  // first such choice in order. Empty when there is none, or when the search among overlapping
+  // supports gave up after 100,000 steps. `costs` has one entry per support.
   std::vector<uint32_t> Cover(std::span<const Cost> costs) const;
 
  private:
@@ -39,7 +39,7 @@ class Tiling {
   std::vector<uint32_t> support_of_;
   std::vector<std::vector<RowId>> rows_;
   std::vector<std::vector<PartitionId>> members_;
-  std::vector<uint32_t> first_from_;  // Supports that begin with partition p: from [p] to [p + 1].
+  std::vector<uint32_t> first_from_;  // Supports that begin with partition p are [p] to [p + 1].
 };
 
 }  // namespace motley

@@ -28,8 +28,8 @@ class TilingSums final : public SliceSums {
     }
   }
 
-  // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
-  // it; otherwise all wait for a cover.
+  // A disjoint support is summed when its turn comes, or at once if there is no room to wait.
+  // Overlapping supports all wait for a cover.
   Added Add(const Arrival& arrival) override {
     const auto& [row, slice, values, bounds, present] = arrival;
     Slice& state = slices_[slice];
@@ -66,7 +66,7 @@ class TilingSums final : public SliceSums {
     return terms;
   }
 
-  std::span<const RowId> Twins(RowId row) const override {
+  std::span<const RowId> Alternatives(RowId row) const override {
     return tiling_.RowsOf(tiling_.SupportOf(row));
   }
 
@@ -77,13 +77,13 @@ class TilingSums final : public SliceSums {
 
  private:
   struct Slice {
-    uint32_t next = 0;         // Support whose turn it is.
+    uint32_t next = 0;         // The support whose turn it is.
     bool begun = false;        // The sum holds something.
-    std::set<uint32_t> early;  // Supports from `next` on that are inside the sum.
+    std::set<uint32_t> early;  // Supports after `next` that are already in the sum.
     std::map<uint32_t, AlignedVector> waiting;
   };
 
-  // Whether supports that overlap cover everything now, which is then summed up.
+  // True if overlapping supports cover everything now; the cover is then summed.
   bool Covered(size_t slice) {
     if (tiling_.disjoint()) return false;  // One of them still waits for its turn.
     Slice& state = slices_[slice];
@@ -96,7 +96,7 @@ class TilingSums final : public SliceSums {
     return true;
   }
 
-  // Adds those that waited and whose turn it is now.
+  // Adds the waiting supports whose turn has come.
   void AddReady(size_t slice) {
     Slice& state = slices_[slice];
     while (true) {
@@ -124,8 +124,8 @@ class TilingSums final : public SliceSums {
 
   float* Sum(size_t slice) const { return context_.home.data() + context_.layout.begin(slice); }
 
-  // A row that need not wait, checked and added in one pass over memory; one of a single task is
-  // checked whole before.
+  // Checks and adds a row that need not wait, in one pass over memory. A row of a single task is
+  // checked whole before it is added.
   Added AddNow(size_t slice, std::span<const float> values, const SliceBounds& bounds) {
     const bool first = !slices_[slice].begun;
     if (values.size() <= kCombineGrain) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of weighted sums, for every instruction set: included by sources that Highway's
-// foreach_target compiles once per set, so it has no #pragma once. kOverwrite: the sum is written,
-// not read.
+// Vector code of weighted sums for every instruction set. Sources that Highway's foreach_target
+// compiles once per set include this file, so it has no #pragma once. kOverwrite: the sum is
+// written, not read.
 #if defined(MOTLEY_CODING_ADD_BLOCK_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MOTLEY_CODING_ADD_BLOCK_INL
 #undef MOTLEY_CODING_ADD_BLOCK_INL
@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A cache line at most, which is a row of signs, too (base/signs.h).
+// At most a cache line, which is also a row of signs (base/signs.h).
 using Tag = hn::CappedTag<float, 16>;
 using Vec = hn::Vec<Tag>;
 using Wide = hn::CappedTag<double, 8>;
@@ -32,7 +32,7 @@ HWY_INLINE void AddRealVector(Vec re, const float* values, float* sum) {
   hn::StoreU(kOverwrite ? hn::Mul(re, value) : hn::MulAdd(re, value, hn::LoadU(d, sum)), d, sum);
 }
 
-// The scalar target's vectors are single floats: no pairs.
+// The scalar target's vectors are single floats, so they have no pairs.
 #if HWY_TARGET != HWY_SCALAR
 inline Vec ImaginaryFactor(float im) {
   const Tag d;
@@ -49,8 +49,8 @@ HWY_INLINE void AddPairVector(Vec re, Vec im, const float* values, float* sum) {
 }
 #endif
 
-// As many whole pairs as vectors hold. Returns how many floats that were; the scalar target leaves
-// all to the caller.
+// Adds the pairs that fill whole vectors, and returns the number of their floats. The scalar target
+// leaves everything to the caller.
 template <bool kOverwrite>
 size_t AddWholePairs(const float* weight, const float* values, size_t count, float* sum) {
   size_t t = 0;
@@ -90,7 +90,7 @@ void AddReals(float weight, const float* values, size_t count, float* sum) {
   for (; t < count; ++t) sum[t] = kOverwrite ? weight * values[t] : sum[t] + weight * values[t];
 }
 
-// In double.
+// The sum of squares in double.
 inline double SquareSum(const float* values, size_t count) {
   const Wide d;
   const hn::Rebind<float, Wide> half;

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coding/kernels/checked_add.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must follow foreach_target.
 #include <hwy/highway.h>
 
 #include "coding/kernels/add_block-inl.h"
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
 
-// What is fetched before the first block, when nothing ran ahead of it.
+// Fetches the first blocks, since nothing ran ahead of them.
 void FetchFirst(const float* values, size_t count, float* const* sums, size_t sum_count) {
   for (size_t t = 0; t < std::min(count, 2 * kCheckedBlock); t += kLineFloats) Fetch(values, t);
   for (size_t r = 0; r < sum_count; ++r) {
@@ -28,10 +28,10 @@ void FetchFirst(const float* values, size_t count, float* const* sums, size_t su
   }
 }
 
-// Adds a whole block that has another one behind it to one sum. Meanwhile, line by line so that
-// memory never waits for arithmetic, fetches the next block of the sum if told to and, unless kNot,
-// checks the next block, which begins with sign `first`, and fetches the one after that. Returns
-// what Checked would, to the bit.
+// Adds a whole block to one sum while another block follows. Meanwhile it fetches the next block of
+// the sum if `fetch`, and, unless kNot, checks the next block (which begins with sign `first`) and
+// fetches the one after. All this happens line by line, so that memory never waits for arithmetic.
+// Returns what Checked would, to the bit.
 template <bool kOverwrite, bool kPacked, Look kLook>
 Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, SignKey key,
                        size_t first, [[maybe_unused]] bool fetch) {
@@ -103,7 +103,7 @@ struct Job {
   bool fetch;
 };
 
-// Returns the sum of squares; `projection` gains the other.
+// Returns the sum of squares; `projection` is increased by the other sum.
 template <bool kOverwrite, bool kPacked, Look kLook>
 double AddBlocks(Job& job) {
   constexpr size_t kWeight = kPacked ? 2 : 1;
@@ -116,7 +116,7 @@ double AddBlocks(Job& job) {
     const float* const block = job.values + begin;
     const size_t size = std::min(kCheckedBlock, job.count - begin);
     const size_t next = std::min(kCheckedBlock, job.count - begin - size);
-    const size_t sign = job.projection.first + begin + size;  // Of the next block.
+    const size_t sign = job.projection.first + begin + size;  // First sign of the next block.
     const bool whole = next == kCheckedBlock;
     if (!whole || job.sum_count == 0) sketch += Checked<kLook>(block + size, next, key, sign);
     for (size_t r = 0; r < job.sum_count; ++r) {

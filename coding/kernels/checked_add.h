@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over an answer: each block of it is checked while it comes into the first-level cache
-// and added to every sum from there, so that memory is read once. Any thread; nothing overlaps.
+// One pass over an answer. Each block is checked while it is loaded into the first-level cache, and
+// is added to every sum from there, so that memory is read once. Any thread; spans do not overlap.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace motley {
 // Floats that are checked before any of them is added.
 inline constexpr size_t kCheckedBlock = 512;
 
-// The projection of what is added (sketch.h), in the same pass.
+// The projection of the added values (sketch.h), from the same pass.
 struct CheckedProjection {
   SignKey key;
   size_t first = 0;  // Sign of the first value; a multiple of kSignBlock.
-  double sum = 0;    // To be added to; of all values, if they were within the limit.
+  double sum = 0;    // Increased by the projection of all values, if they are within the limit.
 };
 
 struct CheckedSums {
@@ -27,13 +27,13 @@ struct CheckedSums {
   std::span<float* const> sums;
   // Packed only, or null: energy[t] gains |values[2t] + i values[2t + 1]|^2 (noise_floor.h).
   float* energy = nullptr;
-  bool overwrite = false;  // What stands in sums and energy is not read: it counts as zero.
-  CheckedProjection* projection = nullptr;  // Or null.
+  bool overwrite = false;                   // Old sums and energy are not read: they count as zero.
+  CheckedProjection* projection = nullptr;  // May be null.
 };
 
 // sums[r] += weights[r] * values for all r, block by block, as long as the sum of squares so far is
-// at most `limit` (finite). Returns the sum of squares, in double: when it is not at most `limit`
-// (NaN when a value is), the block that went beyond it and what follows were not added.
+// at most `limit` (finite). Returns the sum of squares in double. If that is above `limit`, or NaN
+// because a value is, the block that exceeded it and all later ones were not added.
 double AddChecked(const CheckedSums& into, std::span<const float> values, double limit);
 
 namespace reference {  // The same, one value at a time in double.

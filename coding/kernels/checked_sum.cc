@@ -12,7 +12,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coding/kernels/checked_sum.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must follow foreach_target.
 #include <hwy/highway.h>
 
 #include "coding/kernels/add_block-inl.h"
@@ -60,7 +60,7 @@ HWY_INLINE Vec SumOfTerms(const SumPartJob& part, size_t t) {
   return sum;
 }
 
-// The square of the noise of pairs from float t on, at both coordinates of each.
+// The squared noise of the pairs from float t on, at both coordinates of each pair.
 HWY_INLINE Vec NoiseAt(const SumJob& job, size_t t) {
   const Tag d;
   const Vec value = hn::LoadU(d, job.answer.data() + t);
@@ -73,13 +73,13 @@ HWY_INLINE Vec NoiseAt(const SumJob& job, size_t t) {
     const Vec before = hn::ZeroExtendVector(d, hn::LoadU(half, job.energy + t / 2));
     energy = hn::Add(hn::TableLookupLanes(before, twice), energy);
   }
-  // Squares above what a float holds must not hide what is far above the noise.
+  // Energies too large for a float must not hide values far above the noise.
   energy = hn::Min(energy, hn::Set(d, std::numeric_limits<float>::max()));
   return hn::Mul(hn::Set(d, job.noise_squared), energy);
 }
 #endif
 
-// What vectors leave over of a part, floats [t, end).
+// Computes the floats [t, end) of a part that fill no whole vector.
 template <bool kPacked>
 void SumRest(const SumJob& job, const SumPartJob& part, size_t t, size_t end) {
   const float* const answer = job.answer.data();
@@ -105,8 +105,8 @@ void SumRest(const SumJob& job, const SumPartJob& part, size_t t, size_t end) {
   }
 }
 
-// Writes floats [begin, end) of all parts. Unless kNot they are a whole block with another behind
-// it, which begins with sign `first` and is checked meanwhile.
+// Writes floats [begin, end) of all parts. Unless kNot they are a whole block, and the next whole
+// block, which begins with sign `first`, is checked meanwhile.
 template <bool kPacked, Look kLook>
 Sketch SumBlock(const SumJob& job, size_t begin, size_t end, [[maybe_unused]] size_t first) {
 #if HWY_TARGET == HWY_SCALAR
@@ -142,7 +142,7 @@ Sketch SumBlock(const SumJob& job, size_t begin, size_t end, [[maybe_unused]] si
 #endif
 }
 
-// Returns the sum of squares; `projection` gains the other.
+// Returns the sum of squares; `projection` is increased by the other sum.
 template <bool kPacked, Look kLook>
 double SumBlocks(SumJob& job) {
   const SignKey key = job.projection.key;
@@ -153,7 +153,7 @@ double SumBlocks(SumJob& job) {
     if (!(sketch.squares <= job.limit)) return sketch.squares;
     const size_t end = std::min(begin + kCheckedBlock, count);
     const size_t next = std::min(kCheckedBlock, count - end);
-    const size_t sign = job.projection.first + end;  // Of the next block.
+    const size_t sign = job.projection.first + end;  // First sign of the next block.
     if (next == kCheckedBlock) {
       sketch += SumBlock<kPacked, kLook>(job, begin, end, sign);
     } else {
@@ -184,7 +184,7 @@ HWY_EXPORT(SumAllBlocks);
 double SumChecked(const CheckedParts& into, std::span<const float> answer, double limit) {
   const bool packed = into.field == Field::kComplexPacked;
   MOTLEY_ASSERT(packed ? answer.size() % 2 == 0 : into.energy == nullptr);
-  std::array<SumPartJob, 4> few;  // Need no memory from the heap: short answers come often.
+  std::array<SumPartJob, 4> few;  // Short answers come often, so a few parts need no heap memory.
   std::vector<SumPartJob> many;
   if (into.parts.size() > few.size()) many.resize(into.parts.size());
   const std::span<SumPartJob> parts =

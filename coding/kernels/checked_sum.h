@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer with which a slice decodes is not added to sums: it is combined with them, checked
-// like those before it (checked_add.h), in one pass that writes nothing but the result. Any thread.
+// The answer that completes a slice is not added to sums but combined with them. It is checked like
+// the earlier answers (checked_add.h), in one pass that writes only the result. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace motley {
 
-// out = sum_r weights[r] * terms[r].
+// out = sum_r weights[r] * terms[r]
 struct SummedPart {
   std::span<const Complex> weights;     // One per term.
   std::span<const float* const> terms;  // As long as the answer, which may be one of them.
-  // At most as long, whole pairs if packed; may be terms[0], and overlaps no other of any part.
+  // At most as long, whole pairs if packed. It may be terms[0], and overlaps no other term of any
+  // part.
   std::span<float> out;
 };
 
@@ -23,10 +24,10 @@ struct CheckedParts {
   Field field = Field::kReal;
   std::span<const SummedPart> parts;
   // Packed only: coordinates of `out` below noise * sqrt(energy of their pair) become zero
-  // (noise_floor.h). The energy of the answers before this one, or null where there were none.
+  // (noise_floor.h). `energy` is that of the earlier answers, or null if there are none.
   double noise = 0;
   const float* energy = nullptr;
-  CheckedProjection* projection = nullptr;  // Or null.
+  CheckedProjection* projection = nullptr;  // May be null.
 };
 
 // Writes all parts, block by block, as long as the answer's sum of squares so far is at most

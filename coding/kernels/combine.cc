@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
 
-// Floats worked on before the next weight is loaded: they stay in the first-level cache. Even.
+// Floats processed before the next weight is loaded; they stay in the first-level cache. Even.
 constexpr size_t kBlock = 512;
 
 // weights: one float per sum, or (re, im) per sum when packed.

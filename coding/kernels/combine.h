@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of float vectors, vectorised for the processor at run time (Highway), and their
-// plain twins that tests compare against. Any thread; spans do not overlap.
+// Weighted sums of float vectors, vectorised for the processor at run time (Highway), and plain
+// reference versions for tests. Any thread; spans do not overlap.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ void WeightedSum(Field field, std::span<const Complex> weights, std::span<const 
 // Sum of squares in double; NaN or infinity when any value is.
 double SumOfSquares(std::span<const float> values);
 
-namespace reference {  // The same, one value at a time in double.
+namespace reference {  // One value at a time, in double.
 void AddWeighted(Field field, Complex weight, std::span<const float> values, std::span<float> sum);
 void WeightedSum(Field field, std::span<const Complex> weights, std::span<const float* const> terms,
                  std::span<float> out);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pass over an answer does with its next block while it works on this one: it sums up the
-// squares and signs, vector by vector, so that memory never waits for arithmetic. For every
-// instruction set: included like add_block-inl.h.
+// The check of the next block while a pass works on the present one. Squares and signs are summed
+// vector by vector, so that memory never waits for arithmetic. Included for every instruction set,
+// like add_block-inl.h.
 #ifndef MOTLEY_CODING_FETCHES_AHEAD
 #define MOTLEY_CODING_FETCHES_AHEAD
 namespace motley {
 
-// AMD's processors fetch such streams by themselves, and are a quarter slower when told to as well;
-// Intel's gain a tenth (docs/performance.md).
+// AMD processors prefetch such streams by themselves, and explicit prefetches make them a quarter
+// slower. Intel processors gain a tenth (docs/log/performance.md).
 inline bool FetchesAhead() {
 #if defined(__x86_64__)
-  static const bool told = [] {
+  static const bool fetches = [] {
     __builtin_cpu_init();
     return !__builtin_cpu_is("amd");
   }();
-  return told;
+  return fetches;
 #else
   return true;
 #endif
@@ -45,19 +45,19 @@ HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
 
-constexpr size_t kLineFloats = 16;  // In a cache line.
+constexpr size_t kLineFloats = 16;  // One cache line.
 static_assert(kCheckedBlock == kSignBlock);
 
-// May lie beyond the end: what follows is then seldom wanted, and nothing is read.
+// The address may lie beyond the end. That is rare, and a prefetch reads nothing.
 HWY_INLINE void Fetch(const float* from, size_t floats_on) {
   hwy::Prefetch(reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(from) +
                                                floats_on * sizeof(float)));
 }
 
-// Of the next block, while this one is worked on.
+// The sums of the next block to compute while working on this one.
 enum class Look { kNot, kSquares, kSketch };
 
-// SquareSum or, with kSketch, SketchBlock of what a block that begins with sign `first` holds.
+// SquareSum or, with kSketch, SketchBlock of a block that begins with sign `first`.
 template <Look kLook>
 Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
   if (kLook == Look::kSketch) return SketchBlock(values, count, key, first);
@@ -67,9 +67,9 @@ Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
 #if HWY_TARGET != HWY_SCALAR
 using WideVec = hn::Vec<Wide>;
 
-// Of a whole block, which begins with sign `first`, vector by vector: in the end SketchOfSums is
-// what Checked returns, to the bit. The sums are the caller's: vectors of some targets (SVE) have
-// no size, and can be no members.
+// Looks at a whole block, which begins with sign `first`, vector by vector. Afterwards SketchOfSums
+// equals what Checked returns, to the bit. The caller holds the sums, because vectors of some
+// targets (SVE) have no size and cannot be members.
 template <Look kLook>
 class BlockLook {
  public:

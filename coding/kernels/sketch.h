@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sketches of vectors, on the host: the norm's square, and the projection on random signs of a seed
+// Sketches of vectors on the host: the squared norm, and the projection on random signs of a seed
 // (base/signs.h; Alon, Matias, Szegedy, "The space complexity of approximating the frequency
-// moments", 1996). Two vectors that differ have projections that differ, save by chance, also where
-// their norms are equal: signs flipped, values or slices exchanged. `sketch` of devices/kernels.h
-// is the same of a device's memory. Any thread.
+// moments", 1996). Different vectors have different projections with high probability, even if
+// their norms are equal (flipped signs, exchanged values or slices). `sketch` in devices/kernels.h
+// does the same in a device's memory. Any thread.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@
 namespace motley {
 
 struct Sketch {
-  double squares = 0;     // Not finite when any value is not.
-  double projection = 0;  // Exact but for the rounding of a sum in double.
+  double squares = 0;     // Not finite if any value is not.
+  double projection = 0;  // Exact except for the rounding of a sum in double.
 
   Sketch& operator+=(const Sketch& other) {
     squares += other.squares;
@@ -27,16 +27,16 @@ struct Sketch {
   }
 };
 
-// `first`: which sign values[0] has, a multiple of kSignBlock.
+// `first` is the index of the sign of values[0], a multiple of kSignBlock.
 Sketch SketchOf(std::span<const float> values, SignKey key, size_t first = 0);
 
-// What was said of a vector before it came.
+// A sender's declaration about a vector, which precedes the values.
 struct Claim {
-  // How far two processors' sums may be apart, of the norm.
+  // Relative to the norm: how far the sums of two processors may differ.
   static constexpr double kSlack = 1e-9;
 
-  double norm_limit = std::numeric_limits<double>::infinity();  // Its 2-norm is that at most,
-  double norm_least = 0;                                        // and that at least.
+  double norm_limit = std::numeric_limits<double>::infinity();  // The most that the 2-norm may be.
+  double norm_least = 0;                                        // The least that the 2-norm may be.
   bool has_projection = false;
   double projection = 0;
   SignKey key = {};
@@ -44,7 +44,7 @@ struct Claim {
   bool HoldsFor(double other) const {
     return !has_projection || std::abs(projection - other) <= kSlack * norm_limit;
   }
-  // False of a sketch that is not finite.
+  // False for a sketch that is not finite.
   bool HoldsFor(const Sketch& sketch) const {
     const double norm = std::sqrt(sketch.squares);
     return norm <= norm_limit && norm >= norm_least && std::isfinite(norm) &&
@@ -52,7 +52,7 @@ struct Claim {
   }
 };
 
-namespace reference {  // The same, one value at a time.
+namespace reference {  // One value at a time.
 Sketch SketchOf(std::span<const float> values, SignKey key, size_t first = 0);
 }  // namespace reference
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of sketches, for every instruction set: included like add_block-inl.h.
+// Vector code of sketches. Included for every instruction set, like add_block-inl.h.
 #if defined(MOTLEY_CODING_SKETCH_BLOCK_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MOTLEY_CODING_SKETCH_BLOCK_INL
 #undef MOTLEY_CODING_SKETCH_BLOCK_INL
@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 // The signs of the block of kSignBlock values that begins with sign `first`.
 class BlockSigns {
  public:
-  BlockSigns() = default;  // To be set.
+  BlockSigns() = default;  // Set later by assignment.
   BlockSigns(SignKey key, size_t first) {
     const hn::CappedTag<uint32_t, kSignLanes> d;
     const auto number = static_cast<uint32_t>(first / kSignRows);
@@ -38,7 +38,7 @@ class BlockSigns {
   // kSignBit where value t's sign is -1, else 0.
   uint32_t At(size_t t) const { return (words_[t % kSignLanes] << (t / kSignLanes)) & kSignBit; }
 
-  // Of a vector of values from t on, which do not cross the end of a row.
+  // Applies the signs from t on to a vector of values within one row.
   HWY_INLINE Vec Apply(Vec values, size_t t) const {
     const Tag d;
     const hn::RebindToUnsigned<Tag> bits;
@@ -60,8 +60,8 @@ class BlockSigns {
   HWY_ALIGN uint32_t words_[kSignLanes];
 };
 
-// Of at most kSignBlock values, whose first sign is `first`; the squares are SquareSum's, to the
-// bit, but for the scalar target.
+// The sketch of at most kSignBlock values, with `first` as the first sign. The squares equal
+// SquareSum's to the bit, except on the scalar target.
 inline Sketch SketchBlock(const float* values, size_t count, SignKey key, size_t first) {
   const BlockSigns signs(key, first);
   Sketch sketch;

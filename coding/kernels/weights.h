@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as vector kernels take them: one float per sum, or (re, im) per sum when packed.
+// Weights in the format of the vector kernels: one float per sum, or (re, im) per sum when packed.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace motley {
 
-// Copies them; a few need no memory from the heap, since short vectors are added often.
+// Copies the weights. A few need no heap memory, since short vectors are added often.
 class WeightFloats {
  public:
-  WeightFloats() = default;  // To be set.
+  WeightFloats() = default;  // Set later by assignment.
   WeightFloats(Field field, std::span<const Complex> weights) {
     const bool packed = field == Field::kComplexPacked;
     const size_t floats = packed ? 2 * weights.size() : weights.size();

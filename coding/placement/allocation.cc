@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Speeds with the largest 1, so that no sum of them overflows.
+// The speeds scaled to a largest of 1, so that no sum of them overflows.
 std::vector<double> Normalised(std::span<const double> speeds) {
   std::vector<double> result(speeds.begin(), speeds.end());
   const double largest = *std::max_element(result.begin(), result.end());
@@ -22,7 +22,7 @@ std::vector<double> Normalised(std::span<const double> speeds) {
   return result;
 }
 
-// Proportional shares, where a worker at its cap leaves the rest to the others.
+// Proportional shares; a worker at its cap leaves its excess to the others.
 std::vector<double> CappedShares(const std::vector<double>& speeds, uint64_t total, uint32_t cap) {
   std::vector<double> shares(speeds.size(), -1);
   auto left = static_cast<double>(total);
@@ -46,7 +46,8 @@ std::vector<double> CappedShares(const std::vector<double>& speeds, uint64_t tot
   return shares;
 }
 
-// Splits of ever more workers into classes, all of as many: of each class its sum and its members.
+// Splits of growing sets of workers into the same number of classes. Each class has its sum and its
+// members.
 class Splits {
  public:
   Splits(const std::vector<double>& speeds, uint32_t count)
@@ -94,7 +95,7 @@ class Splits {
 
   uint32_t count_;
   std::vector<Class> classes_;
-  std::vector<WorkerId> next_;  // Of the same class, by worker.
+  std::vector<WorkerId> next_;  // The next member of the same class, by worker.
 };
 
 }  // namespace
@@ -110,7 +111,7 @@ std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, u
     result[i] = static_cast<uint32_t>(std::min<double>(whole, cap));
     given += result[i];
   }
-  using Next = std::pair<double, size_t>;  // When one with one more is done, and which.
+  using Next = std::pair<double, size_t>;  // (the time with one more, the worker)
   std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
   const auto offer = [&](size_t i) {
     if (result[i] < cap) next.emplace((result[i] + 1.0) / normalised[i], i);
@@ -128,7 +129,7 @@ std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, u
 std::vector<std::vector<WorkerId>> BalancedClasses(std::span<const double> speeds, uint32_t count) {
   MOTLEY_ASSERT(count > 0 && count <= speeds.size());
   Splits splits(Normalised(speeds), count);
-  // By spread; of equal ones, the one that was made last.
+  // Ordered by spread; of equal ones the newest comes first.
   std::priority_queue<std::tuple<double, size_t, size_t>> largest;
   size_t made = 0;
   const auto offer = [&](size_t split) { largest.emplace(splits.Spread(split), made++, split); };

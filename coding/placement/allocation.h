@@ -10,14 +10,14 @@
 
 namespace motley {
 
-// Shares n_i with sum n_i = total and n_i <= cap that minimise max n_i / speed_i (the step's time):
-// the proportional shares rounded down, then one more at a time to the worker with the least
-// (n_i + 1) / speed_i, the lowest index among equals. Speeds are finite and > 0; total is at most
-// cap times their number.
+// Shares n_i with sum n_i = total and n_i <= cap that minimise max n_i / speed_i, the step's time.
+// They start as proportional shares rounded down. The rest goes one at a time to the worker with
+// the least (n_i + 1) / speed_i, or the lowest index of several. Speeds are finite and > 0; total
+// is at most cap times their number.
 std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, uint32_t cap);
 
-// Splits workers into `count` (<= workers) non-empty classes of nearly equal total speed by the
-// largest differencing method (Karmarkar and Karp 1982, for several classes). Members ascend, and
+// Splits workers into `count` (<= workers) non-empty classes of nearly equal total speed, by the
+// largest differencing method (Karmarkar and Karp 1982) for several classes. Members ascend, and
 // classes ascend by their first member.
 std::vector<std::vector<WorkerId>> BalancedClasses(std::span<const double> speeds, uint32_t count);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// When a worker can start its next chunk.
+// The time at which a worker can start its next chunk.
 struct Free {
   double time;
   WorkerId worker;
@@ -43,7 +43,7 @@ Status CheckRegular(const WorkLists& placement) {
     if (list.size() != degree || twice || (!list.empty() && list.back() >= placement.size())) {
       return Status::InvalidArgument(
           fmt::format("a regular placement gives each of {} workers the same number of different "
-                      "chunks below {}; worker {} has {}: order it by least coverage instead",
+                      "chunks below {}; worker {} has {}; order it by least coverage instead",
                       placement.size(), placement.size(), worker, list.size()));
     }
     for (PartitionId chunk : list) ++copies[chunk];
@@ -51,16 +51,16 @@ Status CheckRegular(const WorkLists& placement) {
   for (size_t chunk = 0; chunk < copies.size(); ++chunk) {
     if (copies[chunk] == degree) continue;
     return Status::InvalidArgument(
-        fmt::format("workers hold {} chunks each, but chunk {} is on {} workers: order it by least "
+        fmt::format("workers hold {} chunks each, but chunk {} is on {} workers; order it by least "
                     "coverage instead",
                     degree, chunk, copies[chunk]));
   }
   return Status::Ok();
 }
 
-// holder[chunk] of a perfect matching in a regular placement. A walk from an unmatched worker takes
-// random chunks that are not the worker's own and goes on from whoever has them; the last choices
-// made on the way are an augmenting path.
+// Finds a perfect matching of a regular placement; the result is holder[chunk]. A walk starts at an
+// unmatched worker. It takes random chunks that are not the worker's own, and continues from their
+// holders. The last choices on the way form an augmenting path.
 std::vector<WorkerId> PerfectMatching(const WorkLists& left, Random& random) {
   std::vector<WorkerId> holder(left.size(), kNone);
   std::vector<PartitionId> own(left.size(), kNone);
@@ -137,7 +137,7 @@ WorkLists LeastCoveredFirst(WorkLists placement, std::span<const double> speeds)
     if (!placement[worker].empty()) free.Push({0, worker});
   }
   std::vector<uint32_t> started(ChunkCount(placement), 0);
-  std::vector<uint32_t> ordered(placement.size(), 0);  // By worker: so many at the front.
+  std::vector<uint32_t> ordered(placement.size(), 0);  // By worker: sorted chunks in front.
   while (!free.empty()) {
     const auto [time, worker] = free.Pop();
     auto& list = placement[worker];

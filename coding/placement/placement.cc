@@ -22,9 +22,9 @@ Status CheckParts(const CodeRequest& request) {
     return Status::Ok();
   }
   return Status::InvalidArgument(fmt::format(
-      "answers of 1/{} of a gradient (1/1 to 1/{} are possible) that bear {} stragglers need {} "
-      "copies of the data, and there are {} workers: cut gradients into fewer parts, tolerate "
-      "fewer stragglers, or take more workers",
+      "answers of 1/{} of a gradient (1/1 to 1/{} are possible) with {} stragglers need {} "
+      "copies of the data, but there are {} workers; cut gradients into fewer parts, tolerate "
+      "fewer stragglers, or add workers",
       request.parts, kMaxParts, request.stragglers, uint64_t{request.stragglers} + request.parts,
       workers));
 }
@@ -36,7 +36,7 @@ PartitionId GroupBegin(uint32_t group, uint32_t groups, uint32_t partitions) {
 void AppendRun(PartitionId begin, PartitionId end, Complex coefficient,
                std::vector<CodeEntry>& row) {
   size_t next = row.size();
-  row.resize(next + (end - begin));  // At once: most rows are one run.
+  row.resize(next + (end - begin));  // Resized once: most rows are one run.
   for (PartitionId partition = begin; partition < end; ++partition) {
     row[next++] = {partition, coefficient};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small dense systems that building and scoring codes solve by the thousand.
+// Solves the small dense systems that codes need by the thousand while they are built and scored.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace motley {
 
-// Solves matrix * x = rhs (n x n, row-major) by Gaussian elimination with partial pivoting; the
-// solution replaces rhs and the matrix is destroyed. False when it is singular.
+// Solves matrix * x = rhs (n x n, row-major) by Gaussian elimination with partial pivoting. The
+// solution replaces rhs, and the matrix is destroyed. Returns false when it is singular.
 template <typename T>
 bool SolveSmall(std::span<T> matrix, std::span<T> rhs) {
   const size_t n = rhs.size();

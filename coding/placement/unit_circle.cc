@@ -21,7 +21,7 @@ Complex HolderCoefficient(std::span<const Complex> nodes, std::span<const Worker
   return product;
 }
 
-// log of a product of many factors from [0, 4], which itself would leave the range of double.
+// log of a product of many factors from [0, 4], which itself would exceed double's range.
 class LogProduct {
  public:
   void Multiply(double factor) {
@@ -39,7 +39,7 @@ class LogProduct {
   double product_ = 1;
 };
 
-// Of 1 / prod |z_l - z_i|, which is |B[i,j]| since nodes have length 1.
+// The largest log of 1 / prod |z_l - z_i|, which is |B[i,j]| since nodes have length 1.
 double LogLargestCoefficient(std::span<const Complex> nodes, std::span<const WorkerId> holders) {
   double largest = -std::numeric_limits<double>::infinity();
   for (WorkerId worker : holders) {
@@ -83,8 +83,8 @@ double LogLargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRu
 }
 
 double LogWorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
-  // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest, which
-  // are the neighbours of the point across.
+  // |a_i| is the product of the distances from z_i to the missing nodes. The worst set is the s
+  // farthest nodes, which are the neighbours of the opposite point.
   std::vector<std::pair<double, Complex>> around;  // By angle.
   around.reserve(nodes.size());
   for (const Complex& node : nodes) around.emplace_back(std::arg(node), node);

@@ -15,7 +15,7 @@ constexpr size_t kLongestLine = size_t{64} << 20;
 Result<bool> StreamReader::Fill() {
   buffer_.erase(0, std::exchange(begin_, 0));
   const size_t size = buffer_.size();
-  buffer_.resize(size + kStep);  // Its capacity doubles; what is cleared is only what is read.
+  buffer_.resize(size + kStep);  // Capacity doubles, and only new bytes are cleared.
   const auto got = stream_->Read(std::span<char>(buffer_).subspan(size));
   buffer_.resize(size + (got.ok() ? *got : 0));
   if (!got.ok()) return got.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read from front to back, unpacked on the way, in bounded memory. One thread at a time.
+// Files read from front to back in bounded memory, and unpacked on the way. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,40 +15,43 @@ namespace motley {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills the front of `to`, which is not empty; 0 at the end. Errors name the file.
+  // Fills the front of `to`, which is not empty, and returns how many bytes; 0 at the end. Errors
+  // name the file.
   virtual Result<size_t> Read(std::span<char> to) = 0;
 };
 
-// The file as it is, or unpacked if it is gzip; "-" is the standard input. kNotFound, kPermission,
-// kInvalidArgument (a folder), kResource; kDataError when it turns out to be truncated or damaged.
+// Opens a file, and unpacks it if it is gzip; "-" is the standard input. Errors: kNotFound,
+// kPermission, kInvalidArgument (a folder), kResource. Reads return kDataError for a truncated or
+// damaged gzip file.
 Result<std::unique_ptr<ByteStream>> OpenFileStream(const std::string& path);
 
-// The bytes of a gzip file of one or more members; `path` is for messages.
+// Unpacks a gzip file of one or more members; `path` is for messages.
 std::unique_ptr<ByteStream> MakeGunzipStream(std::unique_ptr<ByteStream> packed, std::string path);
 
-// A stream with a look ahead.
+// A stream with lookahead.
 class StreamReader {
  public:
   explicit StreamReader(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
 
-  // The next `count` bytes, or fewer at the end; valid until the next call. They stay to be read.
+  // The next `count` bytes, or fewer at the end. They are not consumed, and are valid until the
+  // next call.
   Result<std::string_view> Peek(size_t count);
-  // The next line without its end (LF or CRLF), valid until the next call; false at the end of the
-  // stream. kDataError: no end within 64 MiB.
+  // The next line without its end (LF or CRLF), valid until the next call. Returns false at the end
+  // of the stream. kDataError: no line end within 64 MiB.
   Result<bool> NextLine(std::string_view& line);
-  // After an error of NextLine: it was that one, which does not name the file.
+  // After a failed NextLine: true if its line was too long. That error does not name the file.
   bool InLongLine() const;
-  // Fills `to` as far as the stream goes.
+  // Fills `to` as far as the stream reaches.
   Result<size_t> Read(std::span<char> to);
-  // Leaves out `count` bytes; fewer were there when the result is less.
+  // Skips `count` bytes and returns how many there were; fewer at the end of the stream.
   Result<uint64_t> Skip(uint64_t count);
 
  private:
-  Result<bool> Fill();  // More bytes at the end of the buffer; false at the end of the stream.
+  Result<bool> Fill();  // Reads more bytes into the buffer; false at the end of the stream.
 
   std::unique_ptr<ByteStream> stream_;
   std::string buffer_;
-  size_t begin_ = 0;  // Of what has not been read, in buffer_.
+  size_t begin_ = 0;  // Offset in buffer_ of the first unread byte.
 };
 
 }  // namespace motley

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// The images of one part of a folder in MNIST's layout; empty when they are not there.
+// The image file of one part of a folder in MNIST's layout; empty if there is none.
 std::string ImagesIn(const std::string& folder, const std::string& part) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {
@@ -23,8 +23,8 @@ std::string ImagesIn(const std::string& folder, const std::string& part) {
   return {};
 }
 
-// Takes what follows the last `mark` off the end of `text`. False: `mark` is there, but nothing
-// behind it.
+// Moves the text after the last `mark` from the end of `text` to `into`. Returns false if nothing
+// follows the mark.
 bool TakeOff(std::string& text, std::string_view mark, std::string& into) {
   const size_t at = text.rfind(mark);
   if (at == std::string::npos) return true;
@@ -43,12 +43,13 @@ Result<DataSpec> ParseDataSpec(const std::string& spec) {
   if (files.path.find(":label=") != std::string::npos ||
       files.test.find(":label=") != std::string::npos) {
     return Status::InvalidArgument(fmt::format(
-        "'{}': the file of an array's labels follows :labels=, as in X.npy:labels=Y.npy", spec));
+        "'{}': name the file with the array's labels after :labels=, as in X.npy:labels=Y.npy",
+        spec));
   }
   const bool named = !files.path.empty() && (files.test_labels.empty() || !files.test.empty());
   if (good && named) return files;
   return Status::InvalidArgument(
-      fmt::format("'{}' names no file; write PATH or PATH:test=FILE, and for arrays "
+      fmt::format("'{}' names no file; use PATH or PATH:test=FILE, and for arrays "
                   "X.npy:labels=Y.npy or X.npy:labels=Y.npy:test=X2.npy:labels=Y2.npy",
                   spec));
 }
@@ -65,7 +66,7 @@ Result<DataSpec> FindFiles(const std::string& spec) {
                             ": the folder has neither train-images-idx3-ubyte nor "
                             "t10k-images-idx3-ubyte (each may end in .gz)");
   }
-  // The test part alone is still a data set: then it is to be split.
+  // A folder with the test part alone is one data set, which is then split.
   files.path = train.empty() ? test : train;
   if (files.test.empty() && !train.empty()) files.test = test;
   return files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files `--data` means.
+// Finds the files that `--data` names.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// ParseDataSpec, with folders in MNIST's layout resolved to their files. kNotFound: such a folder
-// without images.
+// ParseDataSpec, with folders in MNIST's layout replaced by their files. kNotFound: such a folder
+// has no images.
 Result<DataSpec> FindFiles(const std::string& spec);
 
 }  // namespace motley

@@ -37,7 +37,7 @@ class FileDescriptor {
   int fd_;
 };
 
-// What errno says about `path`, as a Status.
+// A Status for the current errno of an operation on `path`.
 Status SystemError(const std::string& what, const std::string& path) {
   const int error = errno;
   std::string message =
@@ -64,22 +64,22 @@ Status WriteAll(int fd, BytesView bytes, const std::string& path) {
   return Status::Ok();
 }
 
-// A new file's name is only safe on disk once its folder is.
+// A new file's name is safe on disk only after its folder was synced.
 Status SyncFolder(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
   FileDescriptor fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return SystemError("cannot open the folder", folder);
-  // Some file systems cannot sync a folder and say EINVAL; they have no other way to be asked.
+  // Some file systems cannot sync a folder and return EINVAL; nothing else can be done there.
   if (fsync(fd.get()) != 0 && errno != EINVAL) return SystemError("cannot sync", folder);
   return Status::Ok();
 }
 
-// `mode`: permissions of the file that this one will replace; none: as the umask has them.
+// `mode`: permissions of the file to be replaced; without it the umask decides.
 Status WriteNewFile(const std::string& path, std::optional<mode_t> mode,
                     std::span<const BytesView> pieces) {
-  unlink(path.c_str());  // An interrupted run may have left one.
-  // Nobody may read it before its permissions are as strict as the old file's.
+  unlink(path.c_str());  // Removes the leftover of an interrupted run.
+  // The file is created unreadable to others until it has the old file's permissions.
   const mode_t first = mode ? S_IRUSR | S_IWUSR : 0666;
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
   if (fd.get() < 0) return SystemError("cannot create", path);
@@ -90,7 +90,7 @@ Status WriteNewFile(const std::string& path, std::optional<mode_t> mode,
   return Status::Ok();
 }
 
-// Two threads may write to one target at the same time: the last one to rename wins, whole.
+// Two threads may write to one target at the same time, so names are unique; the last rename wins.
 std::string TemporaryFor(const std::string& target) {
   return fmt::format("{}.{}.{}.tmp", target, getpid(), gettid());
 }
@@ -101,16 +101,16 @@ std::optional<mode_t> ModeOf(const std::string& path) {
   return info.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
 
-// Follows `path` while it is a link. The file at the end need not exist.
+// Follows `path` while it is a link. The final file need not exist.
 Result<std::string> FollowLinks(std::string path) {
-  constexpr int kMostLinks = 40;  // As Linux allows.
+  constexpr int kMostLinks = 40;  // The limit of Linux.
   for (int i = 0; i <= kMostLinks; ++i) {
     std::error_code error;
     const std::filesystem::path link(path);
     if (!std::filesystem::is_symlink(link, error)) return path;
     const std::filesystem::path next = std::filesystem::read_symlink(link, error);
     if (error) return Status::Resource(fmt::format("cannot read {}: {}", path, error.message()));
-    path = (link.parent_path() / next).string();  // An absolute `next` stands alone.
+    path = (link.parent_path() / next).string();  // An absolute `next` replaces the folder.
   }
   return Status::InvalidArgument(path + ": the symbolic links lead in a circle");
 }
@@ -119,7 +119,7 @@ Result<std::string> FollowLinks(std::string path) {
 
 namespace {
 
-// What a reader has looked at is read first.
+// Reads first what the reader has already buffered.
 class ReaderStream final : public ByteStream {
  public:
   explicit ReaderStream(std::unique_ptr<StreamReader> reader) : reader_(std::move(reader)) {}
@@ -203,17 +203,17 @@ Result<std::string> ReplaceTarget(const std::string& path) {
   const bool exists = stat(path.c_str(), &info) == 0;
   if (!exists && errno != ENOENT && errno != ELOOP) return SystemError("cannot look at", path);
   if (exists && !S_ISREG(info.st_mode)) {
-    return Status::InvalidArgument(path + ": this is no regular file and is not replaced by one");
+    return Status::InvalidArgument(path + ": not a regular file, so it is not replaced");
   }
   MOTLEY_ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
   struct stat found {};
-  // Links of /proc/self/fd name files that may have gone from their folder. A path that is no link
-  // may be replaced by another thread meanwhile, which is no reason to refuse it.
+  // A link of /proc/self/fd may name a file that was deleted. A path that is not a link may be
+  // replaced meanwhile by another thread, and is not refused.
   if (exists && target != path &&
       (lstat(target.c_str(), &found) != 0 || found.st_ino != info.st_ino ||
        found.st_dev != info.st_dev)) {
     return Status::InvalidArgument(
-        fmt::format("{}: links to {}, which is another file by now", path, target));
+        fmt::format("{}: links to {}, which was replaced meanwhile", path, target));
   }
   return target;
 }

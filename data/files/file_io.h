@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files in, whole files out.
+// Reads and writes whole files.
 #pragma once
 
 #include <new>
@@ -12,23 +12,25 @@
 
 namespace motley {
 
-// The bytes of a file as they are. kNotFound, kPermission, kInvalidArgument (a folder), kResource.
+// The bytes of a file, not unpacked. kNotFound, kPermission, kInvalidArgument (a folder),
+// kResource.
 Result<std::string> ReadRawFile(const std::string& path);
 
 // The regular file, existing or not, that writing to `path` creates or replaces: `path` itself, or
-// what it links to. kInvalidArgument: a folder, device, pipe or socket is there, or links go round;
-// kPermission; kResource.
+// the target of its links. kInvalidArgument: it is a folder, device, pipe or socket, or the links
+// form a cycle. Also kPermission, kResource.
 Result<std::string> ReplaceTarget(const std::string& path);
 
-// Whether WriteFileAtomically can make its file now; tries it with an empty one beside the target.
+// Checks that WriteFileAtomically can create its file now, with an empty file beside the target.
 Status CheckReplaceable(const std::string& path);
 
-// Replaces the target of `path` by the pieces, one after the other: written beside it, synced,
-// renamed, folder synced. On failure the old file is as it was. Errors as of ReplaceTarget, and
-// kNotFound: no such folder.
+// Replaces the target of `path` by the concatenation of `pieces`. The content is written beside it,
+// synced and renamed, and the folder is synced. On failure the old file is unchanged. Errors are
+// those of ReplaceTarget, and kNotFound: no such folder.
 Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces);
 
-// Runs `body`, which returns a Result or Status; running out of memory in it is kResource.
+// Runs `body`, which returns a Result or Status, and turns running out of memory in it into
+// kResource.
 template <typename Body>
 auto WithinMemory(const std::string& path, const Body& body) -> decltype(body()) {
   try {

@@ -11,17 +11,18 @@
 namespace motley {
 namespace {
 
-// One inflate stream that ends itself.
+// An inflate stream that ends itself (RAII).
 class Inflater {
  public:
-  Inflater() { ok_ = inflateInit2(&stream_, 15 + 16) == Z_OK; }  // 16: gzip, not zlib.
+  // +16 selects gzip instead of zlib.
+  Inflater() { ok_ = inflateInit2(&stream_, 15 + 16) == Z_OK; }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() {
     if (ok_) inflateEnd(&stream_);
   }
   bool ok() const { return ok_; }
-  // For the next member; what is still to be read stays.
+  // Restarts for the next member; unread input stays.
   bool Restart() { return inflateReset(&stream_) == Z_OK; }
   z_stream& stream() { return stream_; }
 
@@ -72,7 +73,8 @@ class GunzipStream final : public ByteStream {
                                          stream.msg != nullptr ? stream.msg : ""));
   }
 
-  // Another member, or zeros up to the end: tapes and some tools pad with them.
+  // Starts another member, or accepts zeros up to the end, which tapes and some tools add as
+  // padding.
   Status StartMember() {
     z_stream& stream = inflater_.stream();
     while (stream.avail_in > 0 && *stream.next_in == 0) {
@@ -105,9 +107,9 @@ class GunzipStream final : public ByteStream {
   std::unique_ptr<ByteStream> packed_;
   std::string path_;
   std::vector<char> input_;
-  uint64_t read_ = 0;  // Packed bytes, up to the end of input_.
+  uint64_t read_ = 0;  // Packed bytes read, up to the end of input_.
   bool at_end_ = false;
-  bool between_ = false;  // The last member has ended.
+  bool between_ = false;  // The last member has ended and no other has begun.
   bool padded_ = false;
   bool done_ = false;
 };

@@ -17,7 +17,7 @@ namespace {
 Status Failed(const char* what, const std::string& folder) {
   const int error = errno;
   return Status::Resource(
-      fmt::format("samples that memory has no room for cannot be {} {}: {}. Free space there or "
+      fmt::format("samples that do not fit into memory cannot be {} {}: {}. Free space there or "
                   "point TMPDIR at another folder",
                   what, folder, std::generic_category().message(error)));
 }
@@ -25,7 +25,7 @@ Status Failed(const char* what, const std::string& folder) {
 int OpenNameless(const std::string& folder) {
   const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
-  // Not every file system knows files without a name.
+  // Not every file system supports O_TMPFILE, so the file gets a name first.
   std::string name = folder + "/motley-samples-XXXXXX";
   const int named = mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) unlink(name.c_str());
@@ -38,8 +38,9 @@ Result<std::shared_ptr<SpillFile>> SpillFile::Create() {
   std::error_code error;
   const std::filesystem::path found = std::filesystem::temp_directory_path(error);
   if (error) {
-    return Status::NotFound("TMPDIR, where samples go that memory has no room for, is no folder: " +
-                            error.message());
+    return Status::NotFound(
+        "TMPDIR, the folder for samples that do not fit into memory, is not a folder: " +
+        error.message());
   }
   std::string folder = found.string();
   const int fd = OpenNameless(folder);

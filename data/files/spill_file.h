@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file without a name, for what memory has no room for. It goes with this object.
+// An unnamed file for data that do not fit into memory. It is deleted with this object.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@ namespace motley {
 
 class SpillFile {
  public:
-  // In the folder for temporary files (TMPDIR). Errors name the folder and what to do.
+  // Creates the file in the folder for temporary files (TMPDIR). Errors name the folder and the
+  // remedy.
   static Result<std::shared_ptr<SpillFile>> Create();
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  // Writes at the end and says where that was. One thread. kResource: the disk is full.
+  // Writes at the end and returns the offset. One thread. kResource: the disk is full.
   Result<uint64_t> Append(BytesView bytes);
-  // Any thread. kResource: the disk fails.
+  // Reads `to.size()` bytes at `offset`. Any thread. kResource: the disk fails.
   Status ReadAt(uint64_t offset, std::span<std::byte> to) const;
   uint64_t size_bytes() const { return size_; }
 

@@ -43,14 +43,14 @@ std::string_view Trim(std::string_view text) {
 
 namespace {
 
-// Whether a decimal number that a double cannot hold is too small for it, not too large.
+// For a decimal number outside a double's range: true if it is too small, false if too large.
 bool IsBelowOne(std::string_view number) {
   const size_t e = number.find_first_of("eE");
   const std::string_view digits = number.substr(0, e);
   const size_t first = digits.find_first_of("123456789");
   if (first == std::string_view::npos) return true;
   const auto point = static_cast<int64_t>(std::min(digits.find('.'), digits.size()));
-  const auto place = static_cast<int64_t>(first);  // 0.1 and 1.0 have exponents -1 and 0.
+  const auto place = static_cast<int64_t>(first);  // Exponents of 0.1 and 1.0 are -1 and 0.
   int64_t exponent = place > point ? point - place : point - place - 1;
   if (e == std::string_view::npos) return exponent < 0;
   std::string_view written = number.substr(e + 1);
@@ -58,7 +58,7 @@ bool IsBelowOne(std::string_view number) {
   int64_t shift = 0;
   const auto end = written.data() + written.size();
   if (std::from_chars(written.data(), end, shift).ec != std::errc()) {
-    return written.starts_with('-');  // More than any number of digits can make up for.
+    return written.starts_with('-');  // No number of digits can outweigh such an exponent.
   }
   constexpr int64_t kFar = int64_t{1} << 60;
   exponent += std::clamp(shift, -kFar, kFar);

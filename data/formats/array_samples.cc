@@ -36,7 +36,7 @@ std::string ShapeText(const std::vector<uint64_t>& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }
 
-// `count` elements, or as many as there are: a header may promise more than memory holds.
+// Reads `count` elements in steps, because a header may promise more than memory holds.
 Status ReadBytes(const ArrayInput& array, uint64_t count, std::string& bytes) {
   constexpr uint64_t kStep = uint64_t{1} << 22;
   const uint64_t wanted = count * array.type.size_bytes;
@@ -52,10 +52,10 @@ Status ReadBytes(const ArrayInput& array, uint64_t count, std::string& bytes) {
   return Status::Ok();
 }
 
-// What of an array is one sample.
+// The shape of one sample.
 struct Layout {
   uint64_t rows = 0;
-  uint64_t columns = 0;  // With the label, if it is in the row.
+  uint64_t columns = 0;  // Values of a row, with the label if it is in the row.
 };
 
 Result<Layout> LayOut(const ArrayInput& array, bool labels_inside) {
@@ -86,7 +86,7 @@ Result<Layout> LayOut(const ArrayInput& array, bool labels_inside) {
   return layout;
 }
 
-// Takes the last value of each row out.
+// Removes the last value of each row.
 void DropLabels(size_t columns, std::vector<float>& values) {
   const size_t rows = values.size() / columns;
   for (size_t row = 0; row < rows; ++row) {
@@ -97,7 +97,7 @@ void DropLabels(size_t columns, std::vector<float>& values) {
   values.resize(rows * (columns - 1));
 }
 
-// The last element of each row, as exact as in a file of labels: floats would merge large classes.
+// Decodes the last element of each row as double, because float would merge large class numbers.
 std::optional<BadElement> DecodeLastColumn(const ElementType& type, size_t columns,
                                            std::string_view bytes, std::vector<double>& labels) {
   const size_t row_bytes = columns * type.size_bytes;
@@ -189,7 +189,7 @@ Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<doub
     row += count;
     MOTLEY_RETURN_IF_ERROR(sink.Take(block));
   }
-  // Tells of an empty array, too.
+  // This also reports an empty array.
   return sink.Take(block);
 }
 

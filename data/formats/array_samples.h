@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples from arrays: the first extent counts the samples, the others are flattened to features.
+// Samples from arrays: the first dimension counts the samples, the others are flattened to
+// features.
 #pragma once
 
 #include <optional>
@@ -14,26 +15,27 @@
 namespace motley {
 
 struct ArrayInput {
-  std::string name;  // For messages: "x.npy", or "a.npz, array 'x'".
+  std::string name;  // Name for messages: "x.npy", or "a.npz, array 'x'".
   ElementType type;
   std::vector<uint64_t> shape;
-  StreamReader* stream = nullptr;  // At the first element; row-major,
-  bool column_major = false;       // unless it is so.
+  StreamReader* stream = nullptr;  // Positioned at the first element.
+  bool column_major = false;       // False: the elements are in row-major order.
 };
 
-// The labels in an array of shape (N) or (N, 1). kDataError: another shape, or a value that is no
-// finite number.
+// Reads labels from an array of shape (N) or (N, 1). kDataError: another shape, or a value that is
+// not a finite number.
 Result<std::vector<double>> ReadLabels(const ArrayInput& array);
 
-// Hands the samples on in blocks, as `path`. Without `labels` the array has two dimensions and each
-// row ends with its label, unless samples of `unlabelled` features may come without: their labels
-// are NaN. kDataError as above, naming sample and value; or truncated.
+// Passes the samples on in blocks, as from the file `path`. Without `labels` the array must have
+// two dimensions, and each row ends with its label. Rows of exactly `unlabelled` features may lack
+// it; their labels are NaN. kDataError: see ReadLabels, naming sample and value; or the file is
+// truncated.
 Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<double>>& labels,
                    const std::string& path, uint32_t unlabelled, SampleSink& sink);
 
-// Which arrays of a file are features and labels, by the names that people use; labels: empty when
-// there is but one array, whose rows end with their labels. `test`: of the test part. kDataError
-// says what there is and what would be understood.
+// The arrays of a file that hold features and labels, found by customary names. `labels` is empty
+// if there is only one array; its rows end with their labels. `test` selects the test part.
+// kDataError lists the arrays in the file and the names that are understood.
 struct ArrayNames {
   std::string features;
   std::string labels;

@@ -17,7 +17,7 @@ constexpr size_t kBlockBytes = size_t{4} << 20;
 
 class TransposedStream final : public ByteStream {
  public:
-  // `columns`: for each value of a sample, in row-major order, its place in column-major order.
+  // `columns`: the position in column-major order of each value of a sample in row-major order.
   TransposedStream(std::shared_ptr<SpillFile> file, uint64_t rows, std::vector<uint64_t> columns,
                    uint32_t element_bytes)
       : file_(std::move(file)), rows_(rows), columns_(std::move(columns)), size_(element_bytes) {}
@@ -55,9 +55,9 @@ class TransposedStream final : public ByteStream {
   uint64_t rows_;
   std::vector<uint64_t> columns_;
   uint32_t size_;
-  uint64_t row_ = 0;   // Of the next block.
-  std::string block_;  // Whole rows,
-  size_t at_ = 0;      // read up to here.
+  uint64_t row_ = 0;   // First row of the next block.
+  std::string block_;  // Whole rows.
+  size_t at_ = 0;      // Read position in block_.
 };
 
 }  // namespace
@@ -81,7 +81,7 @@ Result<std::unique_ptr<StreamReader>> RowMajor(StreamReader& columns, const std:
     MOTLEY_RETURN_IF_ERROR(file->Append(AsBytes(bytes)).status());
     left -= got;
   }
-  // The place of each value of a sample: its indices count from the other end.
+  // The position of each value of a sample; its indices count from the other end.
   std::vector<uint64_t> places(per_sample);
   for (uint64_t i = 0; i < per_sample; ++i) {
     uint64_t rest = i, place = 0, stride = per_sample;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in Fortran's order, which pandas and transposition leave behind.
+// Reads arrays in column-major (Fortran) order, which pandas and transposition produce.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace motley {
 
 // The same elements in row-major order. `columns` is at the first element of an array of `shape`,
-// whose first index varies fastest; it is borrowed until the end. The bytes go through a file
-// without a name in the folder for temporary files, so that memory does not limit the array.
-// kDataError, as `name`: truncated.
+// whose first index varies fastest. It is borrowed until the returned reader ends. The bytes go
+// through an unnamed temporary file, so the array may be larger than memory. kDataError names
+// `name`: truncated.
 Result<std::unique_ptr<StreamReader>> RowMajor(StreamReader& columns, const std::string& name,
                                                const std::vector<uint64_t>& shape,
                                                uint32_t element_bytes);

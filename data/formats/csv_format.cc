@@ -37,7 +37,7 @@ char DetectDelimiter(std::string_view first_line) {
   return best;
 }
 
-// A line of names has a field that starts like a name; "nan" and "inf" are bad numbers instead.
+// A line of names has a field that starts like a name. "nan" and "inf" count as bad numbers.
 bool IsHeader(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
     if (MeansMissing(field)) return false;
@@ -49,7 +49,7 @@ bool IsHeader(const Fields& fields) {
   });
 }
 
-// 0,1,2,...: what pandas writes as names of columns that have none.
+// True for 0,1,2,..., which pandas writes for unnamed columns.
 bool CountsColumns(const Fields& fields) {
   for (size_t column = 0; column < fields.size(); ++column) {
     if (fields[column] != std::to_string(column)) return false;
@@ -57,7 +57,7 @@ bool CountsColumns(const Fields& fields) {
   return true;
 }
 
-// Hardly any data have the sample 0,1,2,3, in this order, on the first line.
+// From four columns on, a first line 0,1,2,3 is taken for names: it is very rarely a sample.
 constexpr size_t kSurelyNames = 4;
 
 bool HasFraction(const Fields& fields) {
@@ -74,8 +74,8 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// The columns that are called what labels are usually called. Of three columns or more, `y` beside
-// `x` is a coordinate.
+// The columns with a usual name for labels. In a file of three or more columns that has `x`, `y` is
+// a coordinate and not a label.
 std::vector<size_t> UsualLabels(const Fields& fields) {
   std::vector<std::string> names;
   for (const std::string_view field : fields) names.push_back(LowerCase(field));
@@ -90,8 +90,8 @@ std::vector<size_t> UsualLabels(const Fields& fields) {
   return found;
 }
 
-// The label's column: a name of the header, or else a number from 0. When not given, the only one
-// with a usual name, else the last.
+// The label's column, given by name or by number from 0. If it is not given: the only one with a
+// usual name, else the last.
 Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool header) {
   if (first.size() < 2) {
     return Status::DataError(
@@ -120,7 +120,7 @@ Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool h
 
 bool IsNumber(std::string_view field) { return ParseNumber(field).ok(); }
 
-// 2019,2020,2021: whole numbers in equal steps, as names of years or wavelengths are.
+// True for whole numbers in equal steps, like 2019,2020,2021: names of years or wavelengths.
 bool CountsUp(const Fields& fields) {
   double last = 0, step = 0;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -154,8 +154,9 @@ bool NameAboveNumber(const Fields& first, const Fields& second) {
   return false;
 }
 
-// In a table a sample may have text, too. A line of names has no name twice, and a name above a
-// number, or names alone that the next line does not repeat.
+// True if a table's first line has the names of its columns. Samples may have text, too, so the
+// second line decides. Names are distinct, and they stand above a number, or the next line does not
+// repeat any of them.
 bool NamesATable(const Fields& first, const Fields& second) {
   if (AnyTwice(first)) return false;
   if (second.empty()) return true;
@@ -169,7 +170,7 @@ bool NamesATable(const Fields& first, const Fields& second) {
     years = years && (!number || (first[i].find('.') == std::string_view::npos &&
                                   second[i].find('.') != std::string_view::npos));
   }
-  // One whole number above a fraction is a value as often as a name.
+  // A single whole number above a fraction is as often a value as a name.
   return numbers > 0 ? years && numbers > 1 : !repeated;
 }
 
@@ -207,11 +208,11 @@ class CsvParser {
 
  private:
   Status At(uint32_t line, const Status& status) const {
-    if (status.ok()) return status;  // Without the cost of words that nobody reads.
+    if (status.ok()) return status;  // Avoids formatting a message that nobody needs.
     return status.WithContext(fmt::format("{}:{}", samples_.path, line));
   }
 
-  // What the first line is shows in the second, which is empty when there is none.
+  // Decides by the second line what the first is; the second is empty if there is none.
   Status Begin(std::string_view second_line) {
     begun_ = true;
     CsvFields first_fields, second_fields;
@@ -232,7 +233,7 @@ class CsvParser {
           fmt::format("the first line of {}, {} to {}, is taken for the names of the columns",
                       samples_.path, first.front(), first.back()));
     }
-    if (header && !numbered) TellLabel(first);
+    if (header && !numbered) NoteLabel(first);
     return header ? Status::Ok() : AddLine(first_line_, first_number_);
   }
 
@@ -244,13 +245,13 @@ class CsvParser {
       return !IsNumber(field) && table_->KnowsName(field);
     });
     if (known) return true;
-    if (table_->begun() && second.empty()) return false;  // Names alone would be of no use.
+    if (table_->begun() && second.empty()) return false;  // A file of names alone has no samples.
     if (table_->begun() && !table_->named())
       return IsHeader(first) && NameAboveNumber(first, second);
     return IsHeader(first) && NamesATable(first, second);
   }
 
-  // Finds out where each column goes.
+  // Finds the destination of each column.
   Status Arrange(const Fields& first, bool header) {
     if (columns_ > size_t{kMaxFeatures} + 1) {
       return Status::DataError(fmt::format("more than {} columns", kMaxFeatures));
@@ -281,26 +282,26 @@ class CsvParser {
     return Status::Ok();
   }
 
-  // Whether `label` says more than a table that is known. A name is of no use in a file without
-  // any.
+  // True if `label` is given and adds to what a known table says. In a file without names a label's
+  // name is useless.
   bool SaysLabel(bool header) const {
     const std::string& label = options_.label;
     return !label.empty() && (header || !table_->named() || label != table_->label());
   }
 
-  // Where nobody said which column it is, and the last is not or may not be meant.
-  void TellLabel(const Fields& first) {
+  // Notes which column is the label if the user did not say so and the choice is not obvious.
+  void NoteLabel(const Fields& first) {
     if (!options_.label.empty() || !label_column_) return;
     if (*label_column_ + 1 != columns_) {
       samples_.notes.push_back(
-          fmt::format("column {} of {} is taken for the label, because of its name; `label` says "
-                      "otherwise",
+          fmt::format("column {} of {} is taken for the label because of its name; to change it, "
+                      "use `label`",
                       Quoted(names_[*label_column_]), samples_.path));
     } else if (const auto usual = UsualLabels(first);
                usual.size() > 1 && usual.back() + 1 != columns_) {
       samples_.notes.push_back(
           fmt::format("{} has {} columns with names of a label; the last column, {}, is taken; "
-                      "`label` says otherwise",
+                      "to change it, use `label`",
                       samples_.path, usual.size(), Quoted(names_.back())));
     }
   }
@@ -339,7 +340,7 @@ class CsvParser {
     return Status::Ok();
   }
 
-  // A row that cannot train.
+  // True for a row that cannot train because its label is missing.
   bool LacksLabel() const {
     if (table_ == nullptr || table_->labels_optional()) return false;
     for (size_t column = 0; column < columns_; ++column) {
@@ -382,14 +383,14 @@ class CsvParser {
   TableReading* table_;  // Null: all fields are numbers.
   RawSamples samples_;
   CsvFields split_;
-  std::string first_line_;  // Until it is known what it is.
+  std::string first_line_;  // Kept until it is known whether it has names.
   uint32_t first_number_ = 0;
   bool begun_ = false;
   char delimiter_ = ',';
   size_t columns_ = 0;
-  std::vector<std::string> names_;  // Of all columns, if the first line has them.
+  std::vector<std::string> names_;  // Names of all columns, if the first line has them.
   std::optional<size_t> label_column_;
-  std::vector<int64_t> places_;  // Of each column: a feature's number, or as of TableReading.
+  std::vector<int64_t> places_;  // Destination of each column, as from TableReading::Begin.
 };
 
 Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& options,
@@ -399,7 +400,7 @@ Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& o
 
 }  // namespace
 
-// Any text that nothing else claims.
+// CSV takes any text that no other format claims.
 const FileFormat kCsvFormat = {
     "CSV", [](std::string_view head) { return head.find('\0') == std::string_view::npos; },
     ReadCsv};

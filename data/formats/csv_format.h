@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV: fields between commas, semicolons or tabs (told by the first line), optionally in double
-// quotes, optionally under a line of column names; one column is the label. All fields are numbers,
-// which stay as they are, or, with ReadOptions::table, the cells of a table. A first line 0,1,2,...
-// is a line of names, as pandas writes it for columns without names; of fewer than four columns, or
-// with other numbers in equal steps, only if the second line has a fraction, because it could be a
-// sample.
+// CSV: fields between commas, semicolons or tabs (detected in the first line), optionally quoted,
+// optionally under a line of column names. One column is the label. Fields are numbers; with
+// ReadOptions::table they are cells of a table instead.
+// A first line 0,1,2,... is taken for names, which pandas writes for unnamed columns. A first line
+// of fewer than four columns, or of other numbers in equal steps, could also be a sample. It is
+// taken for names only if the second line has a fraction.
 #pragma once
 
 #include "data/raw_samples.h"

@@ -10,17 +10,17 @@ namespace motley {
 namespace {
 
 constexpr char kQuote = '"';
-// A text may be long. Beyond this, somebody forgot to close a quote.
+// Texts may be long. Beyond this length a closing quote was probably forgotten.
 constexpr size_t kLongestText = size_t{1} << 20;
 
 bool HasQuote(std::string_view line) {
   return !line.empty() && std::memchr(line.data(), kQuote, line.size()) != nullptr;
 }
 
-// Follows a line, and the ones after it, from character to character.
-class QuoteWatch {
+// Tracks quotes through a line, and the ones after it, character by character.
+class QuoteTracker {
  public:
-  explicit QuoteWatch(std::string_view delimiters) : delimiters_(delimiters) {}
+  explicit QuoteTracker(std::string_view delimiters) : delimiters_(delimiters) {}
 
   void Follow(std::string_view text) {
     for (const char c : text) {
@@ -39,24 +39,24 @@ class QuoteWatch {
     }
   }
   bool open() const { return state_ == State::kQuoted; }
-  // Text was behind a quote that closes.
+  // True if text followed a closing quote.
   bool odd() const { return odd_; }
 
  private:
   enum class State {
-    kStart,   // Of a field, but for blanks.
+    kStart,   // At the start of a field, before any character but blanks.
     kQuoted,  // Within quotes.
-    kClosed,  // Just behind the quote that closes, unless another one follows.
+    kClosed,  // Just after a quote that closes, unless it is doubled.
     kBehind,
-    kPlain  // A field without quotes.
+    kPlain  // Within an unquoted field.
   };
   std::string_view delimiters_;
   State state_ = State::kStart;
   bool odd_ = false;
 };
 
-// Where the field that begins at `begin` ends: at a delimiter, or at the line's end. npos: within
-// quotes.
+// The end of the field that begins at `begin`: its delimiter or the line's end. npos: the line ends
+// within quotes.
 size_t EndOfField(std::string_view line, size_t begin, char delimiter) {
   size_t at = line.find_first_not_of(delimiter == '\t' ? " " : " \t", begin);
   if (at == std::string_view::npos || line[at] != kQuote) at = begin;
@@ -85,7 +85,7 @@ bool CsvFields::Split(std::string_view line, char delimiter) {
 
 bool CsvFields::SplitQuoted(std::string_view line, char delimiter) {
   room_.clear();
-  room_.reserve(line.size());  // Fields point into it.
+  room_.reserve(line.size());  // Fields point into it, so it must not grow.
   for (size_t begin = 0;;) {
     const size_t end = EndOfField(line, begin, delimiter);
     if (end == std::string_view::npos) return false;
@@ -95,7 +95,7 @@ bool CsvFields::SplitQuoted(std::string_view line, char delimiter) {
   }
 }
 
-// Text behind a quote that closes is no reason to give the line up: the field stays as it is.
+// Text after a closing quote does not invalidate the line: the field stays as written.
 std::string_view CsvFields::Unquoted(std::string_view field) {
   if (field.size() < 2 || field.front() != kQuote || field.back() != kQuote) return field;
   field = field.substr(1, field.size() - 2);
@@ -112,18 +112,18 @@ Result<bool> CsvLines::Next(std::string_view delimiters, std::string_view& line)
   MOTLEY_ASSIGN_OR_RETURN(const bool more, lines_.Next(line));
   number_ = lines_.number();
   if (!more || !HasQuote(line)) return more;
-  QuoteWatch watch(delimiters);
-  watch.Follow(line);
-  if (!watch.open()) return true;
+  QuoteTracker tracker(delimiters);
+  tracker.Follow(line);
+  if (!tracker.open()) return true;
   joined_ = line;
-  while (watch.open()) {
+  while (tracker.open()) {
     MOTLEY_ASSIGN_OR_RETURN(const bool next, lines_.Next(line));
     if (!next || joined_.size() + line.size() > kLongestText) return NotClosed();
-    watch.Follow("\n");
-    watch.Follow(line);
+    tracker.Follow("\n");
+    tracker.Follow(line);
     (joined_ += '\n') += line;
   }
-  if (watch.odd()) return NotClosed();
+  if (tracker.odd()) return NotClosed();
   line = joined_;
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of CSV and their fields (RFC 4180). A quote counts at the start of a field alone; within
+// Lines of CSV and their fields (RFC 4180). A quote is special only at the start of a field. Within
 // quotes, "" is one quote, and delimiters and line ends are text.
 #pragma once
 
@@ -12,11 +12,12 @@
 
 namespace motley {
 
-// The fields of a line, which must outlive them. Example: `a, "b, ""c""" ,` has a, b, "c" and an
-// empty one.
+// Views of the fields of a line, which must outlive them. Example: `a, "b, ""c""" ,` has the fields
+// `a`, `b, "c"` and an empty one.
 class CsvFields {
  public:
-  // Cuts `line`; blanks and quotes around fields are taken off. False: a quote is not closed.
+  // Splits `line` and strips blanks and quotes around fields. Returns false if a quote is not
+  // closed.
   bool Split(std::string_view line, char delimiter);
   const std::vector<std::string_view>& all() const { return fields_; }
 
@@ -25,19 +26,19 @@ class CsvFields {
   std::string_view Unquoted(std::string_view field);
 
   std::vector<std::string_view> fields_;
-  std::string room_;  // Of fields that had a quote within quotes.
+  std::string room_;  // Unescaped text of fields that had a quote within quotes.
 };
 
-// Reads lines, and joins those that a field within quotes goes over, by line feeds.
+// Reads lines, and joins the lines of a quoted field with line feeds.
 class CsvLines {
  public:
   // `path` is for messages.
   CsvLines(LineReader& lines, const std::string& path) : lines_(lines), path_(path) {}
-  // The next, valid until the call after; false at the end. `delimiters`: those that the file may
-  // have. kDataError: a quote that does not close within 1 MiB, or closes within a field, which is
-  // then another's.
+  // The next line, valid until the next call; false at the end. `delimiters` lists the candidates
+  // for the delimiter. kDataError: a quote does not close within 1 MiB, or text follows the closing
+  // quote of a field of several lines, which shows that another quote is missing.
   Result<bool> Next(std::string_view delimiters, std::string_view& line);
-  uint32_t number() const { return number_; }  // Where it begins, from 1.
+  uint32_t number() const { return number_; }  // Number of the first line of the record, from 1.
 
  private:
   Status NotClosed() const;

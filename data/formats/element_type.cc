@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-// IEEE 754 binary16, which C++20 has no type for.
+// IEEE 754 binary16, for which C++20 has no type.
 double HalfValue(uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const int fraction = bits & 1023;
@@ -69,7 +69,7 @@ std::optional<BadElement> Numbers(const ElementType& type, std::string_view byte
     const T value = Load<T>(from, big);
     if constexpr (std::is_floating_point_v<T>) return Store(static_cast<double>(value), into);
     if constexpr (std::is_integral_v<T>) {
-      // A type smaller than `large` could not be compared with it.
+      // Smaller types are exact as double and could not be compared with `large`.
       if constexpr (sizeof(T) < 8) return Store(static_cast<double>(value), into);
       if constexpr (sizeof(T) == 8) return StoreWhole(value, into);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as array files store them.
+// Element types of array files.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct BadElement {
   std::string why;  // "nan is not a finite number that a float can hold"
 };
 
-// Turns the elements in `bytes` into `to`, which has room for just as many; returns the first that
-// is not a finite number that `to` can hold. Whole numbers round where a float ends, but as doubles
-// (labels) they must be exact.
+// Decodes the elements in `bytes` into `to`, which has exactly as many. Returns the first element
+// that is not a finite number, or does not fit. Integers are rounded to float; as double (labels)
+// they must be exact.
 std::optional<BadElement> DecodeElements(const ElementType& type, std::string_view bytes,
                                          std::span<float> to);
 std::optional<BadElement> DecodeElements(const ElementType& type, std::string_view bytes,

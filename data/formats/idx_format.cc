@@ -30,7 +30,7 @@ Status Broken(const std::string& path, const std::string& what) {
   return Status::DataError(fmt::format("{}: {}", path, what));
 }
 
-// Reads the header: what each dimension's extent is.
+// Reads the header and returns the extent of each dimension.
 Result<std::vector<uint32_t>> ReadShape(const std::string& path, StreamReader& stream) {
   std::string start(4, '\0');
   MOTLEY_ASSIGN_OR_RETURN(size_t got, stream.Read(start));
@@ -53,7 +53,7 @@ Result<std::vector<uint32_t>> ReadShape(const std::string& path, StreamReader& s
   return shape;
 }
 
-// `read` bytes of data were there where `shape` promises others; counts the rest of the stream.
+// An error for data of another size than `shape` says. `read` bytes were read; the rest is counted.
 Status OtherSize(const std::string& path, const std::vector<uint32_t>& shape, uint64_t read,
                  StreamReader& stream) {
   MOTLEY_ASSIGN_OR_RETURN(const uint64_t rest, stream.Skip(std::numeric_limits<uint64_t>::max()));
@@ -80,7 +80,7 @@ Result<std::vector<double>> ReadIdxLabels(const std::string& path) {
   }
 }
 
-// Values per image. kDataError: more than there can be.
+// Number of values per image. kDataError: too many.
 Result<uint32_t> FeaturesOf(const std::string& path, const std::vector<uint32_t>& shape) {
   uint64_t features = 1;
   for (const uint32_t extent : std::span<const uint32_t>(shape).subspan(1)) {

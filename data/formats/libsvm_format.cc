@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Takes the next token off the front of `line`; empty at its end.
+// Removes the next token from the front of `line`; empty at its end.
 std::string_view NextToken(std::string_view& line) {
   const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
   const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
@@ -22,8 +22,8 @@ std::string_view NextToken(std::string_view& line) {
 
 std::string_view WithoutComment(std::string_view line) { return line.substr(0, line.find('#')); }
 
-// True when the first line that has a second token gives it an index; with a delimiter inside, it
-// is a CSV file's name or time of day.
+// True if the second token of the first line that has one is INDEX:VALUE. A token with a delimiter
+// inside is a name or time of day in a CSV file.
 bool LooksLikeLibsvm(std::string_view content) {
   constexpr int kLinesToTry = 1000;
   LineScanner lines(content);

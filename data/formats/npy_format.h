@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array as NumPy saves it, with its labels in a file beside it or in its last column.
+// Samples in an NPY array, whose labels are in a file beside it or in its last column.
 #pragma once
 
 #include "data/raw_samples.h"

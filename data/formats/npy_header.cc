@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMostHeaderBytes = size_t{1} << 16;
-constexpr size_t kMostDimensions = 64;  // As in NumPy.
+constexpr size_t kMostDimensions = 64;  // The limit of NumPy.
 
-// What type a name like "<f4" stands for, or why it cannot be used.
+// The type of a name like "<f4", or the reason why it cannot be used.
 Result<ElementType> ParseType(const std::string& name) {
   using Kind = ElementType::Kind;
   const auto refuse = [&](std::string_view what) {
@@ -58,7 +58,8 @@ Result<ElementType> ParseType(const std::string& name) {
   }
 }
 
-// The header's text: the literal of a Python dict with just the keys descr, fortran_order, shape.
+// Parses the header's text: a Python dict literal with exactly the keys descr, fortran_order,
+// shape.
 class DictParser {
  public:
   explicit DictParser(std::string_view text) : rest_(text) {}
@@ -71,7 +72,7 @@ class DictParser {
       MOTLEY_RETURN_IF_ERROR(TakeValue(key));
       if (!Take(',') && Peek() != '}') return Broken("needs commas between its keys");
     }
-    if (Peek() != '\0') return Broken("goes on behind its end");
+    if (Peek() != '\0') return Broken("continues after its end");
     if (!type_ || !fortran_ || !shape_) return Broken("lacks descr, fortran_order or shape");
     const auto several =
         std::count_if(shape_->begin(), shape_->end(), [](uint64_t extent) { return extent != 1; });
@@ -116,7 +117,7 @@ class DictParser {
             "numbers");
       }
       std::string name;
-      if (!TakeString(name)) return Broken("has a descr that is no text");
+      if (!TakeString(name)) return Broken("has a descr that is not a text");
       MOTLEY_ASSIGN_OR_RETURN(type_, ParseType(name));
       return Status::Ok();
     }
@@ -126,26 +127,26 @@ class DictParser {
       return fortran_ ? Status::Ok() : Broken("has a fortran_order that is neither True nor False");
     }
     if (key == "shape" && !shape_) return TakeShape();
-    return Broken(fmt::format("has the key {} more than once or in vain", Quoted(key)));
+    return Broken(fmt::format("has the key {} twice or without use", Quoted(key)));
   }
 
   Status TakeShape() {
     shape_.emplace();
     bool comma = true;
-    if (!Take('(')) return Broken("has a shape that is no tuple");
+    if (!Take('(')) return Broken("has a shape that is not a tuple");
     while (!Take(')')) {
       uint64_t extent = 0;
       Peek();
       const char* end = rest_.data() + rest_.size();
       const auto [stop, error] = std::from_chars(rest_.data(), end, extent);
       if (error != std::errc() || !comma || shape_->size() == kMostDimensions) {
-        return Broken("has a shape that is no tuple of counts");
+        return Broken("has a shape that is not a tuple of counts");
       }
       rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
       shape_->push_back(extent);
       comma = Take(',');
     }
-    if (shape_->size() == 1 && !comma) return Broken("has a shape that is no tuple");
+    if (shape_->size() == 1 && !comma) return Broken("has a shape that is not a tuple");
     return Status::Ok();
   }
 
@@ -163,7 +164,7 @@ Result<NpyHeader> ReadNpyHeader(StreamReader& stream) {
   std::string start(10, '\0');
   MOTLEY_ASSIGN_OR_RETURN(size_t got, stream.Read(start));
   if (got < start.size() || !IsNpy(start)) {
-    return Status::DataError("is no NPY file: it does not start with \\x93NUMPY and a header");
+    return Status::DataError("is not an NPY file: it does not start with \\x93NUMPY and a header");
   }
   const auto byte = [&](size_t at) { return static_cast<uint8_t>(start[at]); };
   const uint8_t version = byte(6);

@@ -14,13 +14,13 @@ namespace motley {
 struct NpyHeader {
   ElementType type;
   std::vector<uint64_t> shape;
-  bool column_major = false;  // The first index varies fastest, and there are several.
+  bool column_major = false;  // The first index varies fastest; for two or more dimensions.
 };
 
 bool IsNpy(std::string_view head);
 
-// Reads the header; `stream` is then at the first element. kDataError: no NPY file, a type that is
-// no number; says what to do about it, without the file's name.
+// Reads the header; `stream` is then at the first element. kDataError: not an NPY file, or the
+// element type is not a number. The message says what to do, without the file's name.
 Result<NpyHeader> ReadNpyHeader(StreamReader& stream);
 
 }  // namespace motley

@@ -48,10 +48,10 @@ Result<Archive> OpenArchive(const std::string& path) {
   std::string why = zip_error_strerror(&error);
   zip_error_fini(&error);
   return Status::DataError(
-      fmt::format("{}: is a ZIP file by its start, but cannot be opened as one: {}", path, why));
+      fmt::format("{}: looks like a ZIP file, but cannot be opened: {}", path, why));
 }
 
-// The arrays' names, without ".npy".
+// The names of the arrays, without ".npy".
 std::vector<std::string> ArraysOf(zip_t* archive) {
   std::vector<std::string> names;
   const zip_int64_t count = zip_get_num_entries(archive, 0);
@@ -63,7 +63,7 @@ std::vector<std::string> ArraysOf(zip_t* archive) {
   return names;
 }
 
-// One array of an archive, opened.
+// An open array of an archive.
 struct Entry {
   std::unique_ptr<StreamReader> stream;
   ArrayInput array;
@@ -83,8 +83,8 @@ Result<Entry> OpenEntry(zip_t* archive, const std::string& path, const std::stri
   if ((info.valid & ZIP_STAT_COMP_METHOD) != 0 && info.comp_method != ZIP_CM_STORE &&
       info.comp_method != ZIP_CM_DEFLATE) {
     return Status::DataError(place +
-                             ": is packed in another way than numpy.savez and "
-                             "numpy.savez_compressed do; use one of these");
+                             ": is not packed as numpy.savez and "
+                             "numpy.savez_compressed do; save it with one of these");
   }
   zip_file_t* entry = zip_fopen_index(archive, info.index, 0);
   if (entry == nullptr) {
@@ -102,7 +102,7 @@ Result<Entry> OpenEntry(zip_t* archive, const std::string& path, const std::stri
   return opened;
 }
 
-// Reads to the end, where the checksum is compared.
+// Reads to the end of the entry, where libzip compares the checksum.
 Status ExpectEnd(Entry& entry) {
   MOTLEY_ASSIGN_OR_RETURN(const std::string_view more, entry.stream->Peek(1));
   if (more.empty()) return Status::Ok();
@@ -112,7 +112,7 @@ Status ExpectEnd(Entry& entry) {
 Status ReadNpz(const InputFile& file, StreamReader&, const ReadOptions& options, SampleSink& sink) {
   if (file.path == "-") {
     return Status::InvalidArgument(
-        "the standard input brings NPZ, which must be a file: give its path with `data`, or save "
+        "NPZ cannot be read from the standard input: give its path with `data`, or save "
         "NPY or CSV");
   }
   MOTLEY_ASSIGN_OR_RETURN(const Archive archive, OpenArchive(file.path));

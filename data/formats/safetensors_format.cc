@@ -25,7 +25,7 @@ Result<SafetensorsHeader> ReadHeader(const std::string& path, StreamReader& stre
   if (start.size() == sizeof(size)) std::memcpy(&size, start.data(), sizeof(size));
   if (size > kMaxHeaderSize) return Status::DataError(path + ": its header is too large");
   MOTLEY_ASSIGN_OR_RETURN(start, stream.Peek(sizeof(size) + size));
-  // Whether the data is all there shows when it is read.
+  // Missing data are noticed when they are read.
   const auto header = ParseSafetensorsHeader(start, DataCheck::kNotAtEnd);
   if (!header.ok()) return header.status().WithContext(path);
   return header;
@@ -50,7 +50,7 @@ Result<ElementType> TypeOf(const std::string& name, const std::string& dtype) {
       fmt::format("{}: the dtype {} is not understood; save F32", name, dtype));
 }
 
-// One tensor of the file, at its first element.
+// A tensor of the file, positioned at its first element.
 Result<ArrayInput> FindTensor(const SafetensorsHeader& header, const std::string& path,
                               const std::string& name, StreamReader& stream) {
   const TensorInfo& tensor = header.tensors.at(name);
@@ -72,14 +72,14 @@ Status ReadTensors(const InputFile& file, StreamReader& stream, const ReadOption
                    SampleSink& sink) {
   if (file.path == "-") {
     return Status::InvalidArgument(
-        "the standard input brings safetensors, which must be a file: give its path with `data`");
+        "safetensors cannot be read from the standard input: give its path with `data`");
   }
   MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file.path, stream));
   MOTLEY_ASSIGN_OR_RETURN(const ArrayNames names,
                           FindArrays(NamesOf(header), file.test, file.path));
   std::optional<std::vector<double>> labels;
   if (!names.labels.empty()) {
-    // They may come before or after the features: the file is read from its start for each.
+    // Labels may be stored before or after the features, so each is read in a pass of its own.
     MOTLEY_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> again, OpenFileStream(file.path));
     StreamReader reader(std::move(again));
     MOTLEY_ASSIGN_OR_RETURN(const ArrayInput array,

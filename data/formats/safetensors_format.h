@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples in a safetensors file: tensors for features and labels.
+// Samples in a safetensors file, with tensors for features and labels.
 #pragma once
 
 #include "data/raw_samples.h"

@@ -25,7 +25,8 @@ constexpr DtypeSize kDtypes[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"U16", 2
                                  {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
                                  {"U64", 8},  {"I64", 8},  {"F64", 8}};
 
-// Parses without exceptions and refuses an object that names a key twice, where readers differ.
+// Parses without exceptions. Refuses an object with a repeated key, which parsers treat
+// differently.
 Result<Json> ParseStrictJson(std::string_view text) {
   std::vector<std::set<std::string>> keys;
   bool twice = false;
@@ -47,7 +48,7 @@ Status BadTensor(const std::string& name, std::string_view what) {
   return Status::DataError(fmt::format("tensor {}: {}", Quoted(name), what));
 }
 
-// The list of numbers under `key`; false when it is anything else.
+// Gets the list of numbers under `key`; false if it is anything else.
 bool GetNumbers(const Json& entry, const char* key, std::vector<uint64_t>& numbers) {
   const auto list = entry.find(key);
   if (list == entry.end() || !list->is_array()) return false;
@@ -64,7 +65,7 @@ Result<TensorInfo> ParseTensor(const std::string& name, const Json& entry) {
   if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") ||
       !entry["dtype"].is_string() || !GetNumbers(entry, "shape", tensor.shape) ||
       !GetNumbers(entry, "data_offsets", offsets) || offsets.size() != 2) {
-    return BadTensor(name, "needs just a dtype, a shape and two data_offsets");
+    return BadTensor(name, "needs exactly a dtype, a shape and two data_offsets");
   }
   tensor.dtype = entry["dtype"].get<std::string>();
   const auto* dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
@@ -102,7 +103,7 @@ Status CheckCoverage(const SafetensorsHeader& header, std::optional<uint64_t> da
   }
   if (data_size && covered != *data_size) {
     return Status::DataError(
-        fmt::format("it is truncated or too long: {} bytes of data where its header says {}",
+        fmt::format("it is truncated or too long: {} bytes of data, but its header says {}",
                     *data_size, covered));
   }
   return Status::Ok();
@@ -115,7 +116,8 @@ Status AddEntry(const std::string& name, const Json& entry, SafetensorsHeader& h
   }
   if (!entry.is_object()) return Status::DataError("its metadata is not an object");
   for (const auto& [key, value] : entry.items()) {
-    if (!value.is_string()) return Status::DataError("its metadata has a value that is no string");
+    if (!value.is_string())
+      return Status::DataError("its metadata has a value that is not a string");
     header.metadata[key] = value.get<std::string>();
   }
   return Status::Ok();

@@ -101,8 +101,8 @@ Result<std::vector<float>> LabelCoder::Code(const RawSamples& block) {
   return codes;
 }
 
-// Ages and prices are whole numbers, too: classes are few, or are counted from 0 or 1 and have ten
-// samples each.
+// Whole numbers may be quantities, like ages and prices. They are classes if there are few, or if
+// they count from 0 or 1 with ten samples each.
 bool LabelCoder::LooksReal(LabelRule rule) const {
   constexpr size_t kFew = 20;
   constexpr uint64_t kSamplesEach = 10;
@@ -169,7 +169,7 @@ LabelMeaning LabelCoder::NumberClasses(std::vector<float>& index) const {
 void LabelCoder::TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const {
   const bool named = !meaning.names.empty();
   if (named && expected_.names.empty()) return;
-  std::vector<float> number;  // Of each class among those expected.
+  std::vector<float> number;  // Position of each class among those expected.
   const auto find = [&number](const auto& all, const auto& one) {
     const auto found = std::lower_bound(all.begin(), all.end(), one);
     if (found == all.end() || *found != one) return false;

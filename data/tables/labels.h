@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From labels as they stand in files to class indices or targets, while the files are read.
+// Turns labels of files into class indices or targets while the files are read.
 #pragma once
 
 #include <cstdint>
@@ -15,43 +15,44 @@ namespace motley {
 
 inline constexpr size_t kMaxClasses = 10'000;
 
-// What the labels of a data set turned out to be.
+// The meaning of the labels of a data set.
 struct LabelMeaning {
   bool regression = false;
-  std::vector<double> classes;     // Ascending; of text labels 0, 1, 2, ...
-  std::vector<std::string> names;  // Of text labels, by class, ascending; else empty.
+  std::vector<double> classes;     // Ascending; 0, 1, 2, ... for text labels.
+  std::vector<std::string> names;  // Text labels by class, ascending; else empty.
 };
 
-// When kGuess takes labels without texts and fractions for classes.
+// The condition under which kGuess makes numeric labels classes. Numbers with fractions never
+// become classes; texts always do.
 enum class LabelRule {
   kWholeAreClasses,
-  kFewAreClasses,  // Not many different ones for so few samples.
-  kTwoAreClasses   // Just two different ones.
+  kFewAreClasses,  // Few distinct labels for the number of samples.
+  kTwoAreClasses   // Exactly two distinct labels.
 };
 
 class LabelCoder {
  public:
   enum class Kind {
     kRegression,  // Labels are real numbers.
-    kDiscover,    // Classes are the distinct labels that come.
-    kGuess,       // Either, as the labels are.
+    kDiscover,    // Classes are the distinct labels.
+    kGuess,       // Classes or real numbers, depending on the labels.
     kKnown        // Classes are given, ascending.
   };
   LabelCoder(Kind kind, std::vector<double> known, std::vector<std::string> names = {})
       : kind_(kind), classes_(std::move(known)), names_(std::move(names)) {}
 
-  // Classes of which the labels may show only some: where all of these are among them, they are the
-  // classes. To be called first.
+  // Expects these classes: if they include all labels that occur, they are the classes, even if
+  // some do not occur. Call this first.
   void Expect(LabelMeaning classes) { expected_ = std::move(classes); }
 
-  // For each label of `block` a number: the label itself, the number of its class, or the mark
-  // TextCell(code), which Finish explains. Where `block` has no label it is NaN. kDataError: a
-  // label that is not a whole number (kDiscover), more than kMaxClasses, text where there are
-  // numbers, a label that is not among those known.
+  // Codes the labels of `block`: each becomes the label itself, the number of its class, or
+  // TextCell(code), which Finish resolves. A missing label becomes NaN. kDataError: a label that is
+  // not a whole number (kDiscover), more than kMaxClasses, a text among numbers, or a label that is
+  // not a known class.
   Result<std::vector<float>> Code(const RawSamples& block);
 
-  // Once all labels were seen: what they mean, and in `index` the number that stands for each code.
-  // kDataError naming `path`: only one class.
+  // Call this after all labels were coded. Returns their meaning, and sets index[code] to the
+  // number of each code. kDataError, naming `path`: there is only one class.
   Result<LabelMeaning> Finish(const std::string& path, LabelRule rule, std::vector<float>& index);
 
  private:
@@ -69,10 +70,10 @@ class LabelCoder {
   Kind kind_;
   std::vector<double> classes_;
   std::vector<std::string> names_;
-  LabelMeaning expected_;               // Without classes: nothing is expected.
-  std::map<double, uint32_t> numbers_;  // Their codes.
+  LabelMeaning expected_;               // No classes: nothing is expected.
+  std::map<double, uint32_t> numbers_;  // Codes of numeric labels.
   std::map<std::string, uint32_t> texts_;
-  bool fractions_ = false;  // Among the labels.
+  bool fractions_ = false;  // Some label has a fraction.
   bool too_many_ = false;
   uint64_t samples_ = 0;
 };

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// Reads `count` values from entry `begin` of the array at `offset` behind what `to` has.
+// Appends `count` values to `to`, from entry `begin` of the array at `offset`.
 template <typename T>
 Status ReadArray(const SpillFile& file, uint64_t offset, uint64_t begin, uint64_t count,
                  std::vector<T>& to) {
@@ -59,7 +59,7 @@ Status StoredSource::Keep(Dataset data, uint64_t bytes, MemoryBudget& budget) {
     added.data.column.shrink_to_fit();
     added.data.value.shrink_to_fit();
   } else {
-    budget.left = 0;  // From here on all go to the file, which is then read in long runs.
+    budget.left = 0;  // All later blocks go to the file, which is then read in long runs.
     if (budget.file == nullptr) {
       MOTLEY_ASSIGN_OR_RETURN(budget.file, SpillFile::Create());
     }
@@ -170,7 +170,7 @@ Status StoredSource::AppendTo(Dataset& to, std::span<const uint32_t> rows) const
     MOTLEY_ASSERT(rows[i] < shape_.rows);
     const Block& block = Find(rows[i]);
     const size_t begin = rows[i] - block.first;
-    size_t count = 1;  // Neighbours are read in one go.
+    size_t count = 1;  // Adjacent rows are read together.
     while (i + count < rows.size() && rows[i + count] == rows[i] + count &&
            begin + count < block.data.label.size()) {
       ++count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples as they were read, in blocks: in memory up to a limit, the rest in a file without a name.
-// Labels and where rows begin stay in memory (4 and, sparse, 8 bytes per sample). Filled by one
-// thread; then any thread may read.
+// Samples in blocks as they were read: in memory up to a limit, the rest in an unnamed file. Labels
+// stay in memory (4 bytes per sample), and so do the row offsets of sparse samples (8 bytes). One
+// thread fills a source; afterwards any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace motley {
 
-// Bytes of features that may be kept in memory; shared by sources that count on the same memory.
+// Bytes of features that may be kept in memory. Sources may share one budget.
 struct MemoryBudget {
   uint64_t left = 0;
-  std::shared_ptr<SpillFile> file;  // Made when it is first needed.
+  std::shared_ptr<SpillFile> file;  // Created when it is first needed.
 };
 
-// `data` with its features in a file of its own. kResource: the disk.
+// A source for `data` that keeps its features in a file. kResource: the disk failed.
 Result<std::shared_ptr<const DataSource>> Spill(Dataset data);
 
 class StoredSource final : public DataSource {
  public:
-  // Takes the features out of `block`, with `labels` in place of its own. kResource: the disk.
+  // Moves the features out of `block` and stores them with `labels`. kResource: the disk failed.
   Status Add(RawSamples& block, std::vector<float> labels, MemoryBudget& budget);
-  // Before the first read: features and classes, and each label TextCell(code) turned into
-  // `index[code]`.
+  // Sets features and classes, and replaces each label TextCell(code) by `index[code]`. Call this
+  // before the first read.
   void Finish(uint32_t features, uint32_t classes, const std::vector<float>& index);
 
   DataShape shape() const override { return shape_; }
@@ -40,16 +40,16 @@ class StoredSource final : public DataSource {
  private:
   struct Block {
     uint64_t first = 0;
-    Dataset data;                     // Without its features when they are in the file.
+    Dataset data;                     // Without features if they are in the file.
     std::shared_ptr<SpillFile> file;  // Null: in memory.
-    uint64_t offset = 0;              // Dense rows; or the columns, with the values at:
+    uint64_t offset = 0;              // Offset in the file of dense rows or sparse columns.
     uint64_t values = 0;
   };
   friend Result<std::shared_ptr<const DataSource>> Spill(Dataset data);
-  // Keeps the samples of `data`, which need `bytes` for their features.
+  // Stores `data`, whose features need `bytes` of memory.
   Status Keep(Dataset data, uint64_t bytes, MemoryBudget& budget);
   const Block& Find(uint64_t row) const;
-  // With room for so many samples.
+  // An empty data set with capacity for `rows` samples.
   Dataset Empty(size_t rows) const;
   Status AppendRows(const Block& block, size_t begin, size_t end, Dataset& to) const;
   static Status AppendFromFile(const Block& block, size_t begin, size_t end, Dataset& to);

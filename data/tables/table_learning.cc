@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the columns of a table mean, from its training samples.
+// Learns the meaning of a table's columns from its training samples.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,21 +17,22 @@ namespace motley {
 namespace {
 
 constexpr size_t kBlockRows = 1024;
-constexpr uint64_t kMedianRows = 1 << 16;   // A median is that of so many samples at most,
-constexpr uint64_t kMedianCells = 1 << 24;  // and in wide tables of fewer.
-constexpr size_t kMostCategories = 1000;    // Of a column that is a feature.
-constexpr size_t kManyCategories = 50;      // Said.
-constexpr size_t kFewTexts = 10;            // Below, they may be different in every row.
+constexpr uint64_t kMedianRows = 1 << 16;  // Most samples for a median.
+// Most cells for all medians: wide tables use fewer samples.
+constexpr uint64_t kMedianCells = 1 << 24;
+constexpr size_t kMostCategories = 1000;  // Most categories of a text column that is a feature.
+constexpr size_t kManyCategories = 50;    // From here on a note says so.
+constexpr size_t kFewTexts = 10;          // So few texts may be distinct in every row.
 constexpr const char* kTargetNote =
     "the target is standardised (mean 0, deviation 1); `scale` none leaves it as it is";
 
-// Mean and sum of squared deviations as values come (Welford 1962).
+// Running mean and sum of squared deviations (Welford 1962).
 struct Moments {
   uint64_t count = 0;
   double mean = 0;
   double squares = 0;
-  double largest = 0;  // Magnitude.
-  double least = 0;    // Of all values, and 0.
+  double largest = 0;  // Largest magnitude.
+  double least = 0;    // Least of all values and 0.
   bool whole = true;
 
   void Add(double value) {
@@ -43,7 +44,7 @@ struct Moments {
     least = std::min(least, value);
     whole = whole && value == std::floor(value);
   }
-  // 0 where values differ by no more than a float's rounding.
+  // Deviation; 0 if values differ by no more than a float's rounding.
   double Deviation() const {
     const double deviation = count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0;
     constexpr double kRounding = 1e-7;
@@ -53,10 +54,10 @@ struct Moments {
 
 struct Learned {
   Moments moments;
-  std::vector<float> some;  // Values for the median.
+  std::vector<float> some;  // Sampled values for the median.
   uint64_t missing = 0;
-  std::vector<bool> texts;  // Which were there, by code.
-  std::set<float> numbers;  // In a column of text.
+  std::vector<bool> texts;  // By code: true if the text occurred.
+  std::set<float> numbers;  // Numbers in a column of text.
   uint64_t filled = 0;
 
   size_t categories() const {
@@ -159,7 +160,7 @@ void Learner::AddText(size_t index) {
   column.categories.erase(end, column.categories.end());
   column.indicator =
       reading_.options().missing == TableMissing::kIndicator && read.missing_cells > 0;
-  if (column.features() == 0) {  // Its texts are in samples that do not train.
+  if (column.features() == 0) {  // Its texts occur only in samples that do not train.
     out_.schema.left_out.push_back(read.name);
     return;
   }
@@ -187,7 +188,7 @@ void Learner::AddNumbers(size_t index) {
   out_.schema.columns.push_back(std::move(column));
 }
 
-// Within -1 and 1, and not all of them close together.
+// True if all values are within -1 and 1 and not all of them are close together.
 bool Learner::AlreadyAlike() const {
   constexpr double kWide = 0.1;
   bool wide = false;
@@ -200,8 +201,8 @@ bool Learner::AlreadyAlike() const {
   return wide;
 }
 
-// Many columns of whole numbers from 0 up, half of which reach half of the largest: pixels, whose
-// rare values would be blown up by a division by their deviation.
+// Recognises pixels: many columns of whole numbers from 0 up, half of which reach half of the
+// largest. Scaling by deviation would blow up their rare values.
 bool Learner::LikePixels() const {
   constexpr size_t kLeastPixels = 32;
   double largest = 0;
@@ -248,20 +249,21 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
   if (schema.features() > kMaxFeatures) {
     return Status::DataError(fmt::format("its columns make {} features", schema.features()));
   }
-  // Also where features stay as they are: rates, and what counts as progress, rely on it.
+  // Targets are standardised even if features are not: learning rates and the test for progress
+  // rely on it.
   const bool standard = schema.scale == TableScale::kStandard || !options.scale_given;
   if (regression && standard && options.standard_target) {
     schema.target_mean = target_.mean;
     schema.target_deviation = target_.Deviation() > 0 ? target_.Deviation() : 1;
   }
   if (texts > 0) {
-    out_.notes.push_back(fmt::format("{} of numbers and {} of text make {}: one for each category",
-                                     Counted(numbers, "column"), texts,
-                                     Counted(schema.features(), "feature")));
+    out_.notes.push_back(
+        fmt::format("{} of numbers and {} of text become {}, one for each category",
+                    Counted(numbers, "column"), texts, Counted(schema.features(), "feature")));
   }
   if (missing_cells > 0) {
     out_.notes.push_back(
-        fmt::format("{} in {} missing: {}; `missing` says otherwise",
+        fmt::format("{} in {} missing: {}; to change it, use `missing`",
                     missing_cells == 1 ? "1 value" : fmt::format("{} values", missing_cells),
                     Counted(missing_columns, "column") + (missing_cells == 1 ? " is" : " are"),
                     schema.missing == TableMissing::kIndicator
@@ -270,7 +272,7 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
   }
   if (schema.scale == TableScale::kStandard && numbers > 0) {
     out_.notes.push_back(fmt::format(
-        "columns of numbers{} are standardised (mean 0, deviation 1); `scale` says otherwise",
+        "columns of numbers{} are standardised (mean 0, deviation 1); to change it, use `scale`",
         regression && options.standard_target ? " and the target" : ""));
   } else if (schema.target_mean != 0 || schema.target_deviation != 1) {
     out_.notes.emplace_back(kTargetNote);
@@ -278,7 +280,7 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
   return std::move(out_);
 }
 
-// Calls visit(block) for the samples `rows` of `source` in the order in which they are stored.
+// Calls visit(block) for the samples `rows` of `source`, in stored order.
 template <typename Visit>
 Status EachBlock(const DataSource& source, std::optional<std::span<const uint32_t>> rows,
                  const Unwanted& unwanted, const Visit& visit) {

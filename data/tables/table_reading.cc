@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kShownNames = 5;
 
-// 'a', 'b' and 3 more
+// A list like "'a', 'b' and 3 more".
 std::string ListOf(const std::vector<std::string>& names) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i) {
@@ -28,7 +28,7 @@ std::string ListOf(const std::vector<std::string>& names) {
   return fmt::format("{} and {} more", list, names.size() - kShownNames);
 }
 
-// pandas writes the numbers of the rows in front of them, under no name.
+// True for the unnamed first column in which pandas writes row numbers.
 bool NumbersRows(size_t column, const std::string& name) {
   return column == 0 && (name.empty() || name == "Unnamed: 0");
 }
@@ -54,7 +54,7 @@ bool IsUtf8(std::string_view text) {
     for (size_t i = 1; i < length; ++i) {
       if ((byte(i) & 0xc0) != 0x80) return false;
     }
-    // Too long for their character, half of a pair, or behind the last character.
+    // Overlong encodings, surrogates, and values beyond the last code point.
     const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
                        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
     if (wrong) return false;
@@ -149,7 +149,7 @@ Result<std::vector<int64_t>> TableReading::Begin(const std::string& path,
 
 Status TableReading::OtherData(const std::string& what) {
   return Status::Conflict(what +
-                          ": it is not the data of the checkpoint's job. Give `data` of that "
+                          ": these are not the data of the checkpoint's job. Give `data` of that "
                           "job, or start a new job in another folder");
 }
 
@@ -188,10 +188,10 @@ Result<std::vector<int64_t>> TableReading::Define(const std::string& path,
       places.push_back(kNowhere);
       left_out_.push_back(names[i]);
       if (rows && !dropped) {
-        notes_.push_back(fmt::format(
-            "the first column of {} has no name: it is taken for the numbers of the rows and left "
-            "out. Give it a name to keep it",
-            path));
+        notes_.push_back(
+            fmt::format("the first column of {} has no name: it is taken for row numbers and left "
+                        "out. Give it a name to keep it",
+                        path));
       }
     } else {
       places.push_back(static_cast<int64_t>(columns_.size()));
@@ -212,7 +212,7 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   const auto left_out = [&](size_t i) {
     return std::find(known.begin(), known.end(), AsUtf8(fields[i])) != known.end();
   };
-  // Columns of one name are told apart by their order; the last of each list is the next.
+  // Columns of one name are distinguished by their order; the last of each list is the next.
   std::unordered_map<std::string, std::vector<size_t>> found;
   for (size_t i = fields.size(); i-- > 0;) {
     const bool rows = NumbersRows(i, AsUtf8(fields[i])) && left_out(i);
@@ -233,7 +233,7 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
     const std::string lacked =
         fmt::format("{} {}", one ? "lacks the column" : "lacks the columns", ListOf(missing));
     if (resumes()) return OtherData(lacked);
-    return Status::DataError(fmt::format("{}, which the {} learned from: add {}", lacked,
+    return Status::DataError(fmt::format("{}, which the {} was trained on: add {}", lacked,
                                          schema_ != nullptr ? "model" : "job",
                                          one ? "it" : "them"));
   }
@@ -242,7 +242,7 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
     if (at != found.end() && !at->second.empty()) label = at->second.back();
   }
   if (label && places[*label] >= 0) {
-    return Status::InvalidArgument(fmt::format("`label` {}: the {} takes this column for a feature",
+    return Status::InvalidArgument(fmt::format("`label` {}: the {} has this column as a feature",
                                                Quoted(fields[*label]),
                                                schema_ != nullptr ? "model" : "job"));
   }
@@ -277,7 +277,7 @@ Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count,
         "`label` {}: the file has {}, which are those of the features alone. Leave `label` out",
         *label, Counted(count, "column")));
   }
-  // The others keep their order, wherever the label is.
+  // The other columns keep their order, no matter where the label is.
   const size_t label_at = labelled ? label.value_or(label_position_) : count;
   std::vector<int64_t> places(count, kNowhere);
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -311,7 +311,7 @@ Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t 
   }
   const Result<double> number = ParseNumber(field);
   const bool text = number.status().message().ends_with("is not a number");
-  if (!text) return number.status();  // Infinite.
+  if (!text) return number.status();  // The number is infinite.
   std::string key = AsUtf8(field);
   if (column.numbers_only && LooksMissing(field) && options_.missing != TableMissing::kError) {
     std::vector<std::string>& marks = column.marks;
@@ -326,15 +326,15 @@ Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t 
   const auto found = column.codes.find(key);
   if (found != column.codes.end()) return TextCell(found->second);
   const auto code = static_cast<uint32_t>(column.texts.size());
-  if (code == kMostTexts) return TextCell(kMostTexts);  // One for all others.
+  if (code == kMostTexts) return TextCell(kMostTexts);  // All further texts share one code.
   column.texts.push_back(key);
   column.lines.push_back(line);
   column.codes.emplace(std::move(key), code);
   return TextCell(code);
 }
 
-// Whether all texts of the column stand for missing values among numbers; then it has no texts from
-// here on.
+// True if all texts of the column stand for missing values among numbers. The column then has no
+// texts.
 bool TableReading::TakeMarks(Column& column) {
   const bool marks = column.number_cells >= column.text_cells && column.texts.size() < kMostTexts &&
                      options_.missing != TableMissing::kError &&
@@ -349,7 +349,8 @@ bool TableReading::TakeMarks(Column& column) {
 
 Status TableReading::EndFirst() {
   if (schema_ != nullptr) return Status::Ok();
-  constexpr uint64_t kFew = 20;  // Texts among many more numbers are taken for slips.
+  // So few texts among many more numbers are taken for typing errors.
+  constexpr uint64_t kFew = 20;
   for (Column& column : columns_) {
     column.numbers_only = column.text_cells == 0 || TakeMarks(column);
     const uint64_t cells = column.text_cells + column.number_cells;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table's files say besides numbers, gathered while they are read: names of columns, texts,
-// what is missing. One float per cell goes on to the samples' source: a number as it is, anything
-// else as a NaN that carries a mark. One thread.
+// Collects what a table's files contain besides numbers while they are read: column names, texts
+// and missing values. Each cell becomes one float in the samples' source: a number as it is,
+// everything else as a NaN that carries a mark. One thread.
 #pragma once
 
 #include <bit>
@@ -19,42 +19,43 @@
 
 namespace motley {
 
-// Texts that one column may have: more would need one feature each.
+// Most distinct texts of a column; each needs a feature of its own.
 inline constexpr uint32_t kMostTexts = 10'000;
 
-inline constexpr uint32_t kMarkBits = 0x7fc00000U;  // Of a NaN; the mark follows.
+inline constexpr uint32_t kMarkBits = 0x7fc00000U;  // A NaN; the mark is in its low bits.
 inline float MissingCell() { return std::bit_cast<float>(kMarkBits); }
 inline float TextCell(uint32_t code) { return std::bit_cast<float>(kMarkBits | (code + 1)); }
 inline bool IsMissing(float cell) { return std::bit_cast<uint32_t>(cell) == kMarkBits; }
-// The text's number, if the cell is one.
+// The code of the cell's text, if the cell is a text.
 inline std::optional<uint32_t> TextOf(float cell) {
   if (!std::isnan(cell) || IsMissing(cell)) return std::nullopt;
   return (std::bit_cast<uint32_t>(cell) & ~kMarkBits) - 1;
 }
 
-// How tools write that a value is missing: an empty field, NA, NaN, null, None, ? and so on.
+// True for the ways in which tools write missing values: an empty field, NA, NaN, null, None, ? and
+// so on.
 bool MeansMissing(std::string_view field);
-// What people write for a missing value where numbers should be: -, unknown, n.a., #DIV/0!. In
-// columns of text these are texts as any others.
+// True for what users write in place of a missing number: -, unknown, n.a., #DIV/0!. In columns of
+// text these are ordinary texts.
 bool LooksMissing(std::string_view field);
-// Texts of other encodings are taken for Latin-1, so that they can be kept as JSON.
+// Returns valid UTF-8, for JSON. Other bytes are taken for Latin-1.
 std::string AsUtf8(std::string_view text);
-// "12" for 12.0f: what stands for a number in a column of text.
+// The text of a number in a column of text: "12" for 12.0f.
 std::string NumberText(float number);
 
 struct TableOptions {
   TableScale scale = TableScale::kStandard;
-  bool scale_given = false;  // Else data that are of one size already stay as they are.
+  bool scale_given = false;  // False: features that are already of similar size are not scaled.
   TableMissing missing = TableMissing::kMedian;
-  std::vector<std::string> drop;  // Columns that are no features.
-  bool standard_target = true;    // With the features; false: targets stay as they are.
+  std::vector<std::string> drop;  // Columns that are not features.
+  bool standard_target = true;    // Targets are standardised with the features.
 };
 
-// Who reads a file whose columns are known, and from where.
+// Purpose of reading a file whose columns are known.
 enum class KnownFrom {
   kModelToPredict,  // Rows need no labels.
-  kModelToTrain,    // A job begins with its parameters.
-  kCheckpoint       // A job goes on, which needs the file that it began with.
+  kModelToTrain,    // A job begins with the model's parameters.
+  kCheckpoint       // A resumed job needs the file that it began with.
 };
 
 class TableReading {
@@ -64,45 +65,45 @@ class TableReading {
     uint32_t position = 0;  // See TableColumn.
     bool numbers_only = false;
     std::unordered_map<std::string, uint32_t> codes;
-    std::vector<std::string> texts;  // By code;
-    std::vector<uint32_t> lines;     // each of them stands here first.
-    std::vector<std::string> marks;  // Among numbers: texts that stand for missing values.
+    std::vector<std::string> texts;  // By code.
+    std::vector<uint32_t> lines;     // First line of each text.
+    std::vector<std::string> marks;  // Texts in a column of numbers that stand for missing values.
     uint64_t number_cells = 0;
     uint64_t text_cells = 0;
     uint64_t missing_cells = 0;
   };
-  // Where a column of a file goes.
+  // Destinations of a file's columns; other values are indices of features.
   static constexpr int64_t kLabel = -1;
   static constexpr int64_t kNowhere = -2;
 
-  // To learn from a first file.
+  // Learns the columns from the first file.
   explicit TableReading(TableOptions options) : options_(std::move(options)) {}
-  // To read a file as a model knows it.
+  // Reads files whose columns `known` describes.
   TableReading(std::shared_ptr<const TableSchema> known, KnownFrom from);
-  // Of `features` columns of numbers without names, which need not be a text file's.
+  // For `features` unnamed columns of numbers from any kind of file.
   static std::shared_ptr<TableReading> OfNumbers(uint32_t features, TableOptions options);
 
-  // A file begins: where each of its columns goes. `label`: the label's column, if it is known.
-  // `fields`: names, or the first sample of a file without them. The first file defines the
-  // columns; others may have them in any order, and more. kDataError names the columns that are
-  // not there (kConflict where a job goes on), kNotFound columns to drop that are not.
+  // Begins a file and returns the destination of each of its columns. `label` is the label's
+  // column, if known. `fields` are the names, or the first sample of a file without names. The
+  // first file defines the columns; later files may order them differently and have more.
+  // kDataError names missing columns (kConflict for kCheckpoint). kNotFound: a column to drop does
+  // not exist.
   Result<std::vector<int64_t>> Begin(const std::string& path,
                                      const std::vector<std::string>& fields, bool named,
                                      std::optional<size_t> label);
-  // Whether columns are known already: then by which names, and the label's.
+  // True once the columns are known; KnowsName and label() are then valid.
   bool begun() const { return begun_; }
   bool KnowsName(std::string_view name) const;
   const std::string& label() const { return label_; }
   bool labels_optional() const { return from_ == KnownFrom::kModelToPredict; }
 
-  // The cell of a field. kDataError, to be completed with the place: text among numbers, a missing
-  // value where that is an error, a number that is not finite.
+  // Encodes a field. kDataError, to which the caller adds the place: a text among numbers, a
+  // missing value if those are errors, or a number that is not finite.
   Result<float> Cell(size_t column, std::string_view field, uint32_t line);
   void CountUnlabelled() { ++unlabelled_; }
 
-  // The first file was read: columns with text are text from here on, unless all their texts stand
-  // for missing values among numbers. kDataError: a column that has another text here and there
-  // among very many numbers.
+  // Ends the first file. Columns with texts become text columns, unless all their texts stand for
+  // missing values among numbers. kDataError: a column has very many numbers and a few other texts.
   Status EndFirst();
 
   const TableOptions& options() const { return options_; }
@@ -112,7 +113,7 @@ class TableReading {
   bool named() const { return named_; }
   uint32_t file_columns() const { return file_columns_; }
   uint32_t label_position() const { return label_position_; }
-  // For people: columns that were left out or not known, labels that were missing, unknown texts.
+  // Notes for the user: columns that were left out or unknown, missing labels, unknown texts.
   std::vector<std::string> TakeNotes();
 
  private:
@@ -128,8 +129,8 @@ class TableReading {
   bool TakeMarks(Column& column);
 
   TableOptions options_;
-  std::shared_ptr<const TableSchema> schema_;  // Null: learns.
-  std::optional<KnownFrom> from_;              // Where the schema is from.
+  std::shared_ptr<const TableSchema> schema_;  // Null: columns are still to be learned.
+  std::optional<KnownFrom> from_;              // Source of the schema.
   bool begun_ = false;
   bool named_ = false;
   uint32_t file_columns_ = 0;
@@ -138,7 +139,7 @@ class TableReading {
   std::vector<Column> columns_;
   std::vector<std::string> left_out_;
   uint64_t unlabelled_ = 0;
-  std::string first_path_;  // Of the file that defined the columns.
+  std::string first_path_;  // The file that defined the columns.
   std::vector<std::string> notes_;
 };
 

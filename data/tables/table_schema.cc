@@ -59,7 +59,7 @@ Json ColumnJson(const TableColumn& column) {
   return json;
 }
 
-// What nlohmann's at() and get() throw becomes kDataError in ParseTableSchema.
+// Exceptions of nlohmann's at() and get() become kDataError in ParseTableSchema.
 TableColumn ColumnFrom(const Json& json) {
   TableColumn column;
   json.at("name").get_to(column.name);
@@ -76,7 +76,7 @@ TableColumn ColumnFrom(const Json& json) {
   return column;
 }
 
-// What reading and encoding rely on.
+// Checks what reading and encoding rely on.
 Status Check(const TableSchema& schema) {
   uint64_t features = 0;
   for (const TableColumn& column : schema.columns) {
@@ -86,13 +86,13 @@ Status Check(const TableSchema& schema) {
         std::is_sorted(column.categories.begin(), column.categories.end(), std::less_equal<>()) ||
         column.categories.size() < 2;
     if (!numbers || !sorted || column.position >= schema.file_columns) {
-      return Status::DataError(fmt::format("column '{}' makes no sense", column.name));
+      return Status::DataError(fmt::format("column '{}' is invalid", column.name));
     }
     features += column.features();
   }
   const bool target = std::isfinite(schema.target_mean) && std::isfinite(schema.target_deviation) &&
                       schema.target_deviation > 0;
-  if (!target) return Status::DataError("the target's mean and deviation make no sense");
+  if (!target) return Status::DataError("the target's mean and deviation are invalid");
   const bool described = schema.target_only() ? schema.regression : features > 0;
   if (!described || features > kMaxFeatures) {
     return Status::DataError(fmt::format("its columns make {} features", features));
@@ -103,7 +103,7 @@ Status Check(const TableSchema& schema) {
 Result<TableSchema> FromJson(const Json& json) {
   TableSchema schema;
   if (json.at("version").get<uint32_t>() > kVersion) {
-    return Status::Conflict("a newer Motley wrote the description of the table");
+    return Status::Conflict("the description of the table is from a newer version of Motley");
   }
   for (const Json& column : json.at("columns")) schema.columns.push_back(ColumnFrom(column));
   json.at("left_out").get_to(schema.left_out);
@@ -168,7 +168,7 @@ std::string ToJson(const TableSchema& schema) {
 }
 
 Result<TableSchema> ParseTableSchema(const std::string& text) {
-  // ToJson nests less deeply: what is deeper is skipped.
+  // ToJson nests less deeply, so deeper values are skipped.
   constexpr int kDepth = 4;
   const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth <= kDepth; };
   Status error;

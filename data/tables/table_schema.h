@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table's columns mean to a model: kept with it, so that other files are read the same way.
-// Plain values; any thread.
+// The meaning of a table's columns to a model. It is saved with the model, so that other files are
+// read the same way. Plain values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace motley {
 
-// How features are brought to like sizes.
+// How features are scaled to similar sizes.
 enum class TableScale {
-  kStandard,  // Each column of numbers: (value - mean) / deviation. So are targets.
-  kLargest,   // All are divided by the largest magnitude among them, if that is above 1.
+  kStandard,  // (value - mean) / deviation for each column of numbers, and for targets.
+  kLargest,   // Division by the largest magnitude of all features, if that is above 1.
   kNone
 };
 
-// What stands for a missing value.
+// The replacement of a missing value.
 enum class TableMissing {
-  kMedian,     // The column's median; no category.
-  kIndicator,  // The same, and one more feature is 1 where the value is missing.
+  kMedian,     // The column's median, or no category.
+  kIndicator,  // As kMedian, and one more feature is 1 where the value is missing.
   kError
 };
 
-// "standard", "largest", "none"; "median", "indicator", "error". kInvalidArgument.
+// Parse "standard", "largest", "none" and "median", "indicator", "error"; kInvalidArgument
+// otherwise.
 Result<TableScale> ParseTableScale(const std::string& name);
 Result<TableMissing> ParseTableMissing(const std::string& name);
 const char* NameOf(TableScale scale);
@@ -33,12 +34,12 @@ const char* NameOf(TableMissing missing);
 
 struct TableColumn {
   std::string name;       // Its number, from 0, in files without names.
-  uint32_t position = 0;  // In the file that was learned from, from 0.
-  // Text: one feature for each category, which is 1 or 0. Ascending.
+  uint32_t position = 0;  // Position in the first file, from 0.
+  // Categories of a text column, ascending. Each is one feature, 1 or 0.
   bool text = false;
   std::vector<std::string> categories;
-  bool indicator = false;  // See TableMissing; the column's last feature.
-  // Of numbers. A deviation of 0 is that of a constant column, whose feature is always 0.
+  bool indicator = false;  // The last feature is the indicator (see TableMissing).
+  // Statistics of a column of numbers. A constant column has deviation 0; its feature is always 0.
   double fill = 0;
   double mean = 0;
   double deviation = 1;
@@ -49,18 +50,18 @@ struct TableColumn {
 };
 
 // Example: the columns size (2, 4, missing) and kind ("b", "a", "b"), with the default options,
-// make the features size (-1, 1, 0), kind=a (0, 1, 0) and kind=b (1, 0, 1).
+// become the features size (-1, 1, 0), kind=a (0, 1, 0) and kind=b (1, 0, 1).
 //
-// Of samples that are no table (arrays, sparse ones) it may describe the target alone: then it has
-// no columns, and features are not its business.
+// For samples that are not a table (arrays, sparse samples) a schema may describe the target alone.
+// It then has no columns.
 struct TableSchema {
-  std::vector<TableColumn> columns;   // Of features, as the file had them.
-  std::vector<std::string> left_out;  // Names of columns that are no features.
+  std::vector<TableColumn> columns;   // The features' columns, in file order.
+  std::vector<std::string> left_out;  // Names of columns that are not features.
   bool named = false;                 // The file had names.
-  uint32_t file_columns = 0;          // With the label and those left out.
+  uint32_t file_columns = 0;          // All columns of the file, with label and left out ones.
   std::string label;                  // The label's column.
   uint32_t label_position = 0;
-  // Of text labels, by class; empty: the labels are numbers.
+  // Text labels by class; empty: labels are numbers.
   std::vector<std::string> classes;
   bool regression = false;
   double target_mean = 0;
@@ -70,14 +71,14 @@ struct TableSchema {
 
   bool target_only() const { return columns.empty(); }
   uint32_t features() const;
-  // "size", "kind=a", "kind=b", "size is missing".
+  // The names "size", "kind=a", "kind=b", "size is missing".
   std::vector<std::string> FeatureNames() const;
-  // A squared loss of the model in the squared units of the file's labels.
+  // Factor from the model's squared loss to the squared units of the file's labels.
   double loss_unit() const { return regression ? target_deviation * target_deviation : 1; }
 };
 
 std::string ToJson(const TableSchema& schema);
-// kDataError: not what ToJson wrote, by this version or an earlier one.
+// Parses the output of ToJson, of this version or an earlier one; kDataError otherwise.
 Result<TableSchema> ParseTableSchema(const std::string& json);
 
 }  // namespace motley

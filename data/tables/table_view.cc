@@ -38,7 +38,7 @@ int32_t TableView::CategoryOf(const Column& column, float cell) const {
   if (const auto text = TextOf(cell)) {
     return *text < column.of_text.size() ? column.of_text[*text] : -1;
   }
-  const auto found = column.of_number.find(cell);  // Missing ones are equal to nothing.
+  const auto found = column.of_number.find(cell);  // A missing value is NaN, which equals nothing.
   return found == column.of_number.end() ? -1 : found->second;
 }
 
@@ -52,7 +52,7 @@ void TableView::Encode(std::span<const float> cells, float* features) const {
       if (category >= 0) features[category] = 1;
       features += known.categories.size();
     } else {
-      const bool missing = std::isnan(cell);  // Also a text that stands for that.
+      const bool missing = std::isnan(cell);  // Texts that stand for missing values are NaN, too.
       const double value = missing ? known.fill : cell;
       const double moved = known.deviation > 0 ? (value - known.mean) / known.deviation : 0;
       constexpr double kFar = std::numeric_limits<float>::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the cells of a table to the features of a model: learns what columns mean, and applies it on
-// the way out of the samples' source, which keeps one float per cell.
+// Turns the cells of a table into features of a model: learns the columns' meaning, and applies it
+// when samples are read from the source, which keeps one float per cell.
 #pragma once
 
 #include <memory>
@@ -18,27 +18,27 @@ namespace motley {
 
 struct LearnedTable {
   TableSchema schema;
-  std::vector<std::string> notes;  // What was chosen, for people.
+  std::vector<std::string> notes;  // Choices that were made, for the user.
 };
 
-// Learns from the samples `rows` of `cells` (all of them, when not given), whose file was read with
-// `reading`: means, deviations, medians (of 65,536 samples at most) and categories. Reads them
-// once, in blocks. A column with too many texts is left out. kDataError: no column is left;
+// Learns means, deviations, medians and categories from the samples `rows` of `cells`, or from all
+// if `rows` is not given. `reading` read their file. Samples are read once, in blocks; medians use
+// at most 65,536 of them. A column with too many texts is left out. kDataError: no column is left.
 // kCancelled.
 Result<LearnedTable> LearnTable(const TableReading& reading, const DataSource& cells,
                                 std::optional<std::span<const uint32_t>> rows, bool regression,
                                 const Unwanted& unwanted = nullptr);
 
-// The mean and deviation of the labels of these samples, as a schema of the target alone.
+// Learns mean and deviation of the labels, as a schema of the target alone.
 Result<LearnedTable> LearnTarget(const DataSource& samples,
                                  std::optional<std::span<const uint32_t>> rows, TableScale scale,
                                  const Unwanted& unwanted = nullptr);
 
-// The features of samples that were read as cells. Any thread.
+// The features of samples that are stored as cells. Any thread.
 class TableView final : public DataSource {
  public:
-  // `reading`: of the file that `cells` are from, with the columns of `schema` among its own. With
-  // a schema of the target alone features stay as they are, whatever they are.
+  // `reading` read the file of `cells`; its columns include those of `schema`. With a schema of the
+  // target alone, features pass through unchanged.
   TableView(std::shared_ptr<const DataSource> cells, std::shared_ptr<const TableSchema> schema,
             const TableReading& reading);
 
@@ -49,8 +49,8 @@ class TableView final : public DataSource {
 
  private:
   struct Column {
-    size_t cell = 0;  // Its place in a row of cells.
-    // Text: the category of each text code and number; texts without one are absent or -1.
+    size_t cell = 0;  // Index in a row of cells.
+    // Text: the category of each text code and number. Texts without a category are absent or -1.
     std::vector<int32_t> of_text;
     std::unordered_map<float, int32_t> of_number;
   };

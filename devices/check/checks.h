@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks by the files that they are in.
+// The checks of all kernels, grouped by file.
 #pragma once
 
 #include "devices/check/kernel_checks.h"

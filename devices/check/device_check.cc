@@ -51,7 +51,8 @@ class DeviceRig final : public KernelRig {
 
   Device& device_;
   std::list<Operand> operands_;
-  // The host's, where the device has no more: kernels of the processor go on, and the others fail.
+  // Host memory for operands when the device is out of memory: the processor's kernels can go on,
+  // other devices have failed anyway.
   std::list<std::vector<std::byte>> instead_;
   mutable Status status_;
 };
@@ -67,10 +68,10 @@ Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, ui
 }
 
 Status CheckDevice(Device& device, uint64_t seed, bool large,
-                   const std::function<void(const CheckedKernel&)>& told) {
+                   const std::function<void(const CheckedKernel&)>& report) {
   for (const KernelCheck& check : KernelChecks()) {
     MOTLEY_ASSIGN_OR_RETURN(const CheckedKernel checked, CheckOnDevice(device, check, seed, large));
-    told(checked);
+    report(checked);
   }
   return Status::Ok();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a whole device, as a program sees it.
+// Kernel checks on a whole device.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace motley::check {
 
-// Inside of the device's Work (device.h). One of KernelChecks, on shapes that follow from `seed`.
-// Not fine when the device itself failed.
+// To be called inside the device's Work (device.h). Runs one of KernelChecks, with shapes that
+// follow from `seed`. An error if the device itself failed.
 Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, uint64_t seed,
                                     bool large);
-// All of them; `told` hears of each when it is done.
+// Runs all checks and passes each result to `report`.
 Status CheckDevice(Device& device, uint64_t seed, bool large,
-                   const std::function<void(const CheckedKernel&)>& told);
+                   const std::function<void(const CheckedKernel&)>& report);
 
 }  // namespace motley::check

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest error among many results, and where it was.
+// The largest error among many results, and its place.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,10 @@ namespace motley::check {
 
 class ErrorMeter {
  public:
-  // What is being compared from now on: "3 x 7 x 1, transposed".
+  // Describes the results that follow: "3 x 7 x 1, transposed".
   void At(std::string where) { where_ = std::move(where); }
-  // `magnitude`: what the error is relative to, such as the sum of the terms' magnitudes. Results
-  // that are not normal numbers may be flushed to 0; what should be a number and is none is
-  // infinitely wrong.
+  // `magnitude` is what the error is relative to, for example the sum of the terms' magnitudes.
+  // Subnormal results may be flushed to 0. A NaN instead of a number is an infinite error.
   void Add(double got, double want, double magnitude) {
     ++count_;
     const double error = std::abs(got - want);
@@ -29,7 +28,7 @@ class ErrorMeter {
 
   double worst() const { return worst_; }
   const std::string& worst_at() const { return worst_at_; }
-  size_t count() const { return count_; }  // Of results.
+  size_t count() const { return count_; }  // Number of results.
 
  private:
   static constexpr double kRoom = 1e-37;

@@ -10,8 +10,8 @@
 namespace motley::check {
 namespace {
 
-// Products have room for long chains of float32; sums and losses are kept in float64; what goes
-// over values one by one has a rounding or two, and nothing where it only chooses.
+// Products may lose precision in long chains of float32. Sums and losses are in float64.
+// Element-wise kernels round once or twice, or not at all if they only select.
 constexpr KernelCheck kChecks[] = {
     {"gemm", "", 1e-5, CheckGemm},
     {"csr_times_dense", "", 1e-5, CheckCsrTimesDense},
@@ -54,7 +54,7 @@ constexpr KernelCheck kChecks[] = {
 }  // namespace
 
 std::vector<float> CheckRun::Values(size_t count, double low, double high) {
-  constexpr size_t kPeriod = 100'003;  // A prime, so that no block of a launch is like another.
+  constexpr size_t kPeriod = 100'003;  // A prime, so that the blocks of a launch differ.
   std::vector<float> values = RandomValues(random, std::min(count, kPeriod), low, high);
   values.reserve(count);
   while (values.size() < count) values.push_back(values[values.size() - kPeriod]);

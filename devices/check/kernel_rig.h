@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where kernels that are checked find their operands: a driver's table, its queue and its memory.
+// Operands for checked kernels: a driver's table, its queue and its memory.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@ class KernelRig {
   virtual ~KernelRig() = default;
   virtual const motley_kernels& table() const = 0;
   virtual void* queue() const = 0;
-  // A copy in the device's memory, freed with the rig.
+  // Makes a copy in the device's memory, which is freed with the rig.
   virtual void* Store(const void* bytes, size_t size_bytes) = 0;
   virtual void Load(const void* stored, void* bytes, size_t size_bytes) const = 0;
 };
 
-// An operand: host values in, device pointer to pass, host values out.
+// An operand. The constructor copies host values in, it converts to a device pointer, and Read
+// copies values out.
 template <typename T>
 class Operand {
  public:
@@ -49,7 +50,7 @@ inline std::vector<float> RandomValues(Random& random, size_t count, double low 
   return values;
 }
 
-// A sparse matrix on the host, and the same on the device.
+// A sparse matrix on the host.
 struct HostCsr {
   size_t rows = 0;
   size_t columns = 0;
@@ -58,8 +59,8 @@ struct HostCsr {
   std::vector<float> value;
 };
 
-// Each entry is there with probability `density`; the first is at `row_begin[0] == skipped`, as in
-// a range of rows of a larger matrix. One row in seven is empty.
+// Each entry exists with probability `density`, and one row in seven is empty. The first entry is
+// at `row_begin[0] == skipped`, as in a range of rows of a larger matrix.
 inline HostCsr RandomCsr(Random& random, size_t rows, size_t columns, double density,
                          size_t skipped = 0) {
   HostCsr csr{rows, columns, {skipped}, {}, {}};

@@ -47,7 +47,7 @@ std::vector<Windows> Poolings(const CheckRun& run) {
   return all;
 }
 
-// each(value of the patches, value of the images that it shows); SIZE_MAX: the padding.
+// Calls each(index in patches, index in images) for all values; SIZE_MAX stands for the padding.
 template <typename Each>
 void ForPatches(const Windows& all, const Each& each) {
   const motley_window& w = all.window;
@@ -66,7 +66,7 @@ void ForPatches(const Windows& all, const Each& each) {
   }
 }
 
-// The first of the largest values in the window of output `i`.
+// The index of the first of the largest values in the window of output `i`.
 size_t WinnerOf(const Windows& all, const std::vector<float>& images, size_t i) {
   const motley_window& w = all.window;
   const size_t out = i / w.channels;
@@ -81,7 +81,7 @@ size_t WinnerOf(const Windows& all, const std::vector<float>& images, size_t i) 
   return winner;
 }
 
-// Few different values, so that there are equal ones.
+// Uses few distinct values, so that some are equal.
 std::vector<float> Steps(CheckRun& run, size_t count) {
   auto values = run.Values(count, -2, 2);
   for (float& value : values) value = std::round(value);

@@ -10,7 +10,7 @@
 namespace motley::check {
 namespace {
 
-// What a loss kernel leaves, and what it should.
+// The results of a loss kernel, and the expected ones.
 struct Loss {
   std::string where;
   std::vector<float> gradient;
@@ -19,10 +19,11 @@ struct Loss {
   double wanted_loss = 0;
 };
 
-// Of what takes long, one range of values suffices.
+// Large shapes take long, so they are checked with one range of values.
 bool IsNew(size_t count, double range) { return count < kMoreThanOneLaunch || range < 1e4; }
 
-// For each class, above 0 and up to 1, so that what an error is relative to stays right.
+// A weight for each class, above 0 and at most 1, so that the reference magnitude of errors stays
+// valid.
 std::vector<float> ClassWeights(CheckRun& run, size_t classes) {
   return run.Values(classes, 0.25, 1);
 }
@@ -37,7 +38,7 @@ Loss Softmax(CheckRun& run, size_t rows, size_t columns, double range, bool weig
   std::vector<float> label(rows);
   for (float& l : label) l = static_cast<float>(run.random.Below(columns));
   const auto x_stored = run.Store(x);
-  const Operand<double> loss(run.rig, {100.0});  // Losses are added to what is there.
+  const Operand<double> loss(run.rig, {100.0});  // Losses are added to this.
   run.table().softmax_cross_entropy(run.queue(), rows, columns, run.Store(label),
                                     weighted ? weights_at : nullptr, x_stored, loss);
   made.gradient = x_stored.Read();
@@ -72,8 +73,9 @@ void ForEachSoftmax(CheckRun& run, Each each) {
   }
 }
 
-// Of one output per row: `kernel(label, weight, x, loss)`, and what it means for an output and a
-// label. `classes`: there are two, that may have weights.
+// Checks losses with one output per row. `kernel(label, weight, x, loss)` is compared with
+// `meaning` for an output and a label. `classes`: the labels are two classes, which may have
+// weights.
 template <typename Kernel, typename Meaning, typename Each>
 void ForEachScalar(CheckRun& run, bool classes, Kernel kernel, Meaning meaning, Each each) {
   const auto weight = ClassWeights(run, 2);
@@ -105,7 +107,7 @@ void ForEachScalar(CheckRun& run, bool classes, Kernel kernel, Meaning meaning, 
   }
 }
 
-// The loss, and its slope.
+// The loss and its derivative.
 std::pair<double, double> Logistic(double x, double label) {
   const double y = label > 0.5 ? 1 : -1;
   const double margin = y * x;
@@ -134,7 +136,7 @@ auto ComparesLoss(CheckRun& run) {
   };
 }
 
-// Relative to a gradient's size, or to `least` where it is smaller.
+// Errors are relative to the gradient's size, or to `least` if that is larger.
 auto ComparesGradient(CheckRun& run, double least) {
   return [&run, least](const Loss& loss) {
     run.meter.At(loss.where);

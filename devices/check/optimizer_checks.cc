@@ -13,11 +13,11 @@ constexpr float kLr = 0.05f, kMu = 0.9f, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilo
 
 // One parameter in float64.
 struct Parameter {
-  double w = 0, first = 0, second = 0;  // Two numbers of an optimizer's state.
+  double w = 0, first = 0, second = 0;  // Two numbers of optimizer state.
 };
 
-// Several updates, so that what an optimizer keeps is compared as well. Parameters are of size 1,
-// and so is what their errors are relative to.
+// Makes several updates, so that the optimizer's state is checked as well. Parameters have size 1,
+// so errors are relative to 1.
 template <typename Update, typename Reference>
 void CompareUpdates(CheckRun& run, Update update, Reference reference) {
   for (const size_t count : run.Counts()) {

@@ -19,7 +19,7 @@ std::vector<std::pair<size_t, size_t>> Matrices(const CheckRun& run) {
   return shapes;
 }
 
-// `each(i)`: a wanted value, and what its error is relative to.
+// `each(i)` returns the expected value and the magnitude that its error is relative to.
 template <typename Each>
 void Compare(CheckRun& run, const std::vector<float>& got, Each each) {
   run.meter.At(fmt::format("{} values", got.size()));
@@ -31,7 +31,7 @@ void Compare(CheckRun& run, const std::vector<float>& got, Each each) {
 
 using Wanted = std::pair<double, double>;
 
-// IEEE 754: 1 bit of sign, an exponent, and `fraction` bits below it.
+// IEEE 754: a sign bit, an exponent, and `fraction` bits.
 double Meaning(uint16_t bits, int fraction) {
   const int ones = bits & ((1 << fraction) - 1);
   const int exponent = (bits & 0x7fff) >> fraction;
@@ -41,7 +41,7 @@ double Meaning(uint16_t bits, int fraction) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// All numbers there are, but the infinite ones and what is none, which have no error.
+// Checks all numbers. Infinities and NaN are left out, since they have no error.
 void CheckWiden(CheckRun& run, int format, int fraction) {
   const int infinite = 0x7fff >> fraction << fraction;
   for (const size_t count : run.Counts()) {
@@ -189,7 +189,7 @@ void CheckWidenBf16(CheckRun& run) { CheckWiden(run, MOTLEY_BF16, 7); }
 void CheckSumOfSquares(CheckRun& run) {
   for (const size_t count : run.Counts()) {
     const auto x = run.Values(count, 0, 1e15);
-    long double want = 0;  // Else the error would be this sum's.
+    long double want = 0;  // In double, the error would be this sum's.
     for (const float value : x) want += double{value} * value;
     const Operand<double> sum(run.rig, {-1.0});
     run.table().sum_of_squares(run.queue(), count, run.Store(x), sum);
@@ -198,7 +198,7 @@ void CheckSumOfSquares(CheckRun& run) {
   }
 }
 
-// The projection relative to the 2-norm, which is what it is in the mean.
+// The error of the projection is relative to the 2-norm, which is its mean size.
 void CheckSketch(CheckRun& run) {
   for (const size_t count : run.Counts()) {
     const auto x = run.Values(count);

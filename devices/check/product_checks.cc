@@ -19,15 +19,15 @@ struct Product {
   size_t m, n, k;
   bool transpose_a = false, transpose_b = false;
   float alpha = 1, beta = 0;
-  double low = -1;     // Of the values; above 0, sums grow without cancelling.
-  float constant = 0;  // Of each term, unless it is 0.
+  double low = -1;     // Least value; above 0, sums grow without cancelling.
+  float constant = 0;  // Every term, unless it is 0.
 };
 
-// Whose multiples all round to one side for long: of equal terms, chains of 512, 1024, 8192 and
-// 65,536 lose most.
+// Constants with multiples that round to the same side for long: equal terms lose the most
+// precision in chains of 512, 1024, 8192 and 65,536.
 constexpr float kHardConstants[] = {0.0137f, 0.5063019f, 0.5343f, 0.8076324f, 0.9871063f};
 
-// Factors whose products are all `constant`, or such as `low` says.
+// Factors with products of `constant`, or random ones from `low` up.
 std::vector<float> Factors(CheckRun& run, size_t count, double low, float constant) {
   return constant == 0 ? run.Values(count, low) : std::vector<float>(count, constant);
 }
@@ -35,7 +35,7 @@ std::vector<float> Factors(CheckRun& run, size_t count, double low, float consta
 void CompareGemm(CheckRun& run, const Product& p) {
   const auto a = Factors(run, p.m * p.k, p.low, p.constant);
   const auto b = Factors(run, p.k * p.n, p.low, p.constant == 0 ? 0.0f : 1.0f);
-  // With beta 0 nothing may be read.
+  // With beta 0, c must not be read.
   const auto c = p.beta == 0 ? std::vector<float>(p.m * p.n, kNan) : run.Values(p.m * p.n);
   const auto a_stored = run.Store(a);
   const auto b_stored = run.Store(b);
@@ -127,7 +127,7 @@ void CompareCsrTransposed(CheckRun& run, const HostCsr& host, size_t n, float al
   for (size_t i = 0; i < c.size(); ++i) run.meter.Add(got[i], want[i], magnitude[i]);
 }
 
-// All its entries are equal, and so are the terms of each sum of its columns.
+// All entries are equal, and so are the terms of each column sum.
 HostCsr ConstantCsr(size_t rows, size_t columns, float value) {
   HostCsr csr{rows, columns, {0}, {}, std::vector<float>(rows * columns, value)};
   for (size_t row = 0; row < rows; ++row) {
@@ -137,7 +137,7 @@ HostCsr ConstantCsr(size_t rows, size_t columns, float value) {
   return csr;
 }
 
-// Each sparse matrix with each number of columns that is not too much.
+// Runs each sparse matrix with each number of columns that does not take too long.
 template <typename Compare>
 void ForEachSparse(CheckRun& run, Compare compare) {
   for (const Sparse& s : kSparse) {

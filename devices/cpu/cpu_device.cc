@@ -19,8 +19,9 @@ namespace {
 
 constexpr uint32_t kMostThreads = 256;
 
-// Of the calling thread: no system refuses to be nicer. A priority is of one thread on Linux.
-void StepBack() {
+// Lowers the calling thread's priority. On Linux priorities belong to threads, and lowering one is
+// always allowed.
+void LowerPriority() {
   constexpr int kNicest = 19;
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNicest);
 }
@@ -34,7 +35,7 @@ class CpuDevice final : public HostDevice {
         parallel_(std::move(parallel)),
         queue_(MakeCpuQueue(*parallel_)),
         thread_(loop, [background, nice = false](Work work) mutable {
-          if (background && !std::exchange(nice, true)) StepBack();
+          if (background && !std::exchange(nice, true)) LowerPriority();
           return RunWork(std::move(work));
         }) {}
 
@@ -48,10 +49,10 @@ class CpuDevice final : public HostDevice {
  private:
   const std::unique_ptr<ParallelFor> parallel_;
   mutable motley_cpu_queue queue_;
-  DeviceThread thread_;  // Last: it goes first.
+  DeviceThread thread_;  // Last, so that it is destroyed first.
 };
 
-// The module of that name, or the best there is when the name is empty.
+// The module with that name, or the best one for an empty name.
 Result<const motley_kernels*> Choose(const std::string& name) {
   const std::vector<KernelModule>& modules = CpuKernelModules();
   for (const KernelModule& module : modules) {
@@ -84,8 +85,8 @@ motley_cpu_queue MakeCpuQueue(ParallelFor& parallel) {
 
 Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions& options) {
   if (options.threads > kMostThreads) {
-    return Status::InvalidArgument(
-        fmt::format("{} threads for a device; at most {}", options.threads, kMostThreads));
+    return Status::InvalidArgument(fmt::format(
+        "{} threads are too many for a device; use at most {}", options.threads, kMostThreads));
   }
   MOTLEY_ASSIGN_OR_RETURN(const motley_kernels* kernels, Choose(options.kernels));
   DeviceInfo info;

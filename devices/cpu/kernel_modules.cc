@@ -34,21 +34,21 @@ constexpr InstructionSet kInstructionSets[] = {
     {"baseline", [] { return true; }},
 };
 
-// The table of an open module, or null and why not.
+// The table of an open module, or null and the reason.
 std::pair<const motley_kernels*, std::string> TableOf(void* library) {
   const auto entry = reinterpret_cast<motley_kernels_entry>(dlsym(library, MOTLEY_KERNELS_SYMBOL));
   if (entry == nullptr) return {nullptr, "it has no symbol " MOTLEY_KERNELS_SYMBOL};
   const motley_kernels* kernels = entry(MOTLEY_KERNELS_VERSION);
   if (kernels == nullptr || kernels->version != MOTLEY_KERNELS_VERSION ||
       kernels->struct_size < sizeof(motley_kernels)) {
-    return {nullptr, fmt::format("its table of kernels is not version {}: rebuild it together "
+    return {nullptr, fmt::format("its kernel table is not version {}; rebuild it together "
                                  "with the program",
                                  MOTLEY_KERNELS_VERSION)};
   }
   return {kernels, ""};
 }
 
-// A module stays loaded for as long as the program runs: tables are handed out freely.
+// A module stays loaded until the program ends, because its table is shared freely.
 KernelModule Load(const InstructionSet& set, const std::vector<std::string>& folders) {
   KernelModule kernels{.name = std::string(set.name)};
   if (!set.supported()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and loading kernel modules, apart from the one list that the program uses
-// (CpuKernelModules in cpu_device.h).
+// Finds and loads kernel modules. The program's own list of modules is CpuKernelModules in
+// cpu_device.h.
 #pragma once
 
 #include <mutex>
@@ -12,12 +12,13 @@
 
 namespace motley {
 
-// The modules of this architecture, best first, each from the first folder that has it. Asks the
-// processor before loading, because a module's code may not run to tell.
+// The modules of this architecture, best first, each from the first folder that has it. The
+// processor's features are checked before a module is loaded, because an unsupported module cannot
+// even run its check.
 std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& folders);
 
-// The modules of LoadKernelModules, loaded at the first call; and again at each later one, as long
-// as some were starved: who asks may have closed files meanwhile. Any thread.
+// The modules of LoadKernelModules, loaded at the first call. If some were starved, later calls
+// load them again, because the process may have closed files meanwhile. Any thread.
 class KernelModuleList {
  public:
   std::vector<KernelModule> Get(const std::vector<std::string>& folders);
@@ -27,10 +28,10 @@ class KernelModuleList {
   std::vector<KernelModule> modules_;
 };
 
-// Why none of `modules` is usable. kResource where one could be if this process had more files or
-// memory, else kNotFound.
+// An error that says why no module is usable. kResource if one could be usable with more
+// descriptors or memory, else kNotFound.
 Status NoKernelModule(const std::vector<KernelModule>& modules);
-// What there is to say of each: "avx2 is usable; ...".
+// The state of each module: "avx2 is usable; ...".
 std::string ReasonsOf(const std::vector<KernelModule>& modules);
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread sanitizer cannot see into a distribution's TBB. There the plain-thread twin takes its
-// place: a suppression would also hide real races inside of TBB's tasks.
+// Thread sanitizer cannot see inside a distribution's TBB, so builds with it use plain threads. A
+// suppression would also hide real races inside TBB's tasks.
 #include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
 
@@ -30,7 +30,7 @@ std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
 namespace motley {
 namespace {
 
-// Whether the system gives `count` threads at once, as limits of processes and memory allow.
+// True if the system gives `count` threads at once; limits on processes and memory may prevent it.
 bool CanStart(size_t count) {
   std::latch all_asked(1);
   std::vector<std::thread> started;
@@ -67,7 +67,7 @@ class TbbParallelFor final : public ParallelFor {
  private:
   static constexpr size_t kMostThreads = 256;
 
-  // Asked just before TBB starts its threads: it ends the program where it is given none.
+  // Asked just before TBB starts its threads: TBB ends the program if it gets none.
   bool MayUseThreads() {
     std::call_once(asked_, [this] { may_use_threads_ = CanStart(threads_ - 1); });
     return may_use_threads_;
@@ -75,9 +75,9 @@ class TbbParallelFor final : public ParallelFor {
 
   const size_t threads_;
   std::once_flag asked_;
-  bool may_use_threads_ = false;  // Once asked.
+  bool may_use_threads_ = false;  // Valid after asked_.
   // Lets an arena have more threads than there are processors. The smallest of all such limits
-  // holds, so every arena sets the same.
+  // applies, so every arena sets the same one.
   tbb::global_control limit_{tbb::global_control::max_allowed_parallelism, kMostThreads};
   tbb::task_arena arena_;
 };
@@ -85,7 +85,7 @@ class TbbParallelFor final : public ParallelFor {
 }  // namespace
 
 std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
-  // An arena of one thread runs the same, but each call costs what adding half a megabyte does.
+  // An arena of one thread would also work, but each call costs as much as adding half a megabyte.
   if (threads <= 1) return MakeSerialParallelFor();
   return std::make_unique<TbbParallelFor>(threads);
 }

@@ -6,12 +6,12 @@
 namespace motley::cuda {
 namespace {
 
-// A function of libcuda, which only the runtime has loaded; null where it has no such.
+// A function of libcuda, which only the runtime has loaded; null if it does not exist.
 void* Function(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult result{};
 #if CUDART_VERSION >= 12050
-  constexpr unsigned kSince = 4000;  // The version of CUDA that these are as they are since.
+  constexpr unsigned kSince = 4000;  // The first CUDA version with these signatures.
   const cudaError_t error =
       cudaGetDriverEntryPointByVersion(name, &function, kSince, cudaEnableDefault, &result);
 #else

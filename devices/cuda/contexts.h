@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a thread has, as CUDA itself keeps it: its current context, or none. The runtime
-// says "device 0" in both cases, and makes a context on it when it is told so.
+// The device of a thread as CUDA keeps it: the current context, or none. The runtime reports
+// "device 0" in both cases, and setting device 0 there makes a context on it.
 #pragma once
 
 namespace motley::cuda {
 
-// Of the calling thread; null when it has none, or that cannot be known.
+// The calling thread's context; null when it has none or it cannot be determined.
 void* CurrentContext();
-// Null: it has none.
+// Null removes the thread's context.
 void SetCurrentContext(void* context);
 
 }  // namespace motley::cuda

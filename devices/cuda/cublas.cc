@@ -16,11 +16,11 @@ namespace {
 #define MOTLEY_TEXT_OF(value) #value
 #define MOTLEY_TEXT(value) MOTLEY_TEXT_OF(value)
 constexpr char kFile[] = "libcublas.so." MOTLEY_TEXT(CUBLAS_VER_MAJOR);
-// What it needs itself. The loader looks for that where cuBLAS says and in the system's folders,
-// not in this plug-in's: so it is loaded first, and found by its name.
+// A library that cuBLAS needs. The loader would search for it in cuBLAS's own path and the system's
+// folders, but not in this plug-in's. So it is loaded first, and then found by its name.
 constexpr char kNeededFile[] = "libcublasLt.so." MOTLEY_TEXT(CUBLAS_VER_MAJOR);
 
-// Null when all are there, else the name of one that is missing.
+// Null when all functions exist, else the name of a missing one.
 const char* FindFunctions(void* library, Cublas& cublas) {
   const struct {
     const char* name;
@@ -44,7 +44,7 @@ const char* FindFunctions(void* library, Cublas& cublas) {
   return nullptr;
 }
 
-// Where the loader would look for what this plug-in needs, besides its cache.
+// True if cuBLAS is in a folder in which the loader searches libraries for this plug-in.
 bool InAFolderOfTheLoaders() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&FindCublas), &self) == 0) return false;
@@ -57,8 +57,8 @@ bool InAFolderOfTheLoaders() {
       auto* const folders = static_cast<Dl_serinfo*>(room);
       *folders = size;
       dlinfo(plug_in, RTLD_DI_SERINFOSIZE, folders);
-      const bool told = dlinfo(plug_in, RTLD_DI_SERINFO, folders) == 0;
-      for (unsigned i = 0; told && !found && i < folders->dls_cnt; ++i) {
+      const bool listed = dlinfo(plug_in, RTLD_DI_SERINFO, folders) == 0;
+      for (unsigned i = 0; listed && !found && i < folders->dls_cnt; ++i) {
         char path[4096];
         std::snprintf(path, sizeof(path), "%s/%s", folders->dls_serpath[i].dls_name, kFile);
         found = access(path, R_OK) == 0;
@@ -70,11 +70,11 @@ bool InAFolderOfTheLoaders() {
   return found;
 }
 
-// The loader's cache has the names of libraries as they are, each ended by 0.
+// The loader's cache contains the names of libraries as plain text, each followed by 0.
 bool InTheLoadersCache() {
   std::FILE* const file = std::fopen("/etc/ld.so.cache", "rb");
   if (file == nullptr) return false;
-  size_t matched = 0;  // Characters of the name, with its 0.
+  size_t matched = 0;  // Matched characters of the name, with its 0.
   for (int c = std::fgetc(file); c != EOF && matched < sizeof(kFile); c = std::fgetc(file)) {
     if (c != kFile[matched]) matched = 0;
     if (c == kFile[matched]) ++matched;
@@ -85,7 +85,7 @@ bool InTheLoadersCache() {
 
 }  // namespace
 
-// What neither knows is asked of the loader itself, who says best why not.
+// If neither knows it, the loader itself decides, and gives the best reason.
 bool FindCublas(char* reason, size_t reason_size) {
   return InAFolderOfTheLoaders() || InTheLoadersCache() ||
          LoadCublas(reason, reason_size) != nullptr;
@@ -94,22 +94,22 @@ bool FindCublas(char* reason, size_t reason_size) {
 const Cublas* LoadCublas(char* reason, size_t reason_size) {
   static std::atomic<const Cublas*> loaded = nullptr;
   if (const Cublas* cublas = loaded.load(); cublas != nullptr) return cublas;
-  dlopen(kNeededFile, RTLD_NOW | RTLD_LOCAL);  // Without it the loader says below what is missing.
+  dlopen(kNeededFile, RTLD_NOW | RTLD_LOCAL);  // If this fails, the loader reports it below.
   void* library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::snprintf(reason, reason_size,
-                  "cuBLAS cannot be loaded (install it, or name its folder in LD_LIBRARY_PATH): %s",
+                  "cuBLAS cannot be loaded (install it, or add its folder to LD_LIBRARY_PATH): %s",
                   dlerror());
     return nullptr;
   }
   Cublas found{};
   if (const char* missing = FindFunctions(library, found); missing != nullptr) {
-    std::snprintf(reason, reason_size, "%s has no %s: install cuBLAS %d.%d or newer", kFile,
+    std::snprintf(reason, reason_size, "%s has no %s; install cuBLAS %d.%d or newer", kFile,
                   missing, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR);
     dlclose(library);
     return nullptr;
   }
-  // For as long as the program runs, as the library.
+  // Kept until the program ends, like the library.
   const Cublas* mine = new (std::nothrow) Cublas(found);
   const Cublas* before = nullptr;
   if (loaded.compare_exchange_strong(before, mine)) return mine;

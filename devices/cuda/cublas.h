@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's library of matrix products, loaded when a device is there: it takes half a gigabyte, and
-// programs on machines without it must start all the same.
+// cuBLAS, NVIDIA's library of matrix products. It takes half a gigabyte and is only loaded if there
+// is a device, so that programs also start on machines without it.
 #pragma once
 
 #include <cublas_v2.h>
@@ -9,7 +9,7 @@
 
 namespace motley::cuda {
 
-// The functions of the library that are used.
+// The functions of the library that we use.
 struct Cublas {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasDestroy_v2) destroy;
@@ -22,10 +22,11 @@ struct Cublas {
   decltype(&cublasGetStatusString) status_string;
 };
 
-// Any thread. Whether there is one, and why not. Where it lies is looked up and it is not loaded,
-// because a list of devices should not cost what it takes: hundreds of megabytes of addresses.
+// Any thread. Returns true if cuBLAS exists, otherwise sets `reason`. It only looks for the file:
+// loading it would take hundreds of megabytes of addresses, too much for a list of devices.
 bool FindCublas(char* reason, size_t reason_size);
-// The same, loaded. Null, and why not; looks again until it is there.
+// Loads cuBLAS. Returns null and sets `reason` on failure; each call tries again until it is
+// loaded.
 const Cublas* LoadCublas(char* reason, size_t reason_size);
 
 }  // namespace motley::cuda

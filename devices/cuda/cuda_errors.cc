@@ -16,7 +16,7 @@ int CodeOf(cudaError_t error) {
 bool Check(Failure& failure, const char* doing, cudaError_t error) {
   if (error == cudaSuccess) return true;
   failure.Keep(CodeOf(error), doing, cudaGetErrorName(error), cudaGetErrorString(error));
-  cudaGetLastError();  // Else the next call of somebody else on this thread would find it.
+  cudaGetLastError();  // Otherwise the next CUDA call on this thread would report it.
   return false;
 }
 

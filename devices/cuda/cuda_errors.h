@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA's runtime says, as a driver's codes and texts.
+// Translates errors of CUDA's runtime into a driver's codes and texts.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,24 +8,26 @@
 
 namespace motley::cuda {
 
-// Failures other than for want of memory leave the device in doubt: it counts as lost.
+// The driver's code. Any error but out of memory leaves the device in an unknown state, so it
+// counts as lost.
 int CodeOf(cudaError_t error);
 
-// Whether a call went well; else the queue's failure is kept, and CUDA forgets it where it can.
+// True if a call succeeded. Otherwise the queue keeps the failure, and CUDA's error is cleared if
+// possible.
 bool Check(Failure& failure, const char* doing, cudaError_t error);
 
-// Makes a device the calling thread's for a while. The thread may belong to a program that uses
-// CUDA itself, or has nothing to do with it: what it had it has again, and nothing where it had
-// none, since who sets device 0 only because that is the default makes a context there.
+// Makes a device the calling thread's own for a while, and restores the thread's previous device.
+// The thread may belong to a program that uses CUDA itself or not at all. A thread without a device
+// has none afterwards: setting the default device 0 would make a context there.
 class OnDevice {
  public:
-  // `stays`: on the one thread that calls a queue's kernels and copies, which keeps the device
+  // `stays`: for the one thread that calls a queue's kernels and copies. It keeps the device,
   // unless it had another.
   explicit OnDevice(int device, bool stays = false);
   OnDevice(const OnDevice&) = delete;
   ~OnDevice();
 
-  // Else the thread has another device, where nothing may be done.
+  // False if the device could not be set; nothing may be done on the thread then.
   bool Check(Failure& failure) const { return cuda::Check(failure, "choosing the device", error_); }
   bool ok() const { return error_ == cudaSuccess; }
 

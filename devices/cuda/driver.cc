@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of the plug-in: the table of devices/drivers/driver.h.
+// The one symbol of the plug-in, and its table (devices/drivers/driver.h).
 #include "devices/drivers/driver.h"
 
 #include <cstdint>
@@ -15,15 +15,16 @@ namespace {
 
 Queue& Own(motley_driver_queue* queue) { return *static_cast<Queue*>(queue); }
 
-// Programs are compiled with the plug-in; CUDA keeps those that it makes for newer devices itself.
+// Kernels are compiled with the plug-in, and CUDA itself caches those that it makes for newer
+// devices. So there is no cache folder.
 motley_driver_queue* OpenQueue(uint64_t id, const char*, char* error, size_t error_size) {
   auto* queue = new (std::nothrow) Queue(static_cast<int>(id));
   if (queue == nullptr) {
-    std::snprintf(error, error_size, "the host has no memory left");
+    std::snprintf(error, error_size, "the host is out of memory");
     return nullptr;
   }
   if (queue->Open()) return queue;
-  queue->failure.Tell(error, error_size);
+  queue->failure.Report(error, error_size);
   delete queue;
   return nullptr;
 }

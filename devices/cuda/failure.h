@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first failure of a queue, kept until it is told.
+// The first failure of a queue, kept until it is reported.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ class Failure {
  public:
   int code() const { return code_; }
   bool failed() const { return code_ != MOTLEY_DRIVER_OK; }
-  // "`doing` failed: `name`, `explanation`", unless there was one before.
+  // Keeps "`doing` failed: `name`, `explanation`", unless there is a failure already.
   void Keep(int code, const char* doing, const char* name, const char* explanation);
-  // Copies the text, forgets the failure, returns its code.
-  int Tell(char* error, size_t error_size);
+  // Copies the text, clears the failure and returns its code.
+  int Report(char* error, size_t error_size);
 
  private:
   int code_ = MOTLEY_DRIVER_OK;

@@ -23,13 +23,13 @@ int Attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
-// This variable overrules what a program asks of cuBLAS.
+// This variable overrides what a program requests from cuBLAS.
 bool ForcesTf32() {
   const char* const value = std::getenv("NVIDIA_TF32_OVERRIDE");
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
-// Leaves the reason empty where the device can be used.
+// Sets the reason why the device cannot be used; leaves it empty if it can.
 void Judge(int index, char* reason, size_t size) {
   const int major = Attribute(cudaDevAttrComputeCapabilityMajor, index);
   const int minor = Attribute(cudaDevAttrComputeCapabilityMinor, index);
@@ -42,8 +42,8 @@ void Judge(int index, char* reason, size_t size) {
                   "its compute mode is \"prohibited\" (nvidia-smi -c DEFAULT ends that)");
   } else if (ForcesTf32()) {
     std::snprintf(reason, size,
-                  "NVIDIA_TF32_OVERRIDE makes cuBLAS round factors to 10 bits, which no step may "
-                  "do: unset it, or set it to 0");
+                  "NVIDIA_TF32_OVERRIDE makes cuBLAS round factors to 10 bits, so steps would not "
+                  "be exact; unset it, or set it to 0");
   } else {
     FindCublas(reason, size);
   }
@@ -84,7 +84,7 @@ void Describe(size_t index, motley_driver_device* device) {
   const int number = static_cast<int>(index);
   *device = motley_driver_device{};
   device->kind = kKind;
-  device->id = index;  // CUDA counts its devices once, when it begins.
+  device->id = index;  // CUDA numbers its devices once, when it starts.
   int version = 0;
   cudaDriverGetVersion(&version);
   std::snprintf(device->platform, sizeof(device->platform), "CUDA %d.%d", Major(version),

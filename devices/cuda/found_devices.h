@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices CUDA shows, and why one cannot be used.
+// Finds the devices that CUDA shows, and the reasons why some cannot be used.
 #pragma once
 
 #include <cstddef>

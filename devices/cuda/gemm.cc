@@ -7,10 +7,10 @@
 namespace motley::cuda {
 namespace {
 
-// The library may add all terms of a sum in a chain of float32, and equal terms all round to one
+// The library may add all terms of a sum in one chain of float32, and equal terms all round to one
 // side. Chains of 512 terms lose up to 7.6e-6 of their sum.
 constexpr size_t kMostTerms = 512;
-// Of products in one launch, because a grid has no more layers.
+// The most products in one launch; a grid has no more layers.
 constexpr size_t kMostProducts = 65535;
 
 struct RowMajorProduct {
@@ -20,8 +20,9 @@ struct RowMajorProduct {
   const float* b;
 };
 
-// The product over the terms [begin, begin + terms) of the depth, and `count` - 1 more of the terms
-// behind. A row-major matrix is its transpose to BLAS, so the transposed product is asked for.
+// The product over the terms [begin, begin + terms) of the depth, and `count` - 1 more over the
+// terms that follow. BLAS sees a row-major matrix as its transpose, so this is the transposed
+// product.
 ColumnMajorProduct Slice(const RowMajorProduct& p, size_t begin, size_t terms, size_t count) {
   const size_t a_term = p.transpose_a ? p.m : 1, b_term = p.transpose_b ? 1 : p.n;
   ColumnMajorProduct product{};
@@ -44,9 +45,9 @@ ColumnMajorProduct Slice(const RowMajorProduct& p, size_t begin, size_t terms, s
 
 }  // namespace
 
-// The first slice, which may be a short one, goes into c, all others at once into memory of the
-// queue, and their sums are added in float64. Where that memory has no room for many slices, each
-// of them fills the device by itself, and adding them to c one by one costs no more.
+// The first slice, which may be short, goes into c. All others go into the queue's memory at once,
+// and their sums are added in float64. If that memory has room for few slices only, each slice
+// fills the device by itself, and adding them to c one by one costs no more.
 void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
           const float* a, const float* b, float beta, float* c) {
   if (m == 0 || n == 0) return;

@@ -12,7 +12,7 @@ MemoryPool::~MemoryPool() {
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
 }
 
-// A pool of its own: the device's default one belongs to the whole program.
+// Makes a pool of its own, because the device's default pool belongs to the whole program.
 bool MemoryPool::Open(int device, cudaStream_t stream, Failure& failure) {
   device_ = device;
   stream_ = stream;
@@ -28,7 +28,7 @@ bool MemoryPool::Open(int device, cudaStream_t stream, Failure& failure) {
   properties.location.id = device;
   uint64_t kept = UINT64_MAX;
   const cudaError_t made = cudaMemPoolCreate(&pool_, &properties);
-  if (made == cudaErrorNotSupported) {  // Whatever its attribute says.
+  if (made == cudaErrorNotSupported) {  // The attribute can be wrong.
     pool_ = nullptr;
     cudaGetLastError();
     return true;
@@ -50,7 +50,7 @@ void* MemoryPool::Allocate(size_t size_bytes) {
   }
   if (cudaMallocFromPoolAsync(&memory, size, pool_, stream_) == cudaSuccess) return memory;
   cudaGetLastError();
-  // What is free in pieces of other sizes may make room.
+  // Trimming free pieces of other sizes may make room.
   if (cudaStreamSynchronize(stream_) == cudaSuccess && cudaMemPoolTrimTo(pool_, 0) == cudaSuccess &&
       cudaMallocFromPoolAsync(&memory, size, pool_, stream_) == cudaSuccess) {
     return memory;
@@ -63,7 +63,7 @@ void MemoryPool::Free(void* memory) {
   if (memory == nullptr) return;
   const OnDevice here(device_);
   if (!here.ok()) return;
-  // These fail on a lost device only, whose memory is lost with it.
+  // These calls fail only on a lost device, and its memory is lost with it.
   if (pool_ != nullptr) {
     if (cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
     return;

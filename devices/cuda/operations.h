@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions behind the table of devices/kernels.h, which says what each one does. `queue` is a
+// The functions behind the table of devices/kernels.h, where they are documented. `queue` is a
 // motley_driver_queue.
 #pragma once
 

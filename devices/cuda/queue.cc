@@ -8,12 +8,12 @@ namespace motley::cuda {
 namespace {
 
 constexpr unsigned kMostBlocks = 4096;
-// What NVIDIA recommends from Hopper on; older devices use less of it.
+// The size that NVIDIA recommends from Hopper on; older devices use less of it.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 // 64 MiB: seven slices of a product of 1024 x 2048.
 constexpr size_t kSliceRoom = size_t{1} << 24;
 
-// Whether a call went well; else the failure is kept.
+// True if a call succeeded. Otherwise the failure is kept.
 bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   const int code =
@@ -40,7 +40,7 @@ Queue::~Queue() {
 bool Queue::Open() {
   const OnDevice here(device);
   if (!here.Check(failure)) return false;
-  // A stream that does not wait for what others in the program do on the default one.
+  // This stream does not wait for work of the program on the default stream.
   if (!Check(failure, "making a stream",
              cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking))) {
     return false;
@@ -57,8 +57,7 @@ bool Queue::Open() {
          OpenCublas() && TryOut();
 }
 
-// With a workspace of the caller's, cuBLAS allocates nothing later and gives the same bits each
-// time.
+// With a workspace of our own, cuBLAS allocates nothing later and gives the same bits every time.
 bool Queue::OpenCublas() {
   char reason[256] = "";
   cublas_ = LoadCublas(reason, sizeof(reason));
@@ -130,7 +129,7 @@ int Queue::CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_t
 int Queue::Finish(char* error, size_t error_size) {
   const OnDevice here(device, /*stays=*/true);
   if (here.Check(failure)) staging_.Wait(failure);
-  return failure.Tell(error, error_size);
+  return failure.Report(error, error_size);
 }
 
 }  // namespace motley::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of a device with all that it needs, taken when it is opened: afterwards only buffers are
-// allocated.
+// A stream of a device with its resources, all allocated when it is opened. Afterwards only buffers
+// are allocated.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,14 +14,14 @@
 
 namespace motley::cuda {
 
-// Threads as devices/drivers/driver.h says.
+// Threads: see devices/drivers/driver.h.
 class Queue final : public motley_driver_queue {
  public:
   explicit Queue(int device_number) { device = device_number; }
   Queue(const Queue&) = delete;
   ~Queue();
 
-  // Once, first; what failed is kept.
+  // To be called once, first. A failure is kept.
   bool Open();
 
   void* Allocate(size_t size_bytes) { return memory_.Allocate(size_bytes); }
@@ -43,7 +43,7 @@ class Queue final : public motley_driver_queue {
   Staging staging_;
   const Cublas* cublas_ = nullptr;
   cublasHandle_t handle_ = nullptr;
-  void* workspace_ = nullptr;  // cuBLAS's.
+  void* workspace_ = nullptr;  // For cuBLAS.
 };
 
 }  // namespace motley::cuda

@@ -15,7 +15,7 @@ cudaError_t WaitFor(cudaEvent_t event) {
   for (int look = 0; look < kLooks; ++look) {
     const cudaError_t state = cudaEventQuery(event);
     if (state != cudaErrorNotReady) return state;
-    cudaGetLastError();  // It counts as an error all the same.
+    cudaGetLastError();  // cudaErrorNotReady also counts as an error.
   }
   return cudaEventSynchronize(event);
 }
@@ -123,7 +123,8 @@ bool Staging::CopyOut(uint64_t after, const void* from, size_t size_bytes, motle
 
 bool Staging::CopyOutPieces(const void* from, size_t size_bytes, motley_take_piece take,
                             void* context, Failure& failure) {
-  // Pieces of a copy_in may still be on their way; the stream runs in order, so nothing overtakes.
+  // Pieces of a CopyIn may still be in use; the stream runs in order, so they are not overwritten
+  // early.
   const size_t first = next_;
   const size_t count = (size_bytes - 1) / kPieceBytes + 1;
   const auto length = [&](size_t i) { return std::min(kPieceBytes, size_bytes - i * kPieceBytes); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operations know of their queue. It has no header of CUDA's in it, because they also run
-// on the host, for tests.
+// The queue as the operations see it. It includes no CUDA header, because the operations also run
+// on the host for tests.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace motley::cuda {
 
-// Products as BLAS has them: column-major, c[m,n] = alpha * op(a) * op(b) + beta * c. One launch
-// does `count` of them; the operands of each lie `_step` values behind those of the one before.
+// Products in BLAS convention: column-major, c[m,n] = alpha * op(a) * op(b) + beta * c. One launch
+// computes `count` products; the operands of each start `_step` values after the previous ones.
 struct ColumnMajorProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
@@ -28,21 +28,21 @@ struct ColumnMajorProduct {
   size_t a_step, b_step, c_step;
 };
 
-// How many partial sums there is room for.
+// The number of partial sums that fit.
 inline constexpr size_t kPartials = size_t{1} << 17;
 
 }  // namespace motley::cuda
 
-// The first argument of every kernel. On the thread that calls kernels.
+// The first argument of every kernel. Used on the thread that calls kernels.
 struct motley_driver_queue {
   int device = 0;
-  void* stream = nullptr;      // cudaStream_t; where blocks run on the host, a HostBlocks.
+  void* stream = nullptr;      // A cudaStream_t; for tests on the host, a HostBlocks.
   double* partials = nullptr;  // Device memory.
   // Device memory for `slice_room` results of products over slices of their depth.
   float* slices = nullptr;
   size_t slice_room = 0;
-  // What one launch has at most where blocks take turns: a choice that is the same on every device,
-  // because it decides where sums are cut.
+  // The most blocks in one launch whose blocks process several parts. It is the same on every
+  // device, because it decides where sums are cut.
   unsigned most_blocks = 0;
   void (*multiply)(motley_driver_queue& queue, const motley::cuda::ColumnMajorProduct&) = nullptr;
   motley::cuda::Failure failure;

@@ -10,11 +10,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// NVIDIA's, that of most others, AMD's, Windows' for its Linux, small boards', and accelerators
-// that show nothing.
+// Devices of NVIDIA, of most others, of AMD, of Windows' Linux subsystem, of small boards, and of
+// accelerators without a display.
 constexpr const char* kNodes[] = {"nvidiactl", "dri", "kfd", "dxg", "mali0", "accel"};
 
-// "0x030000": a display controller; class 12 computes and nothing else.
+// "0x030000" is a display controller; class 0x12 is a processing accelerator.
 bool IsAccelerator(const fs::path& device) {
   std::string kind;
   std::ifstream(device / "class") >> kind;
@@ -28,7 +28,7 @@ bool AnyAccelerator(const std::string& dev, const std::string& pci) {
   for (const char* node : kNodes) {
     if (fs::exists(fs::path(dev) / node, error)) return true;
   }
-  // Some nodes are made when the device is first used.
+  // Some device files are only made when the device is first used.
   for (fs::directory_iterator device(pci, error), end; !error && device != end;
        device.increment(error)) {
     if (IsAccelerator(device->path())) return true;

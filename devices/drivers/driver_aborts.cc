@@ -17,9 +17,9 @@
 
 namespace motley {
 
-// Of one driver. What a signal handler looks at has no lock and never moves.
+// The state of one driver. Signal handlers read it, so it has no lock and never moves.
 struct DriverMark {
-  std::atomic<const char*> name{nullptr};  // Null: not taken.
+  std::atomic<const char*> name{nullptr};  // Null: free.
   std::atomic<bool> ended{false};
   std::atomic<bool> noticed{false};
 };
@@ -43,7 +43,8 @@ DriverMark& MarkOf(const char* driver) {
   return marks[0];
 }
 
-// In a signal handler, as all up to CatchDriverAborts. Null: the thread is no driver's.
+// Runs in signal handlers, like everything up to CatchDriverAborts. Null if the thread is not a
+// driver's.
 DriverMark* MarkOfThread() {
   if (inside != nullptr) return inside;
   char thread[16] = {};
@@ -59,12 +60,12 @@ DriverMark* MarkOfThread() {
   return nullptr;
 }
 
-void Say(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
+void Print(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
-void SayWho(const DriverMark& mark) {
-  Say("motley: a driver of devices ended the program: ");
-  Say(mark.name);
-  Say(". Leave its devices out of --devices\n");
+void PrintDriver(const DriverMark& mark) {
+  Print("motley: a driver of devices ended the program: ");
+  Print(mark.name);
+  Print(". Leave its devices out of --devices\n");
 }
 
 [[noreturn]] void StayHere(DriverMark& mark) {
@@ -74,21 +75,21 @@ void SayWho(const DriverMark& mark) {
   for (;;) sigsuspend(&all);
 }
 
-// When this returns, abort() ends the program; a signal that somebody else sent does it now.
+// On return, abort() ends the program. A signal sent by another process ends it at once.
 void OnAbort(int number, siginfo_t* info, void*) {
   DriverMark* const mark = MarkOfThread();
   const bool own = info->si_code == SI_TKILL && info->si_pid == getpid();
   const bool first_thread = getpid() == gettid();
   const bool drivers = own && mark != nullptr && !AssertHasFailed();
   if (drivers && !first_thread) StayHere(*mark);
-  if (drivers) SayWho(*mark);
+  if (drivers) PrintDriver(*mark);
   signal(number, SIG_DFL);
   if (!own) raise(number);
 }
 
-// Other threads may use what exit() has taken down by now, so this one cannot stay.
+// Other threads may use what exit() has destroyed, so this thread cannot be stopped here.
 void OnExit() {
-  if (const DriverMark* const mark = MarkOfThread()) SayWho(*mark);
+  if (const DriverMark* const mark = MarkOfThread()) PrintDriver(*mark);
 }
 
 void OnUnnoticed(int) {
@@ -114,9 +115,9 @@ Status DriverEnded(const char* driver) {
   if (!mark.ended) return Status::Ok();
   if (!mark.noticed.exchange(true)) alarm(0);
   return Status::Unavailable(fmt::format(
-      "its driver '{}' called abort() (PoCL does when the folder of its compiled kernels is full "
-      "or damaged: make room there, and empty it; it is POCL_CACHE_DIR, or pocl in the folder of "
-      "caches)",
+      "its driver '{}' called abort() (PoCL does so when the folder of its compiled kernels is "
+      "full or damaged; make room there and empty it; it is POCL_CACHE_DIR, or pocl in the cache "
+      "folder)",
       driver));
 }
 

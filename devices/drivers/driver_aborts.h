@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers that call abort(), as some do at a full disk or a damaged file of theirs: a program can
-// have that end the work of their devices, and not the program (docs/decisions/0022).
+// Survives drivers that call abort(), which some do when the disk is full or one of their files is
+// damaged. A program can choose that this ends the work on the driver's devices only
+// (docs/decisions/0022).
 #pragma once
 
 #include "base/status.h"
 
 namespace motley {
 
-// The program's first thread, before it has others; a library leaves signals to its program. From
-// now on a thread of a driver's that calls abort() stays where it is until the program ends, as one
-// that hangs does. If nobody has asked DriverEnded within a minute, the program ends after all: it
-// may be that memory cannot be had any more. One that calls exit() ends the program, and it is said
-// whose it was. Faults (SIGSEGV and the like) end it as ever: what was in memory cannot be trusted
+// For programs only: a library leaves signals to its program. Call it on the first thread, before
+// there are others. From then on, a driver's thread that calls abort() is stopped until the program
+// ends, like one that hangs. If nobody calls DriverEnded within a minute, the program ends after
+// all, because it may be out of memory. A driver that calls exit() ends the program, and a message
+// names it. Faults (SIGSEGV and the like) end the program as usual: its memory cannot be trusted
 // then.
 void CatchDriverAborts();
 
-// Not fine once a thread of that driver's has called abort(): none of its devices works any more.
-// `driver`: motley_driver.name. Any thread.
+// An error once a thread of that driver has called abort(): its devices no longer work. `driver` is
+// motley_driver.name. Any thread.
 Status DriverEnded(const char* driver);
 
 struct DriverMark;
 
-// While it lives, this thread is inside of the driver. `driver` stays valid.
+// Marks this thread as inside the driver during its lifetime. `driver` must stay valid.
 class InDriver {
  public:
   explicit InDriver(const char* driver);
@@ -33,8 +34,8 @@ class InDriver {
   DriverMark* const before_;
 };
 
-// The same; and threads that are started meanwhile are the driver's for good. They are known by
-// their name, which they have of the one that starts them: "motley opencl".
+// Like InDriver, but threads started meanwhile also belong to the driver, for good. They are
+// recognised by the name they inherit from the thread that starts them: "motley opencl".
 class StartsDriverThreads {
  public:
   explicit StartsDriverThreads(const char* driver);

@@ -18,7 +18,7 @@ namespace {
 
 using Text = std::array<char, 4096>;
 
-// A queue, kept until the device and the last of its memory are gone.
+// A driver's queue, kept until the device and the last of its memory are gone.
 class Queue {
  public:
   Queue(const motley_driver& driver, motley_driver_queue* queue) : driver_(driver), queue_(queue) {}
@@ -30,7 +30,7 @@ class Queue {
 
   const motley_driver& driver() const { return driver_; }
   motley_driver_queue* get() const { return queue_; }
-  // A thread that will never leave the driver may have its locks.
+  // Does nothing once a thread is stopped inside the driver, because that thread may hold locks.
   void Free(void* memory) {
     if (DriverEnded(driver_.name).ok()) driver_.free(queue_, memory);
   }
@@ -61,8 +61,9 @@ class DriverDevice final : public Device {
     MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     void* memory = queue_->driver().allocate(queue_->get(), size_bytes);
     if (memory == nullptr) {
-      return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
-                                          size_bytes, info_.name, info_.memory_bytes));
+      return Status::Resource(
+          fmt::format("out of memory: a buffer of {} bytes does not fit on {}, which has {} bytes",
+                      size_bytes, info_.name, info_.memory_bytes));
     }
     return Buffer(memory, size_bytes, [queue = queue_](void* data) { queue->Free(data); });
   }
@@ -71,7 +72,8 @@ class DriverDevice final : public Device {
     MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
     if (from.empty()) return Status::Ok();
     auto* const place = static_cast<std::byte*>(to.data()) + offset;
-    return Told(queue_->driver().copy_in(queue_->get(), after, place, from.data(), from.size()));
+    return StatusOf(
+        queue_->driver().copy_in(queue_->get(), after, place, from.data(), from.size()));
   }
   Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
                       const TakePiece& take) override {
@@ -81,8 +83,8 @@ class DriverDevice final : public Device {
     const auto hand_over = [](void* to, size_t at, const void* bytes, size_t size) {
       (*static_cast<const TakePiece*>(to))(at, {static_cast<const std::byte*>(bytes), size});
     };
-    return Told(queue_->driver().copy_out(queue_->get(), after, place, size_bytes, hand_over,
-                                          const_cast<TakePiece*>(&take)));
+    return StatusOf(queue_->driver().copy_out(queue_->get(), after, place, size_bytes, hand_over,
+                                              const_cast<TakePiece*>(&take)));
   }
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
@@ -98,7 +100,7 @@ class DriverDevice final : public Device {
   void Abandon() override { thread_.Abandon(); }
 
  private:
-  static constexpr motley_kernels kNone{};  // Only work may look at them.
+  static constexpr motley_kernels kNone{};  // The table before the device is open.
 
   Status Open() {
     Text error{};
@@ -114,7 +116,7 @@ class DriverDevice final : public Device {
     if (kernels == nullptr || kernels->version != MOTLEY_KERNELS_VERSION ||
         kernels->struct_size < sizeof(motley_kernels)) {
       return Status::Unavailable(
-          fmt::format("cannot use {}: the table of kernels of its driver '{}' is not version {}: "
+          fmt::format("cannot use {}: the kernel table of its driver '{}' is not version {}; "
                       "rebuild the driver together with the program",
                       info_.name, driver_.name, MOTLEY_KERNELS_VERSION));
     }
@@ -123,22 +125,22 @@ class DriverDevice final : public Device {
     return Status::Ok();
   }
 
-  // Once: what cannot be opened is not tried again.
+  // Opens the device once; a failure is permanent.
   Status EnsureOpen() {
-    std::call_once(tried_, [this] { why_ = Open(); });
+    std::call_once(open_once_, [this] { why_ = Open(); });
     return why_;
   }
 
-  // Memory that is still held keeps the queue.
+  // The queue lives on as long as memory of it does.
   void Close() {
-    std::call_once(tried_, [] {});
+    std::call_once(open_once_, [] {});
     why_ = Status::Unavailable(fmt::format("{} is closed", info_.name));
     kernels_ = &kNone;
     queue_.reset();
   }
 
-  // What failed, which the queue knows.
-  Status Told(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
+  // The Status of a call; the queue knows what failed.
+  Status StatusOf(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
 
   Status Finish() {
     Text error{};
@@ -148,8 +150,8 @@ class DriverDevice final : public Device {
     return code == MOTLEY_DRIVER_NO_MEMORY ? Status::Resource(text) : Status::Unavailable(text);
   }
 
-  // Kernels only tell at the end whether they worked. That the device is gone is the news, whatever
-  // the work made of it.
+  // Kernels report failures only at the end. A lost device is the more important error, whatever
+  // the work returned.
   Status Run(Work work) {
     MOTLEY_RETURN_IF_ERROR(DriverEnded(driver_.name));
     const InDriver inside(driver_.name);
@@ -163,14 +165,14 @@ class DriverDevice final : public Device {
 
   const DeviceInfo info_;
   const motley_driver& driver_;
-  const uint64_t id_;  // That the driver gave it.
+  const uint64_t id_;  // Assigned by the driver.
   const std::string kernels_folder_;
-  std::once_flag tried_;  // To open it.
-  Status why_;            // It cannot be used.
+  std::once_flag open_once_;  // For opening the device.
+  Status why_;                // Why the device cannot be used.
   std::shared_ptr<Queue> queue_;
   const motley_kernels* kernels_ = &kNone;
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
-  DeviceThread thread_;  // Last: it goes first.
+  DeviceThread thread_;  // Last, so that it is destroyed first.
 };
 
 }  // namespace

@@ -16,8 +16,9 @@ namespace motley {
 
 namespace {
 
-// What its libraries do while it lives is done by one thread at a time, and leaves signals alone:
-// they need not expect several there, and several could not tell whose signals are whose.
+// While this object lives, libraries of drivers are used by this thread alone, and signal handlers
+// are restored at the end. The libraries may not expect several threads there, and with several it
+// would be unclear which handlers to restore.
 class DriversTurn {
  private:
   static std::mutex& Mutex() {
@@ -50,7 +51,7 @@ DriverModule LoadDriverModule(std::string_view name, const std::vector<std::stri
   if (driver == nullptr || driver->version != MOTLEY_DRIVER_VERSION ||
       driver->struct_size < sizeof(motley_driver)) {
     loaded.reason = fmt::format(
-        "cannot use {}: it is no driver of version {} for kernels of version {}: rebuild it "
+        "cannot use {}: it is not a driver of version {} for kernels of version {}; rebuild it "
         "together with the program",
         module.path, MOTLEY_DRIVER_VERSION / 1000, MOTLEY_KERNELS_VERSION);
     dlclose(module.library);

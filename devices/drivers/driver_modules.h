@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drivers that are loaded at run time (driver.h), and devices over them.
+// Loads drivers at run time (driver.h), and makes devices of them.
 #pragma once
 
 #include <memory>
@@ -17,28 +17,30 @@ namespace motley {
 
 struct DriverModule {
   std::string name;                       // "opencl"
-  const motley_driver* driver = nullptr;  // Null when it cannot be loaded.
-  std::string reason;                     // Why not.
+  const motley_driver* driver = nullptr;  // Null if it cannot be loaded.
+  std::string reason;                     // Why it cannot be loaded.
 };
-// Those that there can be: "cuda", "opencl".
+// The names of all possible drivers: "cuda", "opencl".
 std::span<const std::string_view> DriverNames();
 
-// motley-NAME.so from the first folder that has it, loaded until the program ends. Any thread:
-// those of a process take turns here and in FindDriverDevices. What signals do is afterwards as
-// before, so no other thread may change that meanwhile.
+// Loads motley-NAME.so from the first folder that has it; it stays loaded until the program ends.
+// Any thread: calls of this and of FindDriverDevices wait for one another. They restore all signal
+// handlers afterwards, so no other thread may change these meanwhile.
 DriverModule LoadDriverModule(std::string_view name, const std::vector<std::string>& folders);
 
-// What a driver finds now, usable or not; nothing: `reason` says why. As LoadDriverModule.
+// The devices that the driver finds now, usable or not. If there are none, `reason` says why. Same
+// threads as LoadDriverModule.
 std::vector<motley_driver_device> FindDriverDevices(const motley_driver& driver,
                                                     std::string& reason);
 
-// A device that a driver found; with a thread of its own and `kernels_folder`, where compiled
-// kernels are kept between runs (empty: nowhere). `loop` must outlive it. kUnavailable with the
-// driver's own words when it is none that can be used.
-// Its first work opens it (or who wants memory before), and Rest closes it, on that thread: a
-// driver that hangs there is work that does not come back. All work of one that cannot be opened,
-// or whose kernels are none of this release, ends with the reason. It has its kernels when it is
-// open.
+// Makes a device that a driver found, with a thread of its own. Compiled kernels are kept between
+// runs in `kernels_folder` (empty: nowhere). `loop` must outlive the device. kUnavailable with the
+// driver's reason if the device cannot be used.
+//
+// The first work, or the first Allocate, opens the device; Rest closes it. Both happen on the
+// device's thread, so a driver that hangs there looks like work that does not return. If the device
+// cannot be opened, or its kernels have another version, all its work fails with the reason.
+// kernels() is valid once it is open.
 Result<std::unique_ptr<Device>> MakeDriverDevice(Loop& loop, const motley_driver& driver,
                                                  const motley_driver_device& found,
                                                  const std::string& kernels_folder);

@@ -19,7 +19,7 @@ KeptSignals::KeptSignals() {
   for (int number = 1; number < NSIG; ++number) sigaction(number, nullptr, &kept_[number]);
 }
 
-// The numbers that the C library keeps for itself are refused, before and after.
+// The calls fail harmlessly for the signals that the C library reserves.
 KeptSignals::~KeptSignals() {
   for (int number = 1; number < NSIG; ++number) {
     if (!IsFault(number)) sigaction(number, &kept_[number], nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signals do belongs to the program, whatever the libraries of a driver set up: compilers in
-// them catch even what the program ignores.
+// Signal handlers belong to the program. Libraries of drivers install their own: some compilers
+// among them even catch signals that the program ignores.
 #pragma once
 
 #include <signal.h>
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// What each signal did when this was made, it does again once this is gone; of the processor's own
-// faults (SIGFPE, SIGSEGV and the like) drivers may make use. Meanwhile no other thread may change
-// what signals do.
+// Restores on destruction every signal's action as of the construction. The processor's own faults
+// (SIGFPE, SIGSEGV and the like) are exempt, because drivers may use them. No other thread may
+// change signal actions meanwhile.
 class KeptSignals {
  public:
   KeptSignals();

@@ -15,8 +15,8 @@
 namespace motley {
 namespace {
 
-// Whether a file that could not be loaded cannot be opened either, for want of something. The
-// loader itself says so in words alone.
+// True if a file that could not be loaded cannot be opened either, for lack of descriptors or
+// memory. The loader itself reports this only in words.
 bool IsStarved(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd >= 0) close(fd);
@@ -33,7 +33,7 @@ std::vector<std::string> ModuleFolders() {
   const auto add = [&folders](const std::filesystem::path& from, std::string_view folder) {
     folders.push_back((from / folder).lexically_normal().string());
   };
-  // Where this code is: in the program, or in a library that the program loaded.
+  // The file with this code: the program, or a library that the program loaded.
   Dl_info here{};
   std::error_code error;
   if (dladdr(reinterpret_cast<const void*>(&ModuleFolders), &here) != 0) {
@@ -52,7 +52,7 @@ std::vector<std::string> ModuleFolders() {
 
 std::string CacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  // A relative path is to be ignored, says the XDG base directory specification.
+  // The XDG base directory specification says to ignore relative paths.
   if (cache != nullptr && cache[0] == '/') return fmt::format("{}/motley", cache);
   const char* home = std::getenv("HOME");
   return home != nullptr && home[0] == '/' ? fmt::format("{}/.cache/motley", home) : "";

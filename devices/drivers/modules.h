@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and loading what is built as files of its own: the CPU's kernels and the device drivers.
+// Finds and loads modules, which are files of their own: the CPU's kernels and the device drivers.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace motley {
 
-// Where modules are looked for, in this order: $MOTLEY_MODULE_DIR; modules/, ../modules/ and
-// ../lib/motley/ seen from the folder of the running program.
+// The folders of modules, in the order of search: $MOTLEY_MODULE_DIR, then modules/, ../modules/
+// and ../lib/motley/ relative to the folder of the running program.
 std::vector<std::string> ModuleFolders();
 
-// Where this program keeps things between runs: $XDG_CACHE_HOME/motley or ~/.cache/motley; empty
-// where there is no home.
+// The program's cache between runs: $XDG_CACHE_HOME/motley or ~/.cache/motley; empty if there is no
+// home folder.
 std::string CacheFolder();
 
 struct Module {
-  void* library = nullptr;  // Of dlopen; null when it could not be loaded.
-  std::string path;         // Empty: there is no such file.
+  void* library = nullptr;  // From dlopen; null if it could not be loaded.
+  std::string path;         // Empty if there is no such file.
   std::string reason;       // Why it could not be loaded.
-  bool starved = false;     // It is there, but this process may open no more, or has no memory.
+  bool starved = false;     // The file exists, but this process is out of descriptors or memory.
 };
-// `file` from the first folder that has it. Any thread.
+// Loads `file` from the first folder that has it. Any thread.
 Module LoadModule(const std::string& file, const std::vector<std::string>& folders);
 
 }  // namespace motley

@@ -13,7 +13,7 @@ struct Kept {
   std::vector<std::shared_ptr<void>> parts;
 };
 
-// Never destroyed, so that it is there as long as any thread is.
+// Never destroyed, so that it outlives all threads.
 Kept& TheKept() {
   static Kept* const kept = new Kept;
   return *kept;

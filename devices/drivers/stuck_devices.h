@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices whose work never came back. Their threads are still inside of a driver and cannot be
-// ended, so what they use stays until the program ends.
+// Keeps devices with work that never returned. Their threads are inside a driver and cannot be
+// ended, so everything they use must live until the program ends.
 #pragma once
 
 #include <memory>
 
 namespace motley {
 
-// Any thread. `parts`: an abandoned device and all that its work refers to.
+// Any thread. `parts` is an abandoned device with everything its work refers to.
 void KeepForever(std::shared_ptr<void> parts);
-// Whether something is kept. A program had better end by _exit then: drivers wait at the orderly
-// end for what their hardware does.
+// True if a device is kept. The program should then end with _exit: at a normal exit, drivers would
+// wait for their hardware.
 bool AnyDeviceStuck();
 
 }  // namespace motley

@@ -8,7 +8,7 @@
 namespace motley::opencl {
 namespace {
 
-constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR of the loader.
+constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR, from the loader.
 
 const char* KnownName(cl_int code) {
   switch (code) {
@@ -52,7 +52,7 @@ const char* KnownName(cl_int code) {
 
 std::string ErrorName(cl_int code) {
   if (const char* name = KnownName(code)) return name;
-  // CLBlast shares OpenCL's codes and has its own below them.
+  // CLBlast uses OpenCL's codes, and codes of its own below them.
   return fmt::format("{} {}", code <= -1007 ? "CLBlast" : "OpenCL error", code);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers mean that OpenCL and CLBlast return. Any thread.
+// Names for the codes that OpenCL and CLBlast return. Any thread.
 #pragma once
 
 #include <CL/cl.h>
@@ -8,10 +8,10 @@
 
 namespace motley::opencl {
 
-// "CL_OUT_OF_RESOURCES", "CLBlast -2041" (clblast.h names those): what people search for.
+// "CL_OUT_OF_RESOURCES", "CLBlast -2041" (see clblast.h): the text that users search for.
 std::string ErrorName(cl_int code);
 
-// MOTLEY_DRIVER_NO_MEMORY where something smaller could go on, else MOTLEY_DRIVER_LOST.
+// MOTLEY_DRIVER_NO_MEMORY if smaller allocations could still succeed, else MOTLEY_DRIVER_LOST.
 int DriverCode(cl_int code);
 
 }  // namespace motley::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue's moments, and its copies, which may run beside kernels.
+// The marks of a queue, and its copies, which may run while kernels run.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -20,7 +20,8 @@ uint64_t Queue::Mark() {
   cl_event event = nullptr;
   cl_int code = clEnqueueMarkerWithWaitList(commands_.get(), 0, nullptr, &event);
   marks_[marked_ % kMarks].reset(event);
-  // Other queues may wait for it, and kernels may begin while the host does something else.
+  // Flush: other queues may wait for the mark, and kernels can start while the host does other
+  // work.
   if (code == CL_SUCCESS) code = clFlush(commands_.get());
   if (code != CL_SUCCESS) Fail(code, "mark");
   return marked_;
@@ -40,7 +41,7 @@ int Queue::CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes)
   const cl_int result = clEnqueueWriteBuffer(turn.commands, place.buffer, CL_TRUE, place.first,
                                              size_bytes, from, turn.count(), turn.events(), &raw);
   const Event event(raw);
-  // What failed before, first.
+  // Earlier failures come first.
   if (after == MOTLEY_DRIVER_NOW) Collect(running_.size());
   if (result != CL_SUCCESS) Fail(result, kIn);
   if (event != nullptr) CheckEnd(kIn, event.get());

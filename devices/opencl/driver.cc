@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of the driver, and its table (devices/drivers/driver.h says what each entry does).
+// The one symbol of the driver, and its table (documented in devices/drivers/driver.h).
 #include "devices/drivers/driver.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
 
 std::atomic<size_t> open_queues{0};
 
-// All devices that were ever found, by their ids: those of OpenCL stay valid, and queues may be
-// opened while somebody looks anew.
+// All devices ever found, by their ids. OpenCL's devices stay valid, and queues may be opened while
+// another thread looks for devices.
 class KnownDevices {
  public:
-  // What there is now; returns how many.
+  // Records the devices of a new search; returns their number.
   size_t Take(std::vector<FoundDevice> found) {
     const std::lock_guard lock(mutex_);
     listed_.clear();
@@ -57,7 +57,7 @@ class KnownDevices {
  private:
   mutable std::mutex mutex_;
   std::vector<FoundDevice> all_;
-  std::vector<uint64_t> listed_;  // Of the last find.
+  std::vector<uint64_t> listed_;  // The ids of the last find.
 };
 
 KnownDevices& Known() {
@@ -65,7 +65,7 @@ KnownDevices& Known() {
   return known;
 }
 
-void Tell(std::string_view text, char* to, size_t size) {
+void CopyText(std::string_view text, char* to, size_t size) {
   if (to == nullptr || size == 0) return;
   const std::string clean = CleanText(text, size - 1);
   std::memcpy(to, clean.data(), clean.size());
@@ -75,16 +75,16 @@ void Tell(std::string_view text, char* to, size_t size) {
 size_t Find(char* reason, size_t reason_size) {
   std::string why;
   std::vector<FoundDevice> found = FindDevices(why);
-  Tell(why, reason, reason_size);
+  CopyText(why, reason, reason_size);
   return Known().Take(std::move(found));
 }
 
 void Describe(size_t index, motley_driver_device* device) {
   device->id = Known().Id(index);
   const FoundDevice found = Known().Get(device->id);
-  Tell(found.name, device->name, sizeof(device->name));
-  Tell(found.platform_text, device->platform, sizeof(device->platform));
-  Tell(found.reason, device->reason, sizeof(device->reason));
+  CopyText(found.name, device->name, sizeof(device->name));
+  CopyText(found.platform_text, device->platform, sizeof(device->platform));
+  CopyText(found.reason, device->reason, sizeof(device->reason));
   device->kind = kOpenClKind;
   device->is_processor = found.is_processor ? 1 : 0;
   device->units = found.units;
@@ -94,12 +94,12 @@ void Describe(size_t index, motley_driver_device* device) {
 motley_driver_queue* Open(uint64_t id, const char* cache_folder, char* error, size_t error_size) {
   const FoundDevice found = Known().Get(id);
   if (!found.reason.empty()) {
-    Tell(found.reason, error, error_size);
+    CopyText(found.reason, error, error_size);
     return nullptr;
   }
   auto queue = Queue::Open(found, cache_folder == nullptr ? "" : cache_folder);
   if (!queue.ok()) {
-    Tell(queue.status().ToString(), error, error_size);
+    CopyText(queue.status().ToString(), error, error_size);
     return nullptr;
   }
   ++open_queues;
@@ -116,7 +116,7 @@ void Close(motley_driver_queue* queue) {
 int Finish(motley_driver_queue* queue, char* error, size_t error_size) {
   std::string what;
   const int code = Of(queue).Finish(what);
-  Tell(what, error, error_size);
+  CopyText(what, error, error_size);
   return code;
 }
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DOUT=FILE -DSOURCES=a.cl;b.cl -P embed_kernels.cmake: the sources, one after the other, as
-# the text kKernelSource of kernel_names.h.
+# cmake -DOUT=FILE -DSOURCES=a.cl;b.cl -P embed_kernels.cmake writes the concatenated sources as the
+# text kKernelSource of kernel_names.h.
 set(text "")
 foreach(source IN LISTS SOURCES)
   file(READ ${source} part)
   string(APPEND text "${part}")
 endforeach()
-# In pieces: compilers need not take strings of more than 65,536 bytes.
+# The text is cut into pieces: compilers need not accept strings of more than 65,536 bytes.
 set(lines "")
 string(REPLACE "\\" "\\\\" text "${text}")
 string(REPLACE "\"" "\\\"" text "${text}")

@@ -19,7 +19,7 @@ T Number(cl_device_id device, cl_device_info what) {
   return clGetDeviceInfo(device, what, sizeof(value), &value, nullptr) == CL_SUCCESS ? value : T{};
 }
 
-// clGetDeviceInfo and clGetPlatformInfo; texts end with a 0 of their own.
+// Wraps clGetDeviceInfo and clGetPlatformInfo; their texts end with a 0.
 template <typename Get, typename Id>
 std::string Text(Get get, Id id, cl_uint what) {
   size_t size = 0;
@@ -30,7 +30,7 @@ std::string Text(Get get, Id id, cl_uint what) {
   return text;
 }
 
-// "OpenCL 1.2 ..." and later.
+// True for "OpenCL 1.2 ..." and later.
 bool SpeaksVersion12(const std::string& version) {
   int major = 0;
   int minor = 0;
@@ -40,16 +40,16 @@ bool SpeaksVersion12(const std::string& version) {
 
 std::string WhyNot(const FoundDevice& device) {
   const std::string version = Text(clGetDeviceInfo, device.id, CL_DEVICE_VERSION);
-  if (!SpeaksVersion12(version)) return fmt::format("speaks '{}'; OpenCL 1.2 is needed", version);
+  if (!SpeaksVersion12(version)) return fmt::format("it has '{}'; OpenCL 1.2 is needed", version);
   if (Number<cl_bool>(device.id, CL_DEVICE_AVAILABLE) == CL_FALSE) {
-    return "its driver says that it is not available";
+    return "its driver reports that it is not available";
   }
   if (Number<cl_bool>(device.id, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) {
     return "its driver has no compiler for OpenCL C";
   }
   if (Number<cl_bool>(device.id, CL_DEVICE_ENDIAN_LITTLE) == CL_FALSE &&
       std::endian::native == std::endian::little) {
-    return "stores numbers in the other byte order";
+    return "it stores numbers in the other byte order";
   }
   return "";
 }
@@ -57,7 +57,7 @@ std::string WhyNot(const FoundDevice& device) {
 FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
   FoundDevice device{.platform = platform, .id = id};
   device.name = Text(clGetDeviceInfo, id, CL_DEVICE_NAME);
-  // Some list what they were built with behind two blanks.
+  // Some versions are followed by two blanks and build options.
   const std::string version = Text(clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
   device.platform_text = fmt::format("{}, {}", Text(clGetPlatformInfo, platform, CL_PLATFORM_NAME),
                                      version.substr(0, version.find("  ")));
@@ -65,7 +65,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
                                     Text(clGetDeviceInfo, id, CL_DRIVER_VERSION));
   device.is_processor =
       (Number<cl_device_type>(id, CL_DEVICE_TYPE) & cl_device_type{CL_DEVICE_TYPE_CPU}) != 0;
-  // Drivers without vectors say 1; compilers take vectors apart where they must.
+  // Drivers without vectors return 1; their compilers split vectors.
   device.lanes = std::bit_floor(std::clamp(Number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT),
                                            cl_uint{4}, cl_uint{16}));
   device.units = Number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
@@ -110,8 +110,8 @@ std::vector<FoundDevice> FindDevices(std::string& reason) {
   }
   if (platforms.empty()) {
     reason = fmt::format(
-        "no OpenCL platform is installed ({}): install the driver of your device, whose .icd file "
-        "belongs into /etc/OpenCL/vendors",
+        "no OpenCL platform is installed ({}); install the driver of your device, with its .icd "
+        "file in /etc/OpenCL/vendors",
         ErrorName(code));
   } else if (found.empty()) {
     reason = fmt::format("none of {} OpenCL platforms, the first of them {}, has a device{}",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL devices of this machine, of every installed platform, usable or not. One thread at a
-// time.
+// The OpenCL devices of all installed platforms, usable or not. One thread at a time.
 #pragma once
 
 #include <CL/cl.h>
@@ -16,18 +15,18 @@ struct FoundDevice {
   cl_device_id id = nullptr;
   std::string name;
   std::string platform_text;  // "Portable Computing Language, OpenCL 3.0 PoCL 3.1"
-  std::string version_text;   // Of device and driver: what a compiled program depends on.
-  bool is_processor = false;  // Its work items share the caches of a CPU.
-  size_t lanes = 1;           // Floats that fit its registers: a power of two, 4 to 16.
+  std::string version_text;   // Device and driver versions, which a compiled program depends on.
+  bool is_processor = false;  // A CPU: its work items share the caches.
+  size_t lanes = 1;           // Floats in a register: a power of two, 4 to 16.
   uint32_t units = 0;
   uint64_t memory_bytes = 0;
-  uint64_t most_bytes_at_once = 0;  // In one allocation.
+  uint64_t most_bytes_at_once = 0;  // The most for one allocation.
   size_t most_group_items = 0;
-  bool has_doubles = false;  // Else sums are kept in pairs of floats (kernels/wide.cl).
-  std::string reason;        // Why it cannot be used; empty when it can.
+  bool has_doubles = false;  // Otherwise sums use pairs of floats (kernels/wide.cl).
+  std::string reason;        // Why the device cannot be used; empty when it can.
 };
 
-// None: `reason` says why.
+// If there are none, `reason` says why.
 std::vector<FoundDevice> FindDevices(std::string& reason);
 
 }  // namespace motley::opencl

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of kernels/*.cl, by their names there, and that program itself.
+// The names of the kernels in kernels/*.cl, and the source of that program.
 #pragma once
 
 #include <string_view>
 
 namespace motley::opencl {
 
-// kPackPanels and on: on processors only.
+// Kernels from kPackPanels on exist on processors only.
 // clang-format off
 #define MOTLEY_FOR_EACH_CL_KERNEL(DO) \
   DO(kAddBias, add_bias) \
@@ -58,7 +58,7 @@ enum class KernelName { MOTLEY_FOR_EACH_CL_KERNEL(MOTLEY_CL_KERNEL) };
 inline constexpr const char* kKernelNames[] = {MOTLEY_FOR_EACH_CL_KERNEL(MOTLEY_CL_KERNEL)};
 #undef MOTLEY_CL_KERNEL
 
-// Written by CMake from the files of kernels/.
+// CMake writes this from the files in kernels/.
 extern const std::string_view kKernelSource;
 
 }  // namespace motley::opencl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a queue, in work groups as large as the device takes them all.
+// The kernels of a queue, with the largest work groups that the device supports for all of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace motley::opencl {
 namespace {
 
-// All kernels but those for processors, whose items work alone.
+// All kernels except those for processors, which have groups of one item.
 constexpr auto kInGroups = static_cast<size_t>(KernelName::kPackPanels);
-// Items of a processor take turns in a loop: more groups than cores matter, larger ones do not.
+// A processor runs a group's items in a loop, so it needs more groups than cores, not large groups.
 constexpr size_t kGroupOfProcessor = 64;
 constexpr size_t kGroupOfOthers = 256;
-// 32 columns of it are 32 KiB.
+// 32 columns of this depth are 32 KiB.
 constexpr size_t kDepthOfTiles = 256;
 
 Result<std::vector<Kernel>> KernelsOf(cl_program program, bool is_processor) {
@@ -30,13 +30,14 @@ Result<std::vector<Kernel>> KernelsOf(cl_program program, bool is_processor) {
     cl_int code = CL_SUCCESS;
     kernels.emplace_back(clCreateKernel(program, name, &code));
     if (code != CL_SUCCESS) {
-      return Status::Internal(fmt::format("no kernel '{}': {}", name, ErrorName(code)));
+      return Status::Internal(
+          fmt::format("the program has no kernel '{}': {}", name, ErrorName(code)));
     }
   }
   return kernels;
 }
 
-// The largest group that the device takes for every kernel that has groups.
+// The largest group that the device supports for every kernel with groups.
 size_t MostItems(const std::vector<Kernel>& kernels, cl_device_id device) {
   size_t least = SIZE_MAX;
   for (const Kernel& kernel : std::span(kernels).first(kInGroups)) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kUnit = 64;
 
-// Room for one address after the last byte, so that an empty operand at the end of one allocation
-// is not taken for the start of another.
+// Reserves at least one address after the last byte, so that an empty operand at the end of one
+// allocation does not look like the start of another.
 size_t ReservedFor(size_t size_bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (size_bytes / page + 1) * page;
@@ -33,7 +33,8 @@ Memory::~Memory() {
   while (!allocations_.empty()) Free(reinterpret_cast<void*>(allocations_.begin()->first));
 }
 
-// Drivers make buffers lazily, some without ever saying no: the sum is held to what the device has.
+// Drivers allocate buffers lazily, and some never fail. So the sum is limited to the device's
+// memory.
 bool Memory::Reserve(size_t size_bytes) {
   const std::lock_guard lock(mutex_);
   if (size_bytes > most_bytes_at_once_ || size_bytes > most_bytes_ - allocated_bytes_) return false;
@@ -46,7 +47,7 @@ void Memory::GiveBack(size_t size_bytes) {
   allocated_bytes_ -= size_bytes;
 }
 
-// Touched at once, so that a device without the room says so here.
+// Writes to the buffer at once, so that a device without enough memory fails here.
 cl_mem Memory::MakeBuffer(size_t size_bytes) {
   const size_t size = (std::max(size_bytes, kUnit) + kUnit - 1) / kUnit * kUnit;
   cl_int code = CL_SUCCESS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory named by pointers, which OpenCL 1.2 does not have: each allocation reserves
-// addresses that nobody can read, and a map tells the buffer behind them. Any thread.
+// Gives device memory pointers as names, which OpenCL 1.2 does not have. Each allocation reserves
+// addresses that nobody can read, and a map finds the buffer behind them. Any thread.
 #pragma once
 
 #include <CL/cl.h>
@@ -16,28 +16,28 @@
 
 namespace motley::opencl {
 
-// What a pointer names. The buffer is its allocation's, not retained.
+// The place that a pointer names. The allocation owns the buffer.
 struct Span {
   cl_mem buffer = nullptr;
   size_t offset_bytes = 0;
-  size_t rest_bytes = 0;  // From there to the end of the allocation.
+  size_t rest_bytes = 0;  // From the pointer to the end of the allocation.
 };
 
 class Memory {
  public:
-  // `context` must outlive it. `commands` is for the first touch of new memory, and for nothing
-  // else: who allocates does not wait for kernels.
+  // `context` must outlive this object. `commands` is a queue only for first writes to new memory,
+  // so that allocating does not wait for kernels.
   Memory(const FoundDevice& device, cl_context context, Commands commands);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
 
-  // Page-aligned, not zeroed. NULL when the device has not that much left.
+  // Page-aligned, not zeroed. NULL when the device does not have enough memory left.
   void* Allocate(size_t size_bytes);
-  // Nothing happens for NULL. OpenCL keeps the buffer until what was enqueued with it has run.
+  // NULL is ignored. OpenCL keeps the buffer until commands that use it have run.
   void Free(void* pointer);
 
-  // The allocation that `pointer` lies in, its end included.
+  // Finds the allocation that contains `pointer`; its end counts as inside.
   std::optional<Span> Find(const void* pointer) const;
 
  private:

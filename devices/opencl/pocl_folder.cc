@@ -14,13 +14,13 @@
 namespace motley::opencl {
 namespace {
 
-// The kernels of a model or two; those of all of them are 1 MiB.
+// Enough for the kernels of a model or two; all kernels together take 1 MiB.
 constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
 
 std::string Advice(const std::string& folder, const std::string& what) {
   return fmt::format(
-      "PoCL keeps compiled kernels in {}, {}: set POCL_CACHE_DIR to a folder that can be written",
-      folder, what);
+      "PoCL keeps compiled kernels in {}, {}; set POCL_CACHE_DIR to a writable folder", folder,
+      what);
 }
 
 std::string Variable(const char* name) {
@@ -51,7 +51,7 @@ std::string WhyNotPocl(const std::string& folder) {
   if (statvfs(folder.c_str(), &disk) != 0) return "";
   const uint64_t free_bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
   if (free_bytes >= kLeastBytes) return "";
-  return Advice(folder, fmt::format("which has {} KiB left of the {} that it may need",
+  return Advice(folder, fmt::format("which has only {} KiB free of the {} KiB that it may need",
                                     free_bytes >> 10, kLeastBytes >> 10));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder in which PoCL keeps compiled kernels. Where it cannot make files there, PoCL has no
+// The folder in which PoCL keeps compiled kernels. If it cannot create files there, PoCL has no
 // devices and does not say why, or ends the program.
 #pragma once
 
@@ -7,10 +7,11 @@
 
 namespace motley::opencl {
 
-// As PoCL chooses it (its lib/CL/pocl_cache.c); empty: it has one of its own for all users.
+// The folder that PoCL chooses (see its lib/CL/pocl_cache.c). Empty: PoCL uses one for all users.
 std::string PoclFolder();
 
-// Why PoCL cannot work with that folder, which is made when it is missing; empty: it can.
+// The reason why PoCL cannot use that folder, or empty if it can. Makes the folder if it is
+// missing.
 std::string WhyNotPocl(const std::string& folder);
 
 }  // namespace motley::opencl

@@ -36,10 +36,10 @@ Result<Program> Compile(cl_context context, const FoundDevice& device, std::stri
   if (code == CL_SUCCESS) return program;
   const std::string log = program == nullptr ? "" : ": " + LogOf(program.get(), device.id);
   return Status::Internal(
-      fmt::format("its driver does not compile the OpenCL program ({}){}", ErrorName(code), log));
+      fmt::format("its driver cannot compile the OpenCL program ({}){}", ErrorName(code), log));
 }
 
-// Null when the driver does not take it.
+// Null when the driver rejects the binary.
 Program Load(cl_context context, const FoundDevice& device, const std::string& binary,
              const std::string& flags) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
@@ -53,7 +53,7 @@ Program Load(cl_context context, const FoundDevice& device, const std::string& b
   return code == CL_SUCCESS ? std::move(program) : nullptr;
 }
 
-// Empty when the driver gives none.
+// Empty when the driver has no binary.
 std::string BinaryOf(cl_program program) {
   size_t size = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
@@ -84,7 +84,7 @@ Result<Program> BuildProgram(cl_context context, const FoundDevice& device, std:
   }
   MOTLEY_ASSIGN_OR_RETURN(Program program, Compile(context, device, source, options.flags));
   if (keeps) {
-    // Without a folder that can be written to, the next run compiles again.
+    // If the folder is not writable, the next run compiles again.
     if (const std::string binary = BinaryOf(program.get()); !binary.empty()) {
       WriteCached(options.cache_folder, key, binary);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling OpenCL C for one device, kept on disk between runs. One thread at a time.
+// Compiles OpenCL C for one device, and keeps the result on disk between runs. One thread at a
+// time.
 #pragma once
 
 #include <string>
@@ -13,16 +14,16 @@ namespace motley::opencl {
 
 struct ProgramOptions {
   std::string flags;         // "-DGROUP=256"
-  std::string cache_folder;  // Made when it is not there; empty: nothing is kept.
+  std::string cache_folder;  // Made if it is missing; empty: nothing is kept.
 };
 
-// Everything that a compiled program depends on, in the open: the cache compares it whole.
+// All that a compiled program depends on, as plain text: the cache compares the whole text.
 std::string ProgramKey(const FoundDevice& device, std::string_view source,
                        const std::string& flags);
 
-// A program that does not compile is kInternal with the compiler's log. A file in the cache that is
-// damaged, or of another device, driver, source or flags, is as good as none and replaced; a folder
-// that cannot be written to costs only time.
+// kInternal with the compiler's log if the program does not compile. A cache file that is damaged,
+// or of another device, driver, source or flags, is ignored and replaced. An unwritable folder
+// costs only time.
 Result<Program> BuildProgram(cl_context context, const FoundDevice& device, std::string_view source,
                              const ProgramOptions& options);
 

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fowler, Noll, Vo: FNV-1a. Against damage and mix-ups, not against people, whose folder it is.
+// FNV-1a (Fowler, Noll, Vo). It detects damage and mix-ups, not attacks: the folder is the user's
+// own.
 uint64_t Hash(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
@@ -25,7 +26,7 @@ uint64_t Hash(std::string_view bytes) {
 
 constexpr char kMagic[8] = {'M', 'o', 't', 'l', 'e', 'y', 'C', '1'};
 
-// Only read on the machine that wrote it: the host's byte order. Then key and binary.
+// Read only on the machine that wrote it, so in the host's byte order. Key and binary follow.
 struct Header {
   char magic[8];
   uint64_t key_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs as files: one per key, which the file repeats, with a checksum. Written under
-// another name first, so that readers see all of a file or none; several processes may share a
-// folder.
+// A file cache of compiled programs. Each key has one file, with the key and a checksum inside.
+// Files are written under another name and then renamed, so that readers never see a partial file.
+// Several processes may share a folder.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace motley::opencl {
 // "FOLDER/opencl-0123456789abcdef.bin"
 std::string CachePath(const std::string& folder, std::string_view key);
 
-// Nothing when there is no such file, or not all of it, or it is another key's.
+// Nothing when the file is missing, incomplete, or belongs to another key.
 std::optional<std::string> ReadCached(const std::string& folder, std::string_view key);
 
-// Whether it could be kept.
+// Returns true if the file was written.
 bool WriteCached(const std::string& folder, std::string_view key, std::string_view binary);
 
 }  // namespace motley::opencl

@@ -27,7 +27,8 @@ Result<Commands> MakeCommands(cl_context context, const FoundDevice& device) {
   cl_int code = CL_SUCCESS;
   Commands commands(clCreateCommandQueue(context, device.id, 0, &code));
   if (code == CL_SUCCESS) return commands;
-  return Status::Unavailable(fmt::format("its driver makes no command queue: {}", ErrorName(code)));
+  return Status::Unavailable(
+      fmt::format("its driver cannot make a command queue: {}", ErrorName(code)));
 }
 
 }  // namespace
@@ -48,7 +49,8 @@ Status Queue::Start(const FoundDevice& device) {
   cl_int code = CL_SUCCESS;
   context_.reset(clCreateContext(properties, 1, &device.id, nullptr, nullptr, &code));
   if (code != CL_SUCCESS) {
-    return Status::Unavailable(fmt::format("its driver makes no context: {}", ErrorName(code)));
+    return Status::Unavailable(
+        fmt::format("its driver cannot make a context: {}", ErrorName(code)));
   }
   MOTLEY_ASSIGN_OR_RETURN(commands_, MakeCommands(context_.get(), device));
   MOTLEY_ASSIGN_OR_RETURN(copies_, MakeCommands(context_.get(), device));
@@ -76,7 +78,7 @@ Place Queue::FindBytes(const void* data, size_t count, size_t element_bytes) {
   const auto span = memory_->Find(data);
   if (!span || span->rest_bytes / element_bytes < count ||
       span->offset_bytes % element_bytes != 0) {
-    Fail(CL_INVALID_MEM_OBJECT, fmt::format("{} elements of {} bytes at {} do not lie in one "
+    Fail(CL_INVALID_MEM_OBJECT, fmt::format("{} elements of {} bytes at {} are not in one "
                                             "allocation of this device",
                                             count, element_bytes, data));
     return {};
@@ -88,14 +90,14 @@ Place Queue::FindEnd(const void* data) {
   if (failed()) return {};
   const auto span = memory_->Find(data);
   if (span) return {span->buffer, 0};
-  Fail(CL_INVALID_MEM_OBJECT, fmt::format("{} is in no allocation of this device", data));
+  Fail(CL_INVALID_MEM_OBJECT, fmt::format("{} is not in an allocation of this device", data));
   return {};
 }
 
 Place Queue::ScratchFor(Scratch which, size_t size_bytes) {
   Room& room = scratch_[static_cast<size_t>(which)];
   if (room.size_bytes < size_bytes && !failed()) {
-    // Half as much again, so that sizes which creep up do not allocate each time.
+    // Allocates half as much again, so that slowly growing sizes do not allocate each time.
     for (const size_t size : {size_bytes + size_bytes / 2, size_bytes}) {
       memory_->Free(std::exchange(room, {}).pointer);
       if (void* pointer = memory_->Allocate(size)) {
@@ -143,7 +145,7 @@ void Queue::Collect(size_t count) {
 int Queue::Finish(std::string& error) {
   if (commands_ == nullptr) return MOTLEY_DRIVER_OK;
   const cl_int result = clFinish(commands_.get());
-  // Which command it was is known best by the commands themselves.
+  // The commands themselves know best which of them failed.
   Collect(running_.size());
   if (result != CL_SUCCESS) Fail(result, "waiting for the device");
   if (!failed()) return MOTLEY_DRIVER_OK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Checkpoints: the state of a job as k data and m parity files (Reed-Solomon over GF(2^8), Plank's
- * Jerasure), one folder each, of which any m may be lost or damaged. Any thread; a folder may be
- * read while a job writes to it.
+ * Checkpoints hold the state of a job as k data files and m parity files (Reed-Solomon over
+ * GF(2^8), Plank's Jerasure). Each file has a folder of its own, and any m of them may be lost or
+ * damaged. These functions may be called from any thread. A folder may be read while a job writes
+ * to it.
  */
 #ifndef MOTLEY_CHECKPOINT_H
 #define MOTLEY_CHECKPOINT_H
@@ -13,45 +14,47 @@
 extern "C" {
 #endif
 
-/** The newest checkpoint, where a step is asked for. */
+/** The newest checkpoint; it may be given for any `step` below. */
 #define MOTLEY_NEWEST UINT64_MAX
 
 /**
- * What is in a folder: a JSON array, newest first, of step, code, shards (each with state and
- * path), bytes, restorable, degraded, survives (how many more shards may be lost; fewer than its
- * code can spare when it is degraded), as far as headers tell. The caller frees *json with
- * motley_string_destroy.
+ * Lists the checkpoints in a folder as a JSON array, newest first. Each entry has step, code,
+ * shards (each with its state and path), bytes, restorable, degraded and survives. `survives` is
+ * how many more shards may be lost; a degraded checkpoint survives fewer losses than its code
+ * allows. Only headers are read. The caller frees *json with motley_string_destroy.
  */
 MOTLEY_API motley_status motley_checkpoint_list(const char* folder, char** json);
 
 /**
- * Reads every block of a checkpoint: a JSON object that names what is lost or damaged. MOTLEY_OK
- * when nothing is; MOTLEY_DATA_ERROR when something is (*json is set all the same, and says whether
- * it can be restored, and how many more losses it survives).
+ * Reads every block of a checkpoint and describes it in a JSON object that names what is lost or
+ * damaged. Returns MOTLEY_OK if all blocks are sound, else MOTLEY_DATA_ERROR. *json is set in both
+ * cases. It says whether the checkpoint can be restored and how many more losses it survives.
  */
 MOTLEY_API motley_status motley_checkpoint_verify(const char* folder, uint64_t step, char** json);
 
 /**
- * Writes lost and damaged shards again from the others. MOTLEY_DATA_ERROR names the shards when too
- * many are gone; nothing is changed then. *json as of motley_checkpoint_verify, afterwards.
+ * Rebuilds lost and damaged shards from the others. MOTLEY_DATA_ERROR names the shards if too many
+ * are gone; then nothing is changed. *json describes the checkpoint afterwards, in the form of
+ * motley_checkpoint_verify.
  */
 MOTLEY_API motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char** json);
 
 /**
- * Writes the checkpoint's model as safetensors to `path`, whole or not at all; of a job with a
- * trainer of its own, its parameters as one vector.
+ * Writes the checkpoint's model as safetensors to `path`, whole or not at all. If the job had a
+ * trainer of its own, the file has its parameters as one vector.
  */
 MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t step,
                                                   const char* path);
 
 /**
- * The same in the format "motley" (also NULL) or "torch" (docs/pytorch.md). `folder` may be a model
- * file as well, which is written again in that format; `step` is MOTLEY_NEWEST then.
+ * Like motley_checkpoint_export, in the format "motley" (also NULL) or "torch"
+ * (docs/how-to/pytorch.md). `folder` may also be a model file, which is then converted to that
+ * format; `step` must then be MOTLEY_NEWEST.
  */
 MOTLEY_API motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
                                                      const char* path, const char* format);
 
-/** Frees what the functions above gave; NULL is fine. */
+/** Frees a string that a function above returned; NULL is fine. */
 MOTLEY_API void motley_string_destroy(char* text);
 
 #ifdef __cplusplus

@@ -11,43 +11,44 @@
 extern "C" {
 #endif
 
-/** Of the whole job: motley_job_metrics. */
+/** Numbers of the whole job, from motley_job_metrics. */
 typedef struct motley_metrics {
   uint32_t struct_size;
-  uint32_t workers;         /**< Joined and not lost. */
-  uint64_t steps;           /**< Applied. */
-  uint64_t discarded_steps; /**< Opened, but never applied. */
+  uint32_t workers;         /**< Workers that joined and were not lost. */
+  uint64_t steps;           /**< Steps that were applied. */
+  uint64_t discarded_steps; /**< Steps that were opened but never applied. */
   double wall_seconds;      /**< From the first step's start to the last update. */
   double batch_loss;        /**< Mean over the newest step's batch, before its update. */
-  double max_decode_error;  /**< Relative, over the steps that were audited. */
-  uint64_t checkpoint_step; /**< Steps that the newest safe checkpoint has; 0: none. */
-  uint64_t steps_wanted;    /**< Of the whole job; 0: not known yet. */
+  double max_decode_error;  /**< Relative, over all audited steps. */
+  uint64_t checkpoint_step; /**< Number of steps in the newest safe checkpoint; 0: none. */
+  uint64_t steps_wanted;    /**< Length of the whole job; 0: not known yet. */
   uint64_t steps_per_epoch; /**< 0: not known yet. */
   uint32_t workers_wanted;
-  uint32_t ends_early; /**< 1: steps_wanted is the most; the job ends where nothing is gained. */
-  /** Decoded with an error (motley_event); after the run also those of the runs it resumed. */
+  uint32_t ends_early; /**< 1: the job may end before steps_wanted, when progress ends. */
+  /** Steps decoded with an error (see motley_event). After the run this includes the runs that the
+      job resumed. */
   uint64_t approximate_steps;
-  double approximate_error;     /**< Mean over these steps. */
-  double max_approximate_error; /**< And the largest. */
-  double learning_rate;         /**< Of the newest update. */
+  double approximate_error;     /**< Mean error of the approximate steps. */
+  double max_approximate_error; /**< Largest error of them. */
+  double learning_rate;         /**< The rate of the newest update. */
 } motley_metrics;
 
 #define MOTLEY_METRICS_INIT \
   { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Of one worker: motley_job_worker. Counts are of this run. */
+/** Numbers of one worker in this run, from motley_job_worker. */
 typedef struct motley_worker_metrics {
   uint32_t struct_size;
   uint32_t state;   /**< MOTLEY_WORKER_... */
-  uint64_t samples; /**< Computed, whether used or not. */
+  uint64_t samples; /**< Samples computed, used or not. */
   uint64_t in_time; /**< Answers that came while their step was open. */
-  uint64_t late;    /**< Steps that ended without an answer that it was asked for. */
-  const char* name; /**< Lives until the job's next event. */
+  uint64_t late;    /**< Steps that ended without an answer that it owed. */
+  const char* name; /**< Valid until the job's next event. */
 } motley_worker_metrics;
 
 enum {
   MOTLEY_WORKER_UP = 1,
-  MOTLEY_WORKER_LEFT = 2, /**< It took its leave. */
+  MOTLEY_WORKER_LEFT = 2, /**< It said goodbye. */
   MOTLEY_WORKER_LOST = 3
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Testing a saved model, and predictions of one. Any thread. */
+/** Tests a saved model, and predicts with it. These functions may be called from any thread. */
 #ifndef MOTLEY_MODEL_H
 #define MOTLEY_MODEL_H
 
@@ -13,14 +13,14 @@ extern "C" {
 typedef struct motley_evaluation {
   uint32_t struct_size;
   uint32_t classifies; /**< 0: regression */
-  uint64_t count;      /**< Samples. */
-  /** Mean of what training minimises, as everywhere: for regression half of the squared error. */
+  uint64_t count;      /**< Number of samples. */
+  /** Mean of what training minimises; for regression that is half of the squared error. */
   double loss;
   double accuracy; /**< Within 0 and 1; 0 for regression. */
-  /* NaN where it does not apply, or these samples do not define it. */
+  /* The rest is NaN for models it does not apply to, and where the samples do not define it. */
   double f1;       /**< Macro: the mean over the classes. */
-  double log_loss; /**< Of models whose scores are probabilities: not of hinge. */
-  double auc;      /**< Of two classes: area under the ROC curve. */
+  double log_loss; /**< Models whose scores are probabilities (all but hinge). */
+  double auc;      /**< Two classes: area under the ROC curve. */
   double r2;       /**< Regression: 1 - squared errors / squared deviations of the labels. */
   double rmse;     /**< Regression: root of the mean squared error. */
   double mae;      /**< Regression: mean absolute error. */
@@ -30,41 +30,44 @@ typedef struct motley_evaluation {
   { sizeof(motley_evaluation), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * Tests the model of a safetensors file on labelled samples. `data` as in motley_job_options (its
- * test samples, where it has some), `label` may be NULL. MOTLEY_NOT_FOUND, MOTLEY_DATA_ERROR: a
- * file that is not there, or not what it should be.
+ * Tests the model in a safetensors file on labelled samples. `data` is as in motley_job_options;
+ * its test samples are used if it has some. `label` may be NULL. MOTLEY_NOT_FOUND: a file is
+ * missing. MOTLEY_DATA_ERROR: a file's content does not fit.
  */
 MOTLEY_API motley_status motley_evaluate(const char* model, const char* data, const char* label,
                                          motley_evaluation* evaluation);
 
 /**
- * What the last motley_evaluate or motley_predict of this thread found, with the confusion matrix,
- * as the JSON object that `motley predict --json` prints. Lives until the thread's next one of
- * them; NULL when that failed, or evaluated nothing.
+ * The result of this thread's last motley_evaluate or motley_predict, with the confusion matrix:
+ * the JSON object that `motley predict --json` prints. It is valid until the thread's next call of
+ * either. NULL if that call failed or evaluated nothing.
  */
 MOTLEY_API const char* motley_last_evaluation(void);
 
 typedef struct motley_predict_options {
   uint32_t struct_size;
-  uint32_t probabilities; /**< 1: also those of all classes (in NPY alone). */
+  uint32_t probabilities; /**< 1: adds those of all classes (NPY only). */
   const char* model;      /**< A safetensors file. */
-  const char* data;       /**< As of motley_evaluate; samples may lack their labels. */
+  const char* data;       /**< As for motley_evaluate; labels may be missing. */
   const char* label;      /**< May be NULL. */
-  /** "FILE.npy"; any other name is CSV; "-" is CSV on the standard output. */
+  /** "FILE.npy" is written as NPY, any other name as CSV; "-" is CSV on the standard output. */
   const char* out;
-  motley_event_callback notice; /**< Called with MOTLEY_EVENT_NOTICE, for people; may be NULL. */
-  void* context;                /**< Its. */
+  motley_event_callback notice; /**< Gets MOTLEY_EVENT_NOTICE; may be NULL. */
+  void* context;                /**< Passed to `notice`. */
 } motley_predict_options;
 
 #define MOTLEY_PREDICT_OPTIONS_INIT \
   { sizeof(motley_predict_options), 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
- * Writes what a model says of each sample, in the samples' order: the class as its label stood in
- * the training data, or a number in the units of the training labels. CSV has a line of names. A
- * table's columns are found by name, in any order; one that the model needs and that is not there
- * is MOTLEY_DATA_ERROR. *evaluation (may be NULL) is as of motley_evaluate where all samples have
- * labels; else its count is 0. *count (may be NULL) is how many predictions there are.
+ * Writes the model's prediction for each sample, in the samples' order. A prediction is the class,
+ * written as its label stood in the training data, or a number in the units of the training labels.
+ * CSV begins with a line of names.
+ *
+ * A table's columns are found by name and may have any order. A column that the model needs and the
+ * table lacks is a MOTLEY_DATA_ERROR. *evaluation (may be NULL) is filled as by motley_evaluate if
+ * all samples have labels; otherwise its count is 0. *count (may be NULL) is set to the number of
+ * predictions.
  */
 MOTLEY_API motley_status motley_predict(const motley_predict_options* options,
                                         motley_evaluation* evaluation, uint64_t* count);

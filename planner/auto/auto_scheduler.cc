@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/random.h"
 #include "coding/schemes.h"
 #include "planner/policies.h"
@@ -289,9 +290,13 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
 }
 
 void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
+  const uint32_t tolerate = job_->state().options.tolerate;
+  const uint32_t before = choices_.empty() ? options_.tolerate : choices_.back().tolerate;
   told_ = current_;
-  choices_.push_back(
-      {job_->state().step + 1, job_->state().options.code, job_->state().options.tolerate, why});
+  choices_.push_back({job_->state().step + 1, job_->state().options.code, tolerate, why});
+  if (tolerate != before) {
+    out.emplace_back(Notify{notice::ToleranceChanged{NameOfChoice(current_), tolerate}});
+  }
   out.emplace_back(Notify{notice::CodeChosen{NameOfChoice(current_), why}});
 }
 

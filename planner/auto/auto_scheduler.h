@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the scheme of a job while it runs (MakeAutoScheduler): learns from all that passes what
-// the cluster is like, and changes the scheme between two steps when that promises enough
-// (planner/auto/choose.h).
+// Chooses the code of a job while it runs (MakeAutoScheduler). It delegates steps to one of the
+// other policies, and learns about the cluster from all events and commands. Between two steps it
+// changes to another policy if that promises enough (planner/auto/choose.h).
 //
-// Without knowledge it leases every partition to one worker, with as many copies as must be: that
-// moves no more data than plain shares do, needs no speeds to be right, and shows round trips and
-// what keeps a step from beginning, which rows do not. Where data turn out to be sent in a moment,
-// three copies follow after the second step. After some steps, and then at growing
-// intervals, it tries every candidate on the step model and on the last rounds as they were
-// observed, one candidate at a time while workers compute. What a scheme's steps took beyond what
-// was foreseen of it is remembered.
+// Without knowledge it uses leases, with no more copies than the job requires. Leases move no more
+// data than plain shares and need no correct speeds. Unlike rows, they show round trips and what
+// delays the start of a step. If sending data turns out to be quick, it goes to three copies after
+// the second step.
+//
+// After some steps, and then at growing intervals, it tries every candidate on the step model and
+// on the last observed rounds, one candidate at a time while workers compute. It remembers by how
+// much a scheme's steps exceeded their prediction.
 #pragma once
 
 #include <memory>
@@ -34,8 +35,8 @@ class AutoScheduler final : public Scheduler {
   SchedulerStats Stats() const override;
 
  private:
-  static constexpr size_t kRecent = 16;   // Steps,
-  static constexpr size_t kFewTimes = 3;  // of which fewer say nothing yet.
+  static constexpr size_t kRecent = 16;   // Step times that are kept.
+  static constexpr size_t kFewTimes = 3;  // Fewer times say nothing yet.
 
   void BetweenSteps(Time now, std::vector<Command>& out);
   void Measure(Time now);
@@ -61,40 +62,41 @@ class AutoScheduler final : public Scheduler {
   const SchedulerOptions options_;
   ObservedCluster observed_;
   std::unique_ptr<JobScheduler> job_;
-  Candidate current_;               // What it runs.
-  bool decided_ = false;            // It was chosen, and not begun with.
-  bool insured_ = false;            // Whether to begin with copies was asked.
-  std::vector<Candidate> without_;  // Those that proved to be of no use.
+  Candidate current_;               // The candidate that job_ runs.
+  bool decided_ = false;            // A decision was made since the start.
+  bool insured_ = false;            // InsureAtOnce was done.
+  std::vector<Candidate> without_;  // Candidates that turned out not to work.
   std::vector<CodeChoice> choices_;
 
   std::optional<PlanRound> round_;
-  double round_seconds_ = 0;  // That it took so far.
+  double round_seconds_ = 0;  // The time that the open round has taken.
   Time try_due_ = kNever;
-  StepId looked_ = 0;          // At which the last round ended.
-  uint64_t look_after_ = 0;    // Steps from then to the next one, if nothing changes.
-  uint64_t changes_seen_ = 0;  // Of the cluster, when the last round began.
-  Time rest_until_{};          // Planning is to take a small part of the time.
+  StepId looked_ = 0;          // The step at which the last round ended.
+  uint64_t look_after_ = 0;    // Steps from there to the next round if nothing changes.
+  uint64_t changes_seen_ = 0;  // Changes of the cluster when the last round began.
+  Time rest_until_{};          // No round before this time: planning may take little of it.
 
-  bool confirmed_ = true;  // A round looked at what was chosen since it runs.
-  double usual_ = 0;       // Seconds that a step took when a round ended last; 0: not known.
+  bool confirmed_ = true;  // A round has ended since the current choice began to run.
+  double usual_ = 0;       // Mean seconds of a step at the last choice; 0: unknown.
   std::vector<Experience> experience_;
-  // What was left for a scheme that computes more than it, which slows workers that share
-  // processors: every round then makes every scheme look slow, so its own steps before are asked.
+  // The scheme before a change to one that computes more. Workers that share processors become
+  // slower then, and every observed round makes every scheme look slow. So the new scheme's steps
+  // are compared with the step times that the old one had.
   struct Left {
     Candidate candidate;
-    double seconds = 0;   // A step took,
-    double promised = 0;  // and was to take now; 0: that was looked at.
+    double seconds = 0;   // The time of a step with this candidate.
+    double promised = 0;  // The predicted time with its successor; 0: already compared.
   };
   std::optional<Left> left_;
-  std::optional<Time> applied_;  // The last step was.
-  double step_seconds_ = 0;      // That it took, from the update before it to its own.
-  bool data_arrives_ = false;    // Much of it, since it was sent,
-  Time data_due_{};              // until then at the latest.
-  StepTimes recent_{kRecent};    // Undisturbed steps of the code that runs.
-  Candidate told_;               // The last that the user was told of.
+  std::optional<Time> applied_;  // The time of the last update.
+  double step_seconds_ = 0;      // The last step's time, from the update before to its own.
+  bool data_arrives_ = false;    // Much data is under way.
+  Time data_due_{};              // It no longer counts as under way after this time.
+  StepTimes recent_{kRecent};    // Undisturbed steps of the current code.
+  Candidate told_;               // The last choice that was reported to the user.
 };
 
-// kInvalidArgument when no policy can serve the options.
+// kInvalidArgument if no policy can serve the options.
 Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

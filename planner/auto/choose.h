@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job runs, given what is known of its workers: `motley plan` asks with a profile, a job
-// with what it observed. Pure.
+// Chooses the scheme of a job by what is known about its workers. `motley plan` knows a profile; a
+// job knows its observations. Pure.
 #pragma once
 
 #include <optional>
@@ -12,47 +12,49 @@
 
 namespace motley {
 
-// What a job begins with, and the first choice is compared with.
+// A job begins with one of these, and its first choice is compared with them.
 inline const Candidate kLeases = {"adaptive", 1};
 inline const Candidate kPlain = {"none", 1};
 
-// Steps of a scheme took so many times what the model and the replayed rounds said. It holds for
-// any number of copies.
+// The ratio of a scheme's measured step time to the one that the model and the replayed rounds
+// gave. It holds for any number of copies.
 struct Experience {
   std::string scheme;
   double factor = 1;
-  StepId step = 0;  // When it was seen last.
+  StepId step = 0;  // The step of the last measurement.
 };
 
 struct ChoiceRequest {
   Candidate running = kLeases;
-  bool first = true;  // `running` was not chosen: a small gain is enough.
+  bool first = true;  // `running` is only the start: a small gain is enough for a change.
   std::vector<Experience> before;
 };
 
-// Copies that are leased compute nothing twice. They cost messages, and sending them takes so long:
-// whether that is little beside so many steps.
+// Leases with copies compute nothing twice, but cost messages, and `moving_seconds` for sending the
+// copies. True if that is little compared to `steps` steps.
 bool InsuranceIsCheap(double step_seconds, double moving_seconds, uint64_t steps);
 
-// By how much the steps of `running` differed from what is foreseen of it, as far as the rounds of
-// `cluster` say; nothing: too few do.
+// The ratio of measured to predicted times of `running` in the rounds of `cluster`. nullopt if
+// there are too few rounds.
 std::optional<double> FactorOf(const Candidate& running, const Ranking& ranking,
                                const PlannedCluster& cluster);
 
-// What the job runs from now on: `running`, unless another one gains enough of a step, with more
-// copies also kLeastGainSeconds, and pays back what sending data for it costs, twice, within the
-// steps that remain. Schemes that no job can run are passed over. Nothing: none serves.
+// Returns the scheme to run from now on. It is `running` unless another one gains a large enough
+// part of a step. Within the remaining steps, the gain must also pay twice for sending the data,
+// and with more copies it must be at least kLeastGainSeconds per step. Schemes that no job can run
+// are skipped. nullopt if none serves.
 std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ranking,
                                 const PlannedCluster& cluster);
 
-// Null: it is not in it, or refused.
+// The candidate's entry in the ranking. Null if there is none or it is refused.
 const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking);
 // "adaptive, 2 copies", "none"
 std::string NameOfChoice(const Candidate& candidate);
 // "41 ms", "0.35 ms"
 std::string Milliseconds(double seconds);
-// Why `chosen`: "predicted 41 ms a step, 23 % less than without copies; insures against worker 3,
-// slow in 4 % of its steps". `workers`: whose numbers those of `cluster` are; empty: their own.
+// Explains the choice: "predicted 41 ms a step, 23 % less than without copies; insures against
+// worker 3, slow in 4 % of its steps". `workers` gives the number of each worker of `cluster`;
+// empty: its index.
 std::string WhyChosen(const Candidate& chosen, const Ranking& ranking,
                       const PlannedCluster& cluster, const std::vector<WorkerId>& workers = {});
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job has learned of its cluster, from the events and commands that pass: what the planner
-// needs to know beyond speeds and round trips (scheduler/membership.h, lease_watch.h,
-// vector_watch.h) is how often who is slow or lost, and what sending data takes. Pure bookkeeping.
+// Learns about a job's cluster from its events and commands. Besides speeds and round trips
+// (scheduler/membership.h, lease_watch.h, vector_watch.h) the planner needs to know how often each
+// worker is slow or lost, and how long sending data takes. Pure bookkeeping.
 //
-// A worker is slow in a step when what it did took more than twice as long as its speed makes one
-// expect, by its own clock or by when its answer came. How often that happens is estimated from few
-// steps of many workers: each is drawn towards what they all show, and all towards a belief. So is
-// how much a worker's speed varies otherwise.
+// A worker is slow in a step if its work takes more than twice as long as its speed predicts, by
+// its own clock or by the arrival of its answer. There are few steps and many workers. So the
+// estimate of how often a worker is slow is drawn towards the mean of all workers, and this mean
+// towards a prior. The same holds for the other variation of a worker's speed.
 #pragma once
 
 #include <cstdint>
@@ -24,44 +24,44 @@ class ObservedCluster {
  public:
   explicit ObservedCluster(const SchedulerOptions& options);
 
-  // Before the scheduler handles the event; after it gave the command.
+  // Call these before the scheduler handles the event, and after it gave the command.
   void See(const Event& event, Time now, const JobState& job);
   void See(const Command& command, Time now, const JobState& job);
 
-  // Those of Membership::Candidates(), in that order. At least one must be there.
+  // The workers of Membership::Candidates(), in that order. Precondition: there is at least one.
   PlannedCluster Cluster(const JobState& job) const;
-  // All of them were measured as often as a plan needs.
+  // True if half of these workers were measured as often as a plan needs.
   bool Known(const JobState& job) const;
-  // Grows whenever somebody comes or goes, or has become faster or slower for good.
+  // Grows when a worker comes or goes, or becomes faster or slower for good.
   uint64_t changes() const { return changes_; }
-  // Of all partitions, the part that was sent to somebody in the step that was opened last.
+  // Partitions sent since the last step opened, as a part of all partitions.
   double sent() const { return placed_ / partitions_; }
-  // That sending all of them once takes, as far as was seen.
+  // Seconds for sending all partitions once, as far as observed.
   double DataSeconds() const { return data_seconds_; }
-  // The step that was committed last took so long, undisturbed by anything but its workers.
+  // Reports the time of the last committed step if only its workers determined it.
   void Took(double seconds) { rounds_.Took(seconds); }
-  // Another scheme runs from now on.
+  // Reports that another scheme runs from now on.
   void Change() { rounds_.Change(); }
-  // Of the steps that it worked in, the part in which a worker was slow, as estimated.
+  // The estimated part of its steps in which the worker is slow.
   double SlowPart(WorkerId worker) const;
 
  private:
   struct Seen {
-    // In the open step.
-    double speed = 0;   // Samples per second, when it opened.
-    uint32_t rows = 0;  // Assigned, and not ended.
+    // Members of the open step.
+    double speed = 0;   // Samples per second when the step opened.
+    uint32_t rows = 0;  // Rows that were assigned and have not ended.
     bool placed = false;
-    Time since{};         // Its first row was assigned, or its first lease given.
-    double expected = 0;  // Seconds of computing all rows since.
-    double late = 0;      // How many times as long as expected its answer took; 0: not seen.
+    Time since{};         // When its first row or lease was given.
+    double expected = 0;  // Expected seconds for computing all rows since then.
+    double late = 0;      // Time of its answer as a multiple of `expected`; 0: unknown.
     bool leased = false;
-    double samples = 0;  // Of its leases that are done,
-    Duration compute{};  // in so much time.
-    // Over steps.
+    double samples = 0;  // Samples of its leases that are done.
+    Duration compute{};  // Computing time of these samples.
+    // Members over all steps.
     double steps = 0, slow = 0, factors = 0;
-    double measured = 0, off = 0;           // How far from what was expected, when it was not slow.
-    double streak = 0, streak_factors = 0;  // Slow ones in a row, up to now.
-    uint64_t restarts = 0;                  // Of its speed's estimate.
+    double measured = 0, off = 0;           // Relative errors of speeds in steps that are not slow.
+    double streak = 0, streak_factors = 0;  // The current run of slow steps.
+    uint64_t restarts = 0;                  // Restarts of its speed's estimate.
   };
 
   void On(const WorkerJoined& event);
@@ -89,21 +89,21 @@ class ObservedCluster {
   double PooledFactor() const;
   double PooledOff() const;
 
-  double samples_;     // Of a step;
-  double partitions_;  // of which each partition has its part.
+  double samples_;     // Samples per step.
+  double partitions_;  // Partitions that share these samples evenly.
   uint64_t steps_;
   std::vector<Seen> seen_;
   ObservedRounds rounds_;
-  std::shared_ptr<const CodeForm> code_;  // Of the open step, if it has rows.
+  std::shared_ptr<const CodeForm> code_;  // The code of the open step if it has rows.
   bool leasing_ = false;
-  bool committed_ = false;  // The step that was opened last.
-  double placed_ = 0;       // Partitions, in this step,
-  Time placing_{};          // since then.
+  bool committed_ = false;  // The step that was opened last is committed.
+  double placed_ = 0;       // Partitions that were sent in this step.
+  Time placing_{};          // When the first of them was sent.
   double data_seconds_ = 0;
   double losses_ = 0, worker_steps_ = 0;
   uint64_t changes_ = 0;
   Time now_{};
-  const JobState* job_ = nullptr;  // During See.
+  const JobState* job_ = nullptr;  // Only used during See.
 };
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ranking of the schemes that jobs can run, made candidate by candidate, so that whoever makes it
-// beside other work is never away for long. Pure and deterministic.
+// Ranks the schemes that jobs can run, one candidate per call, so that no call takes long and the
+// caller can do other work in between. Pure and deterministic.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace motley {
 
 struct RoundRequest {
   PlannedCluster cluster;
-  std::vector<WorkerId> workers;  // Whose they are, in that order.
+  std::vector<WorkerId> workers;  // The numbers of the cluster's workers, in its order.
   uint32_t partitions = 0;
-  uint32_t tolerate = 0;           // At least so many workers may be missing.
+  uint32_t tolerate = 0;           // At least this many workers may be missing.
   uint32_t most_sums = 0;          // Vectors that the server has room for; 0: any number.
-  std::vector<Candidate> without;  // Those that proved to be of no use.
-  // What runs: rows of fewer workers are tried again, also when another number of them seems best.
+  std::vector<Candidate> without;  // Candidates that turned out not to work.
+  // The running candidate. If it has rows of fewer workers, it is tried again even when another
+  // number of workers now seems best.
   std::optional<Candidate> running;
 };
 
@@ -27,10 +28,10 @@ class PlanRound {
   explicit PlanRound(RoundRequest request);
 
   bool done() const { return next_ == candidates_.size(); }
-  // Tries one; some milliseconds. Returns what it will have taken, by count of its events: no
-  // clock, so that a plan follows from what was learned alone.
+  // Tries one candidate, which takes some milliseconds. Returns an estimate of the seconds that it
+  // took, by its number of events. No clock is read, so a plan only depends on what was learned.
   double TryNext();
-  // When done: kInvalidArgument when nothing serves.
+  // Call when done. kInvalidArgument if no scheme serves.
   Result<Ranking> Rank() const;
   const RoundRequest& request() const { return request_; }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/coordinator/checkpointer.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <utility>
 
@@ -26,10 +24,7 @@ void Checkpointer::OnVersion(uint64_t version) {
   if (version % options_.every != 0) return;
   if (!writing_) return Begin(version);
   if (std::exchange(told_skip_, true)) return;
-  hooks_.notice(fmt::format(
-      "the checkpoint of step {} is left out: the one before it is still being written. Steps are "
-      "faster than the disk; a larger `checkpoint_every` would skip none",
-      version));
+  hooks_.notice(notice::CheckpointSkipped{version});
 }
 
 bool Checkpointer::SaveLast(uint64_t version) {
@@ -57,15 +52,7 @@ void Checkpointer::OnImpatient() {
   waited_ += kPatience;
   patience_ = 0;
   Wait();
-  hooks_.notice(
-      fmt::format("the checkpoint of step {} is still being written, {:.0f} s after the job's "
-                  "end: the disk is slow or hangs. Until it is done {}",
-                  tried_, ToSeconds(waited_), SafeText()));
-}
-
-std::string Checkpointer::SafeText() const {
-  if (safe_step_ == 0) return "no checkpoint is safe";
-  return fmt::format("the newest safe checkpoint has {} steps", safe_step_);
+  hooks_.notice(notice::CheckpointSlow{tried_, waited_, safe_step_});
 }
 
 void Checkpointer::Begin(uint64_t version) {
@@ -124,7 +111,7 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   disk_.Submit(std::move(work),
                alive_.Guard([this, version, snapshot, written](const Status& status) {
                  for (const std::string& note : written->notes) {
-                   hooks_.notice("checkpoint: " + note);
+                   hooks_.notice(notice::CheckpointNote{note});
                  }
                  TellUnlocked(written->unlocked);
                  OnWritten(version, status, *written);
@@ -133,10 +120,7 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
 
 void Checkpointer::TellUnlocked(const std::string& folder) {
   if (folder.empty() || std::exchange(told_unlocked_, true)) return;
-  hooks_.notice(
-      fmt::format("checkpoint: the file system of {} locks no folders: make sure that no other job "
-                  "writes into this one",
-                  folder));
+  hooks_.notice(notice::CheckpointUnlocked{folder});
 }
 
 void Checkpointer::OnWritten(uint64_t version, const Status& status,
@@ -148,8 +132,7 @@ void Checkpointer::OnWritten(uint64_t version, const Status& status,
     last_failure_ = Status::Ok();
     safe_step_ = version;
     if (std::exchange(failing_, false)) {
-      hooks_.notice(
-          fmt::format("checkpoints can be written again: that of step {} is safe", version));
+      hooks_.notice(notice::CheckpointsAgain{version});
     }
     TellStrength(version, written);
     hooks_.safe(version);
@@ -161,24 +144,16 @@ void Checkpointer::OnWritten(uint64_t version, const Status& status,
 
 void Checkpointer::TellStrength(uint64_t version, const WrittenCheckpoint& written) {
   std::vector<uint32_t> left_out;
-  std::string shards;
+  notice::CheckpointDegraded degraded{version, written.survives, {}};
   for (const LeftOutShard& each : written.left_out) {
     left_out.push_back(each.shard);
-    shards +=
-        fmt::format("{}{} ({})", shards.empty() ? "" : "; ", each.folder, each.why.ToString());
+    degraded.left_out.push_back({each.folder, each.why});
   }
-  weakness_.clear();
-  if (!left_out.empty()) {
-    weakness_ = fmt::format("the checkpoint of step {} is degraded, it {}; left out: {}", version,
-                            SurvivesText(written.survives), shards);
-  }
+  weakness_.reset();
+  if (!left_out.empty()) weakness_ = std::move(degraded);
   if (std::exchange(left_out_, left_out) == left_out) return;
-  if (left_out.empty()) {
-    return hooks_.notice(
-        fmt::format("checkpoints are whole again: that of step {} has all its shards", version));
-  }
-  hooks_.notice(weakness_ +
-                ". Stronger ones before it are kept; the next that all folders take is whole");
+  if (weakness_) return hooks_.notice(*weakness_);
+  hooks_.notice(notice::CheckpointsWhole{version});
 }
 
 void Checkpointer::OnFailed(uint64_t version, const Status& why) {
@@ -186,10 +161,9 @@ void Checkpointer::OnFailed(uint64_t version, const Status& why) {
   last_failure_ = why;
   const bool more = !ended_ || (last_ && *last_ != version);
   if (std::exchange(failing_, true) && more) return;
-  const char* next =
-      ended_ ? "The last is tried next" : "Training goes on, the next is tried in its turn";
-  hooks_.notice(fmt::format("the checkpoint of step {} was not written: {}. {}; {}", version,
-                            why.ToString(), more ? next : "The job ends without it", SafeText()));
+  using Next = notice::CheckpointFailed::Next;
+  const Next next = !more ? Next::kNone : ended_ ? Next::kLast : Next::kLater;
+  hooks_.notice(notice::CheckpointFailed{version, why, next, safe_step_});
 }
 
 }  // namespace motley

@@ -30,8 +30,8 @@ class Checkpointer {
     std::function<void(ServerModel::SnapshotDone)> take;  // ServerModel::TakeSnapshot
     std::function<JobHistory()> history;                  // Up to the newest version.
     std::function<void(uint64_t steps)> safe;             // It may be resumed from.
-    std::function<void(const std::string& text)> notice;  // For people.
-    std::function<void()> idle;                           // SaveLast may say something else now.
+    std::function<void(const JobNotice&)> notice;
+    std::function<void()> idle;  // SaveLast may say something else now.
   };
 
   // `loop` and `disk` are borrowed; work that was handed to the disk may outlive this object.
@@ -53,8 +53,8 @@ class Checkpointer {
   uint64_t written() const { return written_; }
   uint64_t failures() const { return failures_; }
   const Status& last_failure() const { return last_failure_; }  // Fine: the last try was.
-  // Why the newest that is safe is degraded, for people; empty: it is whole, or there is none.
-  const std::string& weakness() const { return weakness_; }
+  // Why the newest that is safe is degraded; none: it is whole, or there is none.
+  const std::optional<notice::CheckpointDegraded>& weakness() const { return weakness_; }
 
  private:
   void Begin(uint64_t version);
@@ -66,7 +66,6 @@ class Checkpointer {
   void OnFailed(uint64_t version, const Status& why);
   bool Wait();
   void OnImpatient();
-  std::string SafeText() const;
 
   Loop& loop_;
   Disk& disk_;
@@ -84,7 +83,7 @@ class Checkpointer {
   uint64_t failures_ = 0;
   Status last_failure_;
   std::vector<uint32_t> left_out_;  // Shards of the newest safe one.
-  std::string weakness_;
+  std::optional<notice::CheckpointDegraded> weakness_;
   bool ended_ = false;            // SaveLast or Settle was called.
   std::optional<uint64_t> last_;  // The version of SaveLast.
   TimerId patience_ = 0;          // Set while the end waits.

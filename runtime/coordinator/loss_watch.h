@@ -5,22 +5,18 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "base/ids.h"
+#include "runtime/job_notice.h"
 
 namespace motley {
 
 class LossWatch {
  public:
-  // `unit`: what losses are told in, times the one that they come in.
-  explicit LossWatch(double unit = 1) : unit_(unit) {}
-
-  // The mean loss of a step's batch, step by step. A text for people, at most once.
-  std::optional<std::string> Add(StepId step, double batch_loss);
+  // The mean loss of a step's batch, step by step. What to report, at most once.
+  std::optional<notice::Diverges> Add(StepId step, double batch_loss);
 
  private:
-  const double unit_;
   std::optional<double> first_;
   int far_ = 0;  // Steps in a row.
   bool told_ = false;

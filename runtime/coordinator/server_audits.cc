@@ -89,7 +89,9 @@ void ServerJob::TellOfHeldCancels() {
 void ServerJob::Warn(AuditWarning warning) {
   constexpr size_t kMost = 100;
   constexpr size_t kToldOfNobody = 3;  // Others would say the same.
-  if (warning.worker || audits_.warnings.size() < kToldOfNobody) observer_.OnAuditWarning(warning);
+  if (warning.worker || audits_.warnings.size() < kToldOfNobody) {
+    observer_.OnEvent(event::AuditWarned{warning});
+  }
   if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
 }
 

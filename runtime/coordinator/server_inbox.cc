@@ -122,7 +122,8 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
   vector.last = now;
   vector.left -= std::min(vector.left, floats);
   if (vector.left > 0 || vector.bytes == 0) return;
-  observer_.OnVectorReceived(header.step, worker, vector.bytes, now - vector.began, now);
+  observer_.OnEvent(
+      event::VectorReceived{header.step, worker, vector.bytes, now - vector.began, now});
 }
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
@@ -192,9 +193,8 @@ bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& co
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
   if (const wire::ErrorT* error = control.body.AsError()) {
     if (ended_) return;
-    const auto words = reports_.Pass(
-        worker, Describe(worker) + " reports: " + StatusOf(*error).ToString(), env_.loop.Now());
-    if (words) observer_.OnNotice(*words);
+    const std::optional<uint64_t> before = reports_.Pass(worker, env_.loop.Now());
+    if (before) Say(notice::Reported{worker, StatusOf(*error), *before});
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     const std::string why = ReasonOf(*leave);
     peers_.Disconnect(
@@ -225,7 +225,8 @@ void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
     return;
   }
   const Duration compute(pull.compute_ns);
-  observer_.OnComputed(pull.step, worker, pull.samples, compute, /*so_far=*/false, env_.loop.Now());
+  observer_.OnEvent(event::WorkComputed{pull.step, worker, pull.samples, compute, /*so_far=*/false,
+                                        env_.loop.Now()});
   pump_.Raise(WorkerFree{worker, pull.samples, compute, 0});
 }
 

@@ -42,7 +42,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       auditor_(env.loop, env.audit_device != nullptr ? *env.audit_device : env.device, options,
                model_->gradient(), data, schedule_,
                {[this](const Auditor::Finding& finding) { OnAudit(finding); },
-                [this](const Status& why) { observer_.OnNotice(why.ToString()); },
+                [this](const Status& why) { Say(notice::Trouble{why}); },
                 [this] {
                   watch_.Progress();  // An update may have waited.
                   TellOfHeldCancels();
@@ -52,7 +52,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
               VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
               {[this](Event event) { OnAnswer(std::move(event)); },
                [this](WorkerId worker, std::span<const PartitionId> covered) {
-                 observer_.OnVectorArrived(leases_.step(), worker, covered, env_.loop.Now());
+                 observer_.OnEvent(
+                     event::VectorArrived{leases_.step(), worker, covered, env_.loop.Now()});
                }}),
       transfers_(options.workers),
       publisher_(env.transport, options.workers, options.slice_length,
@@ -66,7 +67,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
       links_(env.loop, env.transport, options.workers,
              [this](WorkerId worker, uint64_t bytes, Duration time) {
-               observer_.OnRoundTrip(worker, bytes, time, env_.loop.Now());
+               observer_.OnEvent(event::RoundTrip{worker, bytes, time, env_.loop.Now()});
              }),
       probes_(env.loop, env.transport),
       vector_probe_(env.loop, env.transport, options.workers,
@@ -84,7 +85,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
               [this](WorkerId worker) {
                 if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody is waited for.
               },
-              [this](const std::string& text) { observer_.OnNotice(text); }}),
+              [this](const JobNotice& notice) { Say(notice); }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       watch_(
@@ -116,11 +117,11 @@ std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) 
   if (options_.checkpoint.every == 0) return nullptr;
   return std::make_unique<Checkpointer>(
       env_.loop, *env_.disk, options_, std::move(about),
-      Checkpointer::Hooks{[this](ServerModel::SnapshotDone done) { TakeSnapshot(std::move(done)); },
-                          [this] { return History(); },
-                          [this](uint64_t steps) { observer_.OnCheckpoint(steps); },
-                          [this](const std::string& text) { observer_.OnNotice(text); },
-                          [this] { FinishWhenQuiet(); }});
+      Checkpointer::Hooks{
+          [this](ServerModel::SnapshotDone done) { TakeSnapshot(std::move(done)); },
+          [this] { return History(); },
+          [this](uint64_t steps) { observer_.OnEvent(event::CheckpointSafe{steps}); },
+          [this](const JobNotice& notice) { Say(notice); }, [this] { FinishWhenQuiet(); }});
 }
 
 JobHistory ServerJob::History() const {
@@ -136,8 +137,9 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
-  validator_->SetHooks({[this](const JudgedVersion& judged) { OnJudged(judged); },
-                        [this](const Status& why) { End(why); }, [this] { FinishWhenQuiet(); }});
+  validator_->SetHooks({[this](const JudgedVersion& judged) { observer_.OnJudged(judged); },
+                        [this](const Status& why) { OnNotJudged(why); },
+                        [this] { FinishWhenQuiet(); }});
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
@@ -179,9 +181,9 @@ void ServerJob::OnJoined(WorkerId worker) {
   introduced_[worker] = false;
   if (ended_) return;  // It only hears the goodbye.
   record_.Joined(worker, peers_.NameOf(worker));
-  observer_.OnWorkerJoined(worker, peers_.NameOf(worker));
+  observer_.OnEvent(event::WorkerJoined{worker, peers_.NameOf(worker)});
   if (options_.name_arrivals) {
-    observer_.OnNotice(fmt::format("{} joined from {}", Describe(worker), peers_.OriginOf(worker)));
+    Say(peers_.OriginOf(worker));
   }
   pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
 }
@@ -198,7 +200,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   feed_.Forget(worker);
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
-  observer_.OnWorkerLost(worker, why);
+  observer_.OnEvent(event::WorkerLost{worker, why});
   pump_.Raise(WorkerLost{worker, why});
 }
 
@@ -249,20 +251,23 @@ void ServerJob::OnAnswer(Event event) {
   if (auto* arrived = std::get_if<RowArrived>(&event)) {
     watch_.Progress();
     arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
-    observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+    observer_.OnEvent(
+        event::RowArrived{arrived->step, arrived->row, arrived->worker, env_.loop.Now()});
   } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
     const double partitions = static_cast<double>(schedule_.partition_sizes().size());
     const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
     watch_.Computed(got_on->worker, static_cast<uint64_t>(got_on->done));
-    observer_.OnComputed(got_on->step, got_on->worker, static_cast<uint64_t>(std::llround(samples)),
-                         got_on->compute, /*so_far=*/true, env_.loop.Now());
+    observer_.OnEvent(event::WorkComputed{got_on->step, got_on->worker,
+                                          static_cast<uint64_t>(std::llround(samples)),
+                                          got_on->compute, /*so_far=*/true, env_.loop.Now()});
   } else if (auto* vector = std::get_if<LeaseVector>(&event)) {
     watch_.Progress();
     vector->transfer = transfers_.Ended(vector->worker, env_.loop.Now());
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
-    observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
+    observer_.OnEvent(
+        event::LeaseReleased{back->step, back->worker, back->partitions, env_.loop.Now()});
   } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
-    observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
+    observer_.OnEvent(event::VectorRefused{bad->step, bad->worker, env_.loop.Now()});
   }
   TellOfHeldCancels();
   pump_.Raise(std::move(event));
@@ -270,7 +275,7 @@ void ServerJob::OnAnswer(Event event) {
 
 void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
   const uint64_t bytes = VectorLength(model_->parameter_count()) * sizeof(float);
-  observer_.OnLinkMeasured(worker, bytes, vector, env_.loop.Now());
+  observer_.OnEvent(event::LinkMeasured{worker, bytes, vector, env_.loop.Now()});
   pump_.Raise(LinkMeasured{worker, vector});
 }
 
@@ -279,7 +284,7 @@ std::string ServerJob::Describe(WorkerId worker) const {
 }
 
 void ServerJob::Execute(const Command& command) {
-  observer_.OnCommand(command, env_.loop.Now());
+  observer_.OnEvent(event::CommandGiven{command, env_.loop.Now()});
   std::visit([this](const auto& each) { Do(each); }, command);
 }
 
@@ -302,7 +307,7 @@ void ServerJob::Do(const OpenStep& command) {
   transfers_.Opened();
   rows().Open(command.step, command.code, CountsOf(command.step));
   TellOfHeldCancels();  // Before work under the same names is given anew.
-  observer_.OnStepOpened(command.step, *command.code, now);
+  observer_.OnEvent(event::StepOpened{command.step, *command.code, now});
 }
 
 void ServerJob::Do(const PlacePartitions& command) {
@@ -328,7 +333,7 @@ void ServerJob::Do(const AssignRow& command) {
   header.step = command.step;
   SendBytes(env_.transport, peer, header, rows().MessageOf(command.row), Priority::kControl,
             nullptr);
-  observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());
+  observer_.OnEvent(event::RowAssigned{command.step, command.row, command.worker, env_.loop.Now()});
 }
 
 void ServerJob::Do(const CancelWork& command) {
@@ -373,14 +378,14 @@ void ServerJob::Do(const CommitStep& command) {
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
   record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
   if (approximate != nullptr) {
-    observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
+    observer_.OnEvent(event::StepApproximated{step, *approximate, env_.loop.Now()});
   }
   // A batch that weighs nothing has no loss.
   if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
-    observer_.OnNotice(*warning);
+    Say(*warning);
   }
-  observer_.OnStepDecoded(step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(),
-                          env_.loop.Now());
+  observer_.OnEvent(event::StepDecoded{
+      step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
   auditor_.WhenFree(
       [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
   TellOfHeldCancels();
@@ -406,7 +411,7 @@ void ServerJob::Do(const EndJob& command) {
       fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
 }
 
-void ServerJob::Do(const Notify& command) { observer_.OnSchedulerNotice(command.notice); }
+void ServerJob::Do(const Notify& command) { Say(command.notice); }
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;

@@ -27,6 +27,7 @@
 #include "runtime/links/transfer_clock.h"
 #include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
+#include "runtime/observer_fan.h"
 #include "runtime/shard/lease_collector.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/row_collector.h"
@@ -59,7 +60,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;
-  void OnShortage(const Status& why) override { observer_.OnNotice(why.ToString()); }
+  void OnShortage(const Status& why) override { Say(notice::Trouble{why}); }
   std::span<std::byte> BeginControl(PeerId peer, const Header& header);
   std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
   std::span<std::byte> BeginProbe(PeerId peer, WorkerId worker, const Header& header);
@@ -90,6 +91,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnJoined(WorkerId worker);
   void OnWorkerLost(WorkerId worker, const Status& why);
   std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
+  void Say(const JobNotice& notice) { observer_.OnEvent(event::Noticed{notice}); }
 
   // The scheduler's commands.
   void Execute(const Command& command);
@@ -120,7 +122,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnStuck();
 
   // Judging (server_validation.cc).
-  void OnJudged(const JudgedVersion& judged);
+  void OnNotJudged(const Status& why);
   void TakeSnapshot(ServerModel::SnapshotDone done);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
@@ -141,7 +143,7 @@ class ServerJob final : public ServerNode, private Receiver {
   JobOptions options_;
   BatchSchedule schedule_;
   DataShape shape_;
-  JobObserver no_observer_;
+  ObserverFan no_observer_;
   JobObserver& observer_;
   uint32_t job_;  // Told to workers, on every frame.
   std::unique_ptr<ServerModel> model_;
@@ -164,7 +166,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
-  LossWatch losses_{options_.loss_unit};
+  LossWatch losses_;
   NoticeLimit reports_;                         // What workers report.
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   LinkWatch links_;

@@ -25,7 +25,7 @@ void ServerJob::Do(const OpenLeases& command) {
   CodeForm form;
   form.name = "adaptive";
   form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
-  observer_.OnStepOpened(command.step, form, now);
+  observer_.OnEvent(event::StepOpened{command.step, form, now});
 }
 
 template <typename Message>

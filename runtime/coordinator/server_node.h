@@ -13,7 +13,7 @@
 #include "checkpoint/store/disk.h"
 #include "data/data_source.h"
 #include "devices/device.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "transport/transport.h"
 
 namespace motley {

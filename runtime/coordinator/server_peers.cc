@@ -35,19 +35,18 @@ ServerPeers::ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std
       job_(job),
       hooks_(std::move(hooks)),
       seats_(workers),
-      heartbeat_(
-          loop, transport,
-          {[this](PeerId peer) { OnSilent(peer); },
-           [this](PeerId peer, Duration silence) {
-             const std::optional<WorkerId> worker = WorkerOf(peer);
-             if (!worker) return;
-             hooks_.notice(
-                 fmt::format("{} is back after {:.0f} s", Describe(*worker), ToSeconds(silence)));
-           },
-           [this](PeerId peer) {
-             Disconnect(peer, Status::Unavailable(fmt::format("it has said nothing for {:.0f} s",
-                                                              ToSeconds(kLostAfter))));
-           }}) {}
+      heartbeat_(loop, transport,
+                 {[this](PeerId peer) { OnSilent(peer); },
+                  [this](PeerId peer, Duration silence) {
+                    const std::optional<WorkerId> worker = WorkerOf(peer);
+                    if (!worker) return;
+                    hooks_.notice(notice::Back{*worker, silence});
+                  },
+                  [this](PeerId peer) {
+                    Disconnect(peer,
+                               Status::Unavailable(fmt::format("it has said nothing for {:.0f} s",
+                                                               ToSeconds(kLostAfter))));
+                  }}) {}
 
 ServerPeers::~ServerPeers() {
   loop_.Cancel(goodbye_timer_);
@@ -91,7 +90,7 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
   const Peer state = it->second;
   // Its bytes are of another release: no Join can be read from them.
   if (state.state == State::kGreeting && why.code() == StatusCode::kConflict) {
-    TellRefused("a peer", why);
+    TellRefused("", "", why);
   }
   Remove(peer);
   if (state.state == State::kJoined) {
@@ -212,27 +211,20 @@ void ServerPeers::OnOverdue(WorkerId worker) {
   Seat& seat = seats_[worker];
   peers_.at(seat.peer).timer = 0;
   seat.overdue = true;
-  hooks_.notice(fmt::format("{} joined {:.0f} s ago and is not ready for work; not waiting for it",
-                            Describe(worker), ToSeconds(kReadyLimit)));
+  hooks_.notice(notice::NotReady{worker, kReadyLimit});
   hooks_.overdue(worker);
 }
 
 void ServerPeers::OnSilent(PeerId peer) {
   const std::optional<WorkerId> worker = WorkerOf(peer);
   if (!worker) return;
-  hooks_.notice(fmt::format(
-      "{} has said nothing for {:.0f} s: the process, its machine or the network stands still",
-      Describe(*worker), ToSeconds(kSilentAfter)));
+  hooks_.notice(notice::Quiet{*worker, kSilentAfter});
   if (!seats_[*worker].ready) hooks_.overdue(*worker);
 }
 
-std::string ServerPeers::Describe(WorkerId worker) const {
-  return DescribeWorker(worker, NameOf(worker));
-}
-
-std::string ServerPeers::OriginOf(WorkerId worker) const {
+notice::Joined ServerPeers::OriginOf(WorkerId worker) const {
   const auto& [name, device, host] = seats_[worker].node;
-  return fmt::format("{} with {}", host, CleanText(device, kMaxNameBytes));
+  return {worker, host, CleanText(device, kMaxNameBytes)};
 }
 
 const ServerPeers::Peer* ServerPeers::Find(PeerId peer) const {
@@ -294,23 +286,19 @@ void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& far
 }
 
 void ServerPeers::Refuse(PeerId peer, const std::string& name, const Status& why) {
-  const std::string host = transport_.HostOf(peer);
-  TellRefused(fmt::format("{} at {}", name.empty() ? "a worker" : name, host), why);
+  TellRefused(name, transport_.HostOf(peer), why);
   SendAway(peer, why);
 }
 
 // One who tries again and again must not fill the log.
-void ServerPeers::TellRefused(const std::string& who, const Status& why) {
+void ServerPeers::TellRefused(const std::string& name, const std::string& host, const Status& why) {
   const Time now = loop_.Now();
   if (told_refused_ && now - *told_refused_ < kTellRefusedEvery) {
     ++refused_untold_;
     return;
   }
-  const std::string more =
-      refused_untold_ == 0 ? "" : fmt::format(" ({} more before it)", refused_untold_);
   told_refused_ = now;
-  refused_untold_ = 0;
-  hooks_.notice(fmt::format("refused {}: {}{}", who, why.ToString(), more));
+  hooks_.notice(notice::JoinRefused{name, host, why, std::exchange(refused_untold_, 0)});
 }
 
 void ServerPeers::Ban(WorkerId worker, const Status& why) {

@@ -20,6 +20,7 @@
 #include "base/ids.h"
 #include "base/loop/loop.h"
 #include "runtime/alive.h"
+#include "runtime/job_notice.h"
 #include "runtime/links/heartbeat.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
@@ -39,8 +40,7 @@ class ServerPeers {
     // It joined, and is not ready for work within a time: nobody should wait for it. It may still
     // get ready.
     std::function<void(WorkerId)> overdue;
-    // For the user.
-    std::function<void(const std::string&)> notice;
+    std::function<void(const JobNotice&)> notice;
   };
 
   ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std::string token, uint32_t job,
@@ -70,8 +70,8 @@ class ServerPeers {
   PeerId PeerOf(WorkerId worker) const { return seats_[worker].peer; }
   Incarnation IncarnationOf(WorkerId worker) const { return seats_[worker].incarnation; }
   const std::string& NameOf(WorkerId worker) const { return seats_[worker].name; }
-  // "10.77.0.3 with NVIDIA A2": from where it joined, and what it computes with.
-  std::string OriginOf(WorkerId worker) const;
+  // From where it joined, and what it computes with.
+  notice::Joined OriginOf(WorkerId worker) const;
   // For a message to this worker.
   Header HeaderTo(WorkerId worker, FrameKind kind) const;
 
@@ -110,13 +110,12 @@ class ServerPeers {
   Status CheckJoin(const wire::JoinT& join, const Node& node) const;
   // SendAway of a peer that wanted to join, with a notice.
   void Refuse(PeerId peer, const std::string& name, const Status& why);
-  void TellRefused(const std::string& who, const Status& why);
+  void TellRefused(const std::string& name, const std::string& host, const Status& why);
   std::optional<WorkerId> FreeSeat(const wire::JoinT& join) const;
   bool MayBeTaken(const Seat& seat) const;
   void MakeFree(WorkerId worker, const wire::JoinT& join);
   void OnSilent(PeerId peer);
   void OnOverdue(WorkerId worker);
-  std::string Describe(WorkerId worker) const;
   void MakeRoom();
   void Dismiss(PeerId peer, const Status& why, const std::string& farewell);
   void CloseAfter(PeerId peer, Duration limit);

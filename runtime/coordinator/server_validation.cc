@@ -13,7 +13,7 @@ void ServerJob::Update(StepId step, double weight,
                        std::shared_ptr<const ApproximateSum> approximate) {
   auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
   const double factor = validator_->RateFactor(step);
-  observer_.OnRate(step, factor * options_.optimizer.learning_rate);
+  observer_.OnEvent(event::RateSet{step, factor * options_.optimizer.learning_rate});
   model_->SetRateFactor(factor);
   model_->Commit(step, gradient_, weight, std::move(copy),
                  [this, step, weight](const Status& status) { OnApplied(step, weight, status); });
@@ -28,7 +28,8 @@ void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
   // would leave it to be counted twice.
   validator_->OnLoss(record_.last_batch_loss(), weight);
   watch_.Progress();
-  observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
+  observer_.OnEvent(
+      event::StepApplied{step, *model_->parameters(), record_.last_batch_loss(), now});
   validator_->OnVersion(step + 1, model_->parameters(),
                         [this, step](bool stop) { Proceed(step, stop); });
 }
@@ -48,7 +49,16 @@ void ServerJob::Proceed(StepId step, bool stop) {
   pump_.Raise(StepApplied{step});
 }
 
-void ServerJob::OnJudged(const JudgedVersion& judged) { observer_.OnJudged(judged); }
+void ServerJob::OnJudged(const JudgedVersion& judged) {
+  observer_.OnEvent(event::VersionJudged{judged});
+}
+
+// The last version is judged when the job has ended already. Its failure no longer ends the job.
+void ServerJob::OnNotJudged(const Status& why) {
+  if (!ended_) return End(why);
+  Say(notice::LastNotJudged{
+      why, validator_->best() ? std::optional(validator_->best_version()) : std::nullopt});
+}
 
 void ServerJob::TakeSnapshot(ServerModel::SnapshotDone done) {
   // No newer version is there before the snapshot is taken, so what the validator has judged by

@@ -7,11 +7,15 @@
 
 namespace motley {
 
-void AuditChecker::OnAuditWarning(const AuditWarning& warning) {
-  const bool right = !liar_.empty() && (!warning.worker || warning.name == liar_);
-  if (!right) violations_.Add("I11: an audit wronged somebody: " + warning.text);
-  first_warned_ = std::min(first_warned_.value_or(warning.step), warning.step);
-  named_ += warning.worker ? 1 : 0;
+void AuditChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void AuditChecker::On(const event::AuditWarned& event) {
+  const bool right = !liar_.empty() && (!event.warning.worker || event.warning.name == liar_);
+  if (!right) violations_.Add("I11: an audit wronged an honest worker: " + event.warning.text);
+  first_warned_ = std::min(first_warned_.value_or(event.warning.step), event.warning.step);
+  named_ += event.warning.worker ? 1 : 0;
 }
 
 void AuditChecker::Spoilt(StepId step) {
@@ -25,7 +29,7 @@ void AuditChecker::Spoilt(StepId step) {
 void AuditChecker::Finish() {
   if (!second_spoilt_ || (first_warned_ && *first_warned_ <= *second_spoilt_)) return;
   violations_.Add(fmt::format(
-      "I11: {} spoilt steps {} and {}, and the first audit that noticed is of step {}", liar_,
+      "I11: {} spoilt steps {} and {}; the first audit that noticed was of step {}", liar_,
       *first_spoilt_, *second_spoilt_, first_warned_ ? std::to_string(*first_warned_) : "none"));
 }
 

@@ -12,40 +12,47 @@
 namespace motley {
 namespace {
 
-constexpr double kRounding = 1e-9;  // Of weights and coverage, in double.
-constexpr double kBest = 1e-6;      // Two ways of least squares.
+constexpr double kRounding = 1e-9;  // Rounding of weights and coverage, in double.
+constexpr double kBest = 1e-6;      // Difference between two methods of least squares.
 
 }  // namespace
 
-void CoverageChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
-  form_.Open(form);
-  step_ = step;
-  arrived_.assign(form.workers, false);
+void CoverageChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void CoverageChecker::OnRowArrived(StepId step, RowId row, WorkerId, Time) {
-  if (step == step_ && row < arrived_.size()) arrived_[row] = true;
+void CoverageChecker::On(const event::StepOpened& event) {
+  form_.Open(event.code);
+  step_ = event.step;
+  arrived_.assign(event.code.workers, false);
 }
 
-void CoverageChecker::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
-  if (!form_.known() || step != step_ || SchemeNamed(form_->name).exact) {
-    violations_.Add(fmt::format("I12: step {} ended approximately, and is none that may", step));
+void CoverageChecker::On(const event::RowArrived& event) {
+  if (event.step == step_ && event.row < arrived_.size()) arrived_[event.row] = true;
+}
+
+void CoverageChecker::On(const event::StepApproximated& event) {
+  if (!form_.known() || event.step != step_ || SchemeNamed(form_->name).exact) {
+    violations_.Add(fmt::format(
+        "I12: step {} ended approximately, but is not the open step of an approximate code",
+        event.step));
     return;
   }
-  if (sum.weights.size() != form_->workers || sum.coverage.size() != form_->partitions) {
-    violations_.Add(fmt::format("I12: step {}: {} weights and {} coverages for {} rows of {}", step,
-                                sum.weights.size(), sum.coverage.size(), form_->workers,
-                                form_->partitions));
+  if (event.sum.weights.size() != form_->workers ||
+      event.sum.coverage.size() != form_->partitions) {
+    violations_.Add(fmt::format(
+        "I12: step {}: {} weights and {} coverages for {} rows and {} partitions", event.step,
+        event.sum.weights.size(), event.sum.coverage.size(), form_->workers, form_->partitions));
     return;
   }
-  CheckWeights(step, sum);
-  CheckCoverage(step, sum);
+  CheckWeights(event.step, event.sum);
+  CheckCoverage(event.step, event.sum);
 }
 
 void CoverageChecker::CheckWeights(StepId step, const ApproximateSum& sum) {
   for (RowId row = 0; row < arrived_.size(); ++row) {
     if (sum.weights[row] == 0 || arrived_[row]) continue;
-    violations_.Add(fmt::format("I12: row {} counts in step {} and did not come", row, step));
+    violations_.Add(fmt::format("I12: row {} counts in step {} but did not arrive", row, step));
   }
   const auto best = SolveLeastSquares(*form_, arrived_);
   if (!best.ok() || !(best->error < 1)) {
@@ -54,7 +61,7 @@ void CoverageChecker::CheckWeights(StepId step, const ApproximateSum& sum) {
   }
   const double least = best->error / (1 - best->error);  // Scaled to be unbiased.
   if (!(std::abs(sum.error - least) <= kBest * (1 + least))) {
-    violations_.Add(fmt::format("I12: step {} ended with error {}, and the best is {}", step,
+    violations_.Add(fmt::format("I12: step {} ended with error {}, but the best is {}", step,
                                 sum.error, least));
   }
 }
@@ -78,8 +85,9 @@ void CoverageChecker::CheckCoverage(StepId step, const ApproximateSum& sum) {
   if (!(gap <= kRounding * largest) || !(std::abs(total / k - 1) <= kRounding) ||
       !(std::abs(squares / k - sum.error) <= kRounding * (1 + sum.error)) || !(sum.error > 0)) {
     violations_.Add(fmt::format(
-        "I12: step {}: a coverage {:.3g} off its weights, of mean {}, error {} told for {}", step,
-        gap, total / k, sum.error, squares / k));
+        "I12: step {}: the coverage is {:.3g} off its weights, with mean {}; error {} reported, "
+        "but it is {}",
+        step, gap, total / k, sum.error, squares / k));
   }
 }
 

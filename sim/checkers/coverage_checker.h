@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of code "approximate" that ended before they were exact: what is said of their sum follows
-// from rows that came in time, is the best that these allow, and leaves an error that is told. That
-// the sum is what is said of it is the GradientChecker's.
+// I12, for steps of code "approximate" that end before they are exact: only rows that arrived in
+// time have a weight, and the weights are the best that these rows allow. The reported coverage and
+// error follow from the weights. The GradientChecker checks the sum itself.
 #pragma once
 
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/kept_form.h"
 #include "sim/checkers/violations.h"
 
@@ -16,12 +16,14 @@ class CoverageChecker final : public JobObserver {
  public:
   explicit CoverageChecker(Violations& violations) : violations_(violations) {}
 
-  void OnCommand(const Command& command, Time) override { form_.See(command); }
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::CommandGiven& event) { form_.See(event.command); }
+  void On(const event::StepOpened& event);
+  void On(const event::RowArrived& event);
+  void On(const event::StepApproximated& event);
+
   void CheckWeights(StepId step, const ApproximateSum& sum);
   void CheckCoverage(StepId step, const ApproximateSum& sum);
 

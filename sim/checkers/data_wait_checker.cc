@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-// Steps may be unevenly divided, speeds wrong, and copies in their way for as long as two steps.
+// Work may be divided unevenly, speeds may be wrong, and copies may be in the way for two steps.
 constexpr double kMargin = 4;
-constexpr double kMessages = 8;  // Of a step, one after the other.
+constexpr double kMessages = 8;  // Messages per step that follow one another.
 
 bool OnlyKills(const SimOptions& options) {
   const RandomFaults& faults = options.random_faults;
@@ -30,7 +30,7 @@ bool OnlyKills(const SimOptions& options) {
                              [](const Fault& fault) { return fault.kind == Fault::Kind::kKill; });
 }
 
-// That a partition takes at most, mostly.
+// An upper limit, rarely exceeded, of the time for one partition.
 double PartitionSeconds(const SimOptions& options, WorkerId worker, uint32_t partitions) {
   const DeviceProfile& device = options.cluster.workers[worker].device;
   const double samples = static_cast<double>(options.job.batch) / partitions;
@@ -43,7 +43,7 @@ double PartitionSeconds(const SimOptions& options, WorkerId worker, uint32_t par
   return seconds;
 }
 
-// What all messages of a step take, on the slowest link.
+// The time of all messages of a step on the slowest link.
 double WordsSeconds(const SimOptions& options, size_t vector_length) {
   const size_t slices = 1 + vector_length / std::max<size_t>(1, options.job.slice_length);
   const auto bytes =
@@ -70,19 +70,23 @@ DataWaitChecker::DataWaitChecker(Violations& violations, const SimOptions& optio
       words_seconds_(WordsSeconds(options, vector_length)),
       workers_(options.job.workers) {}
 
-void DataWaitChecker::OnWorkerJoined(WorkerId id, const std::string&) {
-  if (id >= workers_.size()) return;
-  workers_[id].there = true;
-  workers_[id].holds.clear();
+void DataWaitChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void DataWaitChecker::OnWorkerLost(WorkerId id, const Status&) {
+void DataWaitChecker::On(const event::WorkerJoined& event) {
+  if (event.worker >= workers_.size()) return;
+  workers_[event.worker].there = true;
+  workers_[event.worker].holds.clear();
+}
+
+void DataWaitChecker::On(const event::WorkerLost& event) {
   limit_ = 0;
-  if (id < workers_.size()) workers_[id].there = false;
+  if (event.worker < workers_.size()) workers_[event.worker].there = false;
 }
 
-void DataWaitChecker::OnCommand(const Command& command, Time) {
-  const auto* place = std::get_if<PlacePartitions>(&command);
+void DataWaitChecker::On(const event::CommandGiven& event) {
+  const auto* place = std::get_if<PlacePartitions>(&event.command);
   if (place == nullptr || place->worker >= workers_.size()) return;
   std::vector<bool>& holds = workers_[place->worker].holds;
   for (const PartitionId p : place->partitions) {
@@ -96,7 +100,8 @@ bool DataWaitChecker::AllThere(WorkerId id) const {
   return workers_[id].there && arrivals_.OnTheirWay(id) == 0;
 }
 
-// A fair division among those who have all that was sent to them; 0: they do not hold everything.
+// The time of a step that is divided fairly among the workers with all of their data. 0 if these do
+// not hold every partition.
 double DataWaitChecker::SecondsAlone() const {
   std::vector<double> busy(workers_.size()), each(workers_.size());
   std::vector<WorkerId> ready;
@@ -119,10 +124,10 @@ double DataWaitChecker::SecondsAlone() const {
   return *std::ranges::max_element(busy);
 }
 
-void DataWaitChecker::OnStepOpened(StepId, const CodeForm& form, Time now) {
-  opened_ = now;
+void DataWaitChecker::On(const event::StepOpened& event) {
+  opened_ = event.now;
   limit_ = 0;
-  if (!judges_ || !form.rows.empty()) return;
+  if (!judges_ || !event.code.rows.empty()) return;
   bool some_wait = false;
   for (WorkerId id = 0; id < workers_.size(); ++id) {
     workers_[id].waits = workers_[id].there && !AllThere(id);
@@ -132,15 +137,15 @@ void DataWaitChecker::OnStepOpened(StepId, const CodeForm& form, Time now) {
   if (alone > 0) limit_ = kMargin * (alone + words_seconds_);
 }
 
-void DataWaitChecker::OnStepApplied(StepId step, std::span<const float>, double, Time now) {
+void DataWaitChecker::On(const event::StepApplied& event) {
   if (limit_ == 0) return;
   ++judged_;
-  const double took = ToSeconds(now - opened_);
+  const double took = ToSeconds(event.now - opened_);
   if (took <= limit_ || !workers_[last_].waits) return;
   violations_.Add(fmt::format(
-      "I11: step {} took {:.4f} s for worker {}, whose data were on their way and which "
-      "the others could do without; the limit is {:.4f} s",
-      step, took, last_, limit_));
+      "I11: step {} took {:.4f} s because it waited for worker {}, whose data were on their way; "
+      "the other workers had copies; the limit is {:.4f} s",
+      event.step, took, last_, limit_));
 }
 
 }  // namespace motley

@@ -73,7 +73,7 @@ Status GradientChecker::Resume(const JobOptions& job) {
   return Status::Ok();
 }
 
-// The batch of `step` as rows of the whole data set: each step is asked for twice.
+// The batch of `step` as rows of the whole data set. It is cached, since each step needs it twice.
 const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
   if (rows_step_ == step) return rows_;
   const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
@@ -113,12 +113,12 @@ Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
   std::vector<float> piece(parameters.size(), 0);
   Tally tally;
   const auto partitions = static_cast<PartitionId>(schedule_.partition_sizes().size());
-  const JobGradient::Samples samples{step, step, 0, partitions, rows};  // Of any of them.
+  const JobGradient::Samples samples{step, step, 0, partitions, rows};  // From any partition.
   MOTLEY_RETURN_IF_ERROR(
       direct_->Sum(*device_, samples, parameters, data_, never_cancelled_, piece, tally));
   const double loss = tally.loss.real();
   for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += weight * piece[i];
-  // Rows may cancel out where they overlap.
+  // Overlapping rows may cancel out, so the error is relative to the largest weight.
   direct.scale += Norm(piece) * largest_weight_;
   direct.loss += weight * loss;
   direct.loss_magnitude += std::abs(loss) * largest_weight_;
@@ -165,7 +165,7 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
     violations_.Add(fmt::format("I4: the loss of step {} is {:.3g} away from the direct sum", step,
                                 loss_error));
   }
-  // No trainer here says that samples weigh anything but 1.
+  // All trainers of the simulator give samples weight 1.
   const double samples = schedule_.batch_size(step);
   const bool nothing_came = approximate_ && sum.weight == 0;
   if (!(std::abs(sum.weight - samples) <= kWeightTolerance * samples) && !nothing_came) {
@@ -180,16 +180,19 @@ Status GradientChecker::StepSerially(StepId step) {
   return serial_optimizer_->Apply(*device_, gradient, schedule_.batch_size(step), serial_);
 }
 
-void GradientChecker::OnStepApproximated(StepId, const ApproximateSum& sum, Time) {
-  approximate_ = sum;
-  for (const double weight : sum.weights) {
+void GradientChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void GradientChecker::On(const event::StepApproximated& event) {
+  approximate_ = event.sum;
+  for (const double weight : event.sum.weights) {
     largest_weight_ = std::max(largest_weight_, std::abs(weight));
   }
 }
 
-void GradientChecker::OnStepDecoded(StepId step, const DecodedSum& sum,
-                                    std::span<const float> parameters, Time) {
-  CheckStep(step, sum, parameters);
+void GradientChecker::On(const event::StepDecoded& event) {
+  CheckStep(event.step, event.sum, event.parameters);
   approximate_.reset();
   largest_weight_ = 1;
 }
@@ -213,13 +216,13 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }
 
-void GradientChecker::OnStepApplied(StepId step, std::span<const float> parameters, double, Time) {
-  if (!SameBits(parameters, expected_)) {
-    violations_.Add(
-        fmt::format("I4: the update of step {} is not the optimizer's on its gradient", step));
-    expected_.assign(parameters.begin(), parameters.end());
+void GradientChecker::On(const event::StepApplied& event) {
+  if (!SameBits(event.parameters, expected_)) {
+    violations_.Add(fmt::format("I4: the update of step {} is not the optimizer's on its gradient",
+                                event.step));
+    expected_.assign(event.parameters.begin(), event.parameters.end());
   }
-  Compare(parameters);
+  Compare(event.parameters);
 }
 
 void GradientChecker::Compare(std::span<const float> parameters) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// I4: every decoded gradient equals the direct sum over the step's batch (in an approximate step
-// with every sample weighted as it was told), every update is the
-// optimizer's on that gradient to the bit, and the parameters follow a serial run that never heard
-// of workers.
+// I4: every decoded gradient equals the direct sum over the step's batch. In an approximate step,
+// samples have the reported weights. Every update is bit-equal to the optimizer's on that gradient,
+// and the parameters follow a serial run without workers.
 #pragma once
 
 #include <atomic>
@@ -13,7 +12,7 @@
 #include "base/loop/virtual_loop.h"
 #include "data/data_source.h"
 #include "devices/device.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "runtime/shard/job_gradient.h"
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
@@ -27,25 +26,21 @@ class GradientChecker final : public JobObserver {
  public:
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
-  static constexpr double kSpoilt = 1e-2;  // Nobody could overlook it.
+  static constexpr double kSpoilt = 1e-2;  // Far more than rounding: a worker lied.
   static constexpr double kWeightTolerance = 1e-9;
 
-  // A job that resumes is checked from there on, against a serial run from its very start; with
-  // approximate steps, whose weights of then nobody knows, from there on too.
-  // `data` is borrowed. `quadratic`: what a cost-only job trains with; null for all others. Errors
-  // are those of the gradient, optimizer and device.
+  // A resumed job is checked from its checkpoint on, against a serial run from step 0. With
+  // approximate steps the serial run starts at the checkpoint, because the weights of earlier steps
+  // are unknown. `data` is borrowed. `quadratic` is the gradient of a cost-only job; null for all
+  // others. Errors are those of the gradient, optimizer and device.
   static Result<std::unique_ptr<GradientChecker>> Create(
       Violations& violations, const JobOptions& job, const DataSource& data,
       std::shared_ptr<Quadratic> quadratic = nullptr);
 
-  // A worker lies: sums that are far off are told, and none is a violation.
+  // A worker may lie: sums that are far off are reported to `spoilt`, and are no violations.
   void ExpectLies(std::function<void(StepId)> spoilt) { spoilt_ = std::move(spoilt); }
 
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   size_t vector_length() const { return VectorLength(expected_.size()); }
   // ||parameters - serial|| / ||serial|| after the last step.
@@ -54,7 +49,11 @@ class GradientChecker final : public JobObserver {
   double worst_gradient_error() const { return worst_error_; }
 
  private:
-  // The sum over a batch, straightforwardly.
+  void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
+  void On(const event::StepApplied& event);
+
+  // The sum over a batch, added sample by sample without a code.
   struct Direct {
     std::vector<double> gradient;
     double loss = 0;
@@ -66,7 +65,7 @@ class GradientChecker final : public JobObserver {
   Status Prepare(const JobOptions& job);
   const std::vector<uint32_t>& RowsOf(StepId step);
   Status Resume(const JobOptions& job);
-  // What a partition counts in the sum of the step at hand.
+  // The weight of a partition in the sum of the current step.
   double WeightOf(PartitionId partition) const;
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
@@ -75,26 +74,26 @@ class GradientChecker final : public JobObserver {
   void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters);
   void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
   Status StepSerially(StepId step);
-  void Compare(std::span<const float> parameters);  // With the serial run's.
+  void Compare(std::span<const float> parameters);  // Compares with the serial run.
 
   Violations& violations_;
   const DataSource& data_;
   BatchSchedule schedule_;
-  std::vector<uint32_t> rows_;                 // Of this step.
-  std::vector<PartitionId> rows_from_;         // The partition of each.
-  std::optional<ApproximateSum> approximate_;  // How the step at hand ended; nothing: exactly.
-  double largest_weight_ = 1;                  // Of a row in it.
+  std::vector<uint32_t> rows_;                 // The batch of step rows_step_.
+  std::vector<PartitionId> rows_from_;         // The partition of each row.
+  std::optional<ApproximateSum> approximate_;  // Set if the current step ended approximately.
+  double largest_weight_ = 1;                  // The largest weight of a row in the current step.
   std::optional<StepId> rows_step_;
-  VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
+  VirtualLoop loop_;  // The device's loop; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
   std::unique_ptr<JobGradient> direct_;
   std::shared_ptr<Quadratic> quadratic_;
   const std::atomic<bool> never_cancelled_ = false;
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
-  std::unique_ptr<Optimizer> serial_optimizer_;  // Of the serial run.
+  std::unique_ptr<Optimizer> serial_optimizer_;  // Makes the serial run's updates.
   std::vector<float> expected_;                  // Parameters of the newest version.
   std::vector<float> serial_;
-  std::function<void(StepId)> spoilt_;  // Null: nobody lies.
+  std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   double serial_difference_ = 0;
   double worst_error_ = 0;
 };

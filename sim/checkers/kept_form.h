@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of the open step, for observers: shared where the command that opened it was seen, which
-// for every step but those after a new plan is the one they have.
+// The code of the open step, for observers. The form is shared with the command that announced it
+// if that was seen, and copied otherwise. Most steps open with the form that is already kept.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace motley {
 
 class KeptForm {
  public:
-  // From OnCommand.
+  // From event::CommandGiven.
   void See(const Command& command) {
     if (const auto* open = std::get_if<OpenStep>(&command)) announced_ = open->code;
   }
-  // From OnStepOpened. Returns whether it is another than before.
+  // From event::StepOpened. Returns true if the form is another than before.
   bool Open(const CodeForm& form) {
     if (form_ != nullptr && form_.get() == &form) return false;
     form_ = announced_.get() == &form ? announced_ : std::make_shared<const CodeForm>(form);

@@ -7,13 +7,17 @@
 
 namespace motley {
 
-void LivenessChecker::OnStepApplied(StepId step, std::span<const float>, double, Time now) {
-  if (now - since_ > limit_) {
+void LivenessChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void LivenessChecker::On(const event::StepApplied& event) {
+  if (event.now - since_ > limit_) {
     violations_.Add(fmt::format("I9: step {} took {:.3f} s without faults; the limit is {:.3f} s",
-                                step, ToSeconds(now - since_), ToSeconds(limit_)));
+                                event.step, ToSeconds(event.now - since_), ToSeconds(limit_)));
   }
-  since_ = std::max(since_, now);
-  next_ = step + 1;
+  since_ = std::max(since_, event.now);
+  next_ = event.step + 1;
 }
 
 void LivenessChecker::StillRunning(Time now, uint32_t live_workers) {

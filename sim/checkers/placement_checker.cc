@@ -7,34 +7,39 @@
 
 namespace motley {
 
-void PlacementChecker::OnWorkerJoined(WorkerId worker, const std::string&) {
-  if (worker >= held_.size()) return;
-  held_[worker].clear();
-  checked_[worker] = {};
+void PlacementChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void PlacementChecker::On(const event::WorkerJoined& event) {
+  if (event.worker >= held_.size()) return;
+  held_[event.worker].clear();
+  checked_[event.worker] = {};
 }
 
 bool PlacementChecker::Holds(WorkerId worker, PartitionId partition) const {
   return partition < held_.at(worker).size() && held_[worker][partition];
 }
 
-void PlacementChecker::OnCommand(const Command& command, Time) {
+void PlacementChecker::On(const event::CommandGiven& event) {
   if (ended_) {
-    violations_.Add(fmt::format("a command of kind {} after the end of the job", command.index()));
+    violations_.Add(
+        fmt::format("a command of kind {} after the end of the job", event.command.index()));
   }
-  if (const auto* open = std::get_if<OpenStep>(&command)) {
+  if (const auto* open = std::get_if<OpenStep>(&event.command)) {
     if (form_ != open->code) checked_.assign(checked_.size(), {});
     form_ = open->code;
   }
-  if (const auto* place = std::get_if<PlacePartitions>(&command)) {
+  if (const auto* place = std::get_if<PlacePartitions>(&event.command)) {
     std::vector<bool>& held = held_.at(place->worker);
     for (const PartitionId partition : place->partitions) {
       if (partition >= held.size()) held.resize(partition + 1, false);
       held[partition] = true;
     }
   }
-  if (const auto* assign = std::get_if<AssignRow>(&command)) CheckAssigned(*assign);
-  if (const auto* extend = std::get_if<ExtendLease>(&command)) CheckLeased(*extend);
-  ended_ = ended_ || std::holds_alternative<EndJob>(command);
+  if (const auto* assign = std::get_if<AssignRow>(&event.command)) CheckAssigned(*assign);
+  if (const auto* extend = std::get_if<ExtendLease>(&event.command)) CheckLeased(*extend);
+  ended_ = ended_ || std::holds_alternative<EndJob>(event.command);
 }
 
 void PlacementChecker::CheckLeased(const ExtendLease& extend) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// No worker is asked for a partition that was never placed on it, and nothing is decided once the
-// job has ended.
+// No worker is asked for a partition that was never placed on it, and the server gives no command
+// once the job has ended.
 #pragma once
 
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -17,17 +17,19 @@ class PlacementChecker final : public JobObserver {
   PlacementChecker(Violations& violations, uint32_t workers)
       : violations_(violations), held_(workers), checked_(workers) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnCommand(const Command& command, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::CommandGiven& event);
+
   void CheckAssigned(const AssignRow& assign);
   void CheckLeased(const ExtendLease& extend);
   bool Holds(WorkerId worker, PartitionId partition) const;
 
   Violations& violations_;
   std::vector<std::vector<bool>> held_;                     // By worker and partition.
-  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // Last, and still held, by worker.
+  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // By worker: its last correct row.
   std::shared_ptr<const CodeForm> form_;
   bool ended_ = false;
 };

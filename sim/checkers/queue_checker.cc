@@ -10,10 +10,10 @@
 namespace motley {
 namespace {
 
-constexpr size_t kControlBytes = 64u << 10;  // A few messages, the longest lists every partition.
+constexpr size_t kControlBytes = 64u << 10;  // A few messages; the longest lists every partition.
 constexpr size_t kBlockHeader = 256;         // More than an encoded block adds to its samples.
-constexpr size_t kAnswers = 2;               // That a worker keeps buffers for.
-constexpr size_t kMostBlock = size_t{1} << 30;  // For the sum below.
+constexpr size_t kAnswers = 2;               // The answers that a worker keeps buffers for.
+constexpr size_t kMostBlock = size_t{1} << 30;  // Keeps the sum of limits in range.
 
 }  // namespace
 

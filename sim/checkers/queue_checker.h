@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// I8: what waits to be sent to one peer stays within what the nodes promise.
+// I8: the bytes that wait to be sent to one peer stay within the limits that nodes promise.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace motley {
 
-// Bytes per peer. A server queues the data that the peer lacks, within a window, and one version of
-// the parameters; a worker the two answers that it keeps buffers for. Either has a few control
-// messages besides.
+// Bytes per peer. A server queues one version of the parameters and, within a window, data that the
+// peer lacks. A worker queues the two answers that it keeps buffers for. Both add a few control
+// messages.
 struct QueueLimits {
   size_t server = 0;
   size_t worker = 0;

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Rows that have a sum which the code's own decoder does not see: those of different copies.
+// True if rows of different copies give the exact sum, which the code's own decoder does not find.
 bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived) {
   constexpr double kRounding = 1e-15;
   if (SchemeNamed(form.name).exact) return false;
@@ -22,94 +22,101 @@ bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived)
 
 }  // namespace
 
-// What its life before kept is gone: it may do it again.
-void StepChecker::OnWorkerJoined(WorkerId worker, const std::string&) {
-  std::erase_if(kept_, [&](const auto& done) { return done.second == worker; });
+void StepChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void StepChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
-  if (step != next_) {
-    violations_.Add(fmt::format("I1: step {} was opened at version {}", step, next_));
+// The rows that its earlier incarnation kept are gone, so the worker may compute them again.
+void StepChecker::On(const event::WorkerJoined& event) {
+  std::erase_if(kept_, [&](const auto& done) { return done.second == event.worker; });
+}
+
+void StepChecker::On(const event::StepOpened& event) {
+  if (event.step != next_) {
+    violations_.Add(fmt::format("I1: step {} was opened at version {}", event.step, next_));
   }
   if (state_ == State::kDecoded) {
-    violations_.Add(fmt::format("I1: step {} was opened again after it had decoded", step));
+    violations_.Add(fmt::format("I1: step {} was opened again after it had decoded", event.step));
   }
   state_ = State::kOpen;
-  form_.Open(form);
+  form_.Open(event.code);
   approximate_ = false;
-  arrived_.assign(form.workers, false);
-  assigned_rows_.assign(form.workers, false);
+  arrived_.assign(event.code.workers, false);
+  assigned_rows_.assign(event.code.workers, false);
   assigned_.clear();
   kept_.clear();
 }
 
-void StepChecker::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time) {
-  if (state_ != State::kOpen || step != next_ || row >= form_->workers) {
+void StepChecker::On(const event::RowAssigned& event) {
+  if (state_ != State::kOpen || event.step != next_ || event.row >= form_->workers) {
     violations_.Add(fmt::format("I3: row {} of step {} was given to worker {} while step {} was {}",
-                                row, step, worker, next_,
+                                event.row, event.step, event.worker, next_,
                                 state_ == State::kOpen ? "open" : "not open"));
     return;
   }
-  assigned_rows_[row] = true;
-  assigned_.emplace_back(row, worker);
+  assigned_rows_[event.row] = true;
+  assigned_.emplace_back(event.row, event.worker);
 }
 
-void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
-  if (state_ != State::kOpen || step != next_ || row >= form_->workers) {
-    violations_.Add(
-        fmt::format("I3: row {} of step {} from worker {} counted though late", row, step, worker));
+void StepChecker::On(const event::RowArrived& event) {
+  if (state_ != State::kOpen || event.step != next_ || event.row >= form_->workers) {
+    violations_.Add(fmt::format("I3: row {} of step {} from worker {} counted although it was late",
+                                event.row, event.step, event.worker));
     return;
   }
-  const std::pair<RowId, WorkerId> answer(row, worker);
+  const std::pair<RowId, WorkerId> answer(event.row, event.worker);
   const bool twice = form_->kept_parts > 0 && std::count(kept_.begin(), kept_.end(), answer) > 0;
-  if (form_->kept_parts > 0) kept_.push_back(answer);  // From each who has it.
-  if (twice || (arrived_[row] && form_->kept_parts == 0)) {
-    violations_.Add(
-        fmt::format("I3: row {} of step {} counted twice, now from worker {}", row, step, worker));
+  if (form_->kept_parts > 0) kept_.push_back(answer);  // Every holder may report it.
+  if (twice || (arrived_[event.row] && form_->kept_parts == 0)) {
+    violations_.Add(fmt::format("I3: row {} of step {} counted twice, now from worker {}",
+                                event.row, event.step, event.worker));
   }
   if (std::find(assigned_.begin(), assigned_.end(), answer) == assigned_.end()) {
-    violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, who was not asked", row,
-                                step, worker));
+    violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, which was not asked",
+                                event.row, event.step, event.worker));
   }
-  arrived_[row] = true;
+  arrived_[event.row] = true;
 }
 
-void StepChecker::OnStepApproximated(StepId step, const ApproximateSum&, Time) {
+void StepChecker::On(const event::StepApproximated& event) {
   approximate_ = true;
-  if (state_ != State::kOpen || step != next_) {
-    violations_.Add(fmt::format("I1: step {} ended approximately while it was not open", step));
+  if (state_ != State::kOpen || event.step != next_) {
+    violations_.Add(
+        fmt::format("I1: step {} ended approximately while it was not open", event.step));
   } else if (Solve(*form_, arrived_).ok()) {
-    violations_.Add(fmt::format("I2: step {} ended approximately, and its answers decode", step));
+    violations_.Add(
+        fmt::format("I2: step {} ended approximately, although its answers decode", event.step));
   }
 }
 
-void StepChecker::OnStepDecoded(StepId step, const DecodedSum&, std::span<const float>, Time) {
-  if (state_ != State::kOpen || step != next_) {
-    violations_.Add(fmt::format("I1: step {} decoded while it was not open", step));
+void StepChecker::On(const event::StepDecoded& event) {
+  if (state_ != State::kOpen || event.step != next_) {
+    violations_.Add(fmt::format("I1: step {} decoded while it was not open", event.step));
     return;
   }
   state_ = State::kDecoded;
-  if (form_->rows.empty()) return;  // Leases: the TilingChecker's.
+  if (form_->rows.empty()) return;  // The TilingChecker checks leases.
   if (form_->kept_parts > 0) {
-    violations_.Add(fmt::format("I2: step {} was committed before anybody answered", step));
+    violations_.Add(
+        fmt::format("I2: step {} was committed before any worker answered", event.step));
     return;
   }
-  if (approximate_) return;  // The CoverageChecker's.
+  if (approximate_) return;  // The CoverageChecker checks these.
   const auto solved = Solve(*form_, whole_rows_ ? arrived_ : assigned_rows_);
   if (!solved.ok() && !ExactByLeastSquares(*form_, arrived_)) {
-    violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,
+    violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", event.step,
                                 solved.status().ToString()));
   }
 }
 
-void StepChecker::OnStepApplied(StepId step, std::span<const float>, double, Time) {
-  if (step != next_) {
-    violations_.Add(fmt::format("I1: step {} was applied to version {}", step, next_));
+void StepChecker::On(const event::StepApplied& event) {
+  if (event.step != next_) {
+    violations_.Add(fmt::format("I1: step {} was applied to version {}", event.step, next_));
   } else if (state_ != State::kDecoded) {
-    violations_.Add(fmt::format("I1: step {} was applied without a decoded gradient", step));
+    violations_.Add(fmt::format("I1: step {} was applied without a decoded gradient", event.step));
   }
   state_ = State::kClosed;
-  next_ = step + 1;
+  next_ = event.step + 1;
 }
 
 }  // namespace motley

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// For steps that are worked off by leases. I2: a step is committed only when the vectors that came
-// tile all partitions. I3: a partition is one worker's at a time, and counts once, from the worker
-// that it was leased to.
+// Checks steps with leases. I2: a step is committed only when the vectors that arrived tile all
+// partitions. I3: a partition is leased to one worker at a time, and counts once, from that worker.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -17,25 +16,24 @@ class TilingChecker final : public JobObserver {
   TilingChecker(Violations& violations, uint32_t workers)
       : violations_(violations), joined_(workers, false) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnCommand(const Command& command, Time now) override;
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::CommandGiven& event);
+  void On(const event::StepOpened& event);
+  void On(const event::VectorArrived& event);
+  void On(const event::LeaseReleased& event);
+  void On(const event::VectorRefused& event);
+  void On(const event::StepDecoded& event);
+
   static constexpr int kNobody = -1;
   static constexpr int kCovered = -2;
 
   void Lease(const ExtendLease& extend);
   void FreeAllOf(WorkerId worker);
-  // Whether it is this worker's now; a violation otherwise.
+  // True if the partition is leased to this worker; otherwise adds a violation and returns false.
   bool Expect(StepId step, WorkerId worker, PartitionId partition, const char* what);
 
   Violations& violations_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where checkers write down broken invariants, in words.
+// The list of broken invariants that checkers report, in words.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace motley {
 
 class Violations {
  public:
-  static constexpr size_t kMostKept = 20;  // One bug breaks every later step.
+  static constexpr size_t kMostKept = 20;  // One bug may break every later step.
 
   void Add(std::string what) {
     if (list_.size() < kMostKept) list_.push_back(std::move(what));

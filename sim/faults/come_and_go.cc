@@ -24,7 +24,7 @@ void LetComeAndGo(SimOptions& options, double job_seconds) {
   const double gather = 0.1 * job_seconds * random.NextDouble();
   options.job.gather_time = FromSeconds(random.Chance(0.5) ? gather : 0);
   if (random.Chance(0.5)) faults.leave_every = job_seconds * (0.1 + random.NextDouble());
-  // The start does not ask for workers that may be gone for good by then.
+  // The job may require workers for its start only if none of them can be gone for good by then.
   const bool all_stay = faults.kill_every == 0 && faults.break_every == 0 &&
                         faults.leave_every == 0 && faults.cut_every == 0 &&
                         faults.blackout_every == 0 && options.faults.empty();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kFaultDraws = 4;  // Its own stream of the simulation's draws.
 constexpr uint64_t kStrangerDraws = 50;
-constexpr int kMostSpoiltAnswers = 2;  // One more, and the server sends the worker away.
+constexpr int kMostSpoiltAnswers = 2;  // The server expels a worker after one more.
 
 }  // namespace
 
@@ -133,7 +133,7 @@ void FaultDriver::StrikePartition() {
   process->Clog(world_.Now() + DrawDuration(0.01, 2));
 }
 
-// The next one, of which the picked worker is to spoil an answer.
+// Picks a worker that is to spoil its answer for the next step; none if the limits forbid it.
 std::optional<StepId> FaultDriver::StepToSpoil() {
   const StepId next = open_step_ + 1;
   if (Pick() == nullptr || spoilt_[picked_] >= kMostSpoiltAnswers) return std::nullopt;
@@ -163,7 +163,7 @@ void FaultDriver::StrikeBreak() {
   if (Targets().size() < 2) return;
   WorkerProcess* process = Pick();
   ++broken_;
-  // Its worker is missed until the device counts as lost.
+  // Steps may wait for the worker until its device counts as lost.
   quiet_from_ = std::max(quiet_from_, world_.Now() + kSimPatience.first);
   const std::vector<size_t> devices = process->Unbroken();
   const size_t device = devices.size() > 1 ? devices[random_.Below(devices.size())] : devices[0];
@@ -173,7 +173,7 @@ void FaultDriver::StrikeBreak() {
                                   : Status::Unavailable("the device fell off the bus"));
 }
 
-// Only while the worker's other device can do it all.
+// Stalls a device only while the worker's other device can do all of the work.
 void FaultDriver::StrikeStall() {
   WorkerProcess* process = Pick();
   if (process == nullptr || world_.Now() < stalls_[picked_].until) return;
@@ -184,17 +184,6 @@ void FaultDriver::StrikeStall() {
   const Time until = world_.Now() + DrawDuration(1.5, 3);
   stalls_[picked_] = {until, number, device.busy() ? device.begun() : 0, open_step_};
   process->StallDevice(number, until);
-}
-
-void FaultDriver::OnAnswerOf(StepId step, WorkerId worker) {
-  Stall& stall = stalls_[worker];
-  if (stall.piece == 0 || step <= stall.step || !workers_[worker]->alive()) return;
-  const SimDevice& device = workers_[worker]->device(stall.device);
-  if (device.busy() && device.begun() == stall.piece) {
-    ++done_without_;
-  } else {
-    stall.piece = 0;
-  }
 }
 
 void FaultDriver::StrikeCut() {
@@ -214,7 +203,7 @@ void FaultDriver::StrikeBlackout() {
   }
 }
 
-// Half of them come back.
+// Half of the workers that leave come back.
 void FaultDriver::StrikeLeave() {
   if (Targets().size() < 2) return;
   WorkerProcess* process = Pick();
@@ -277,37 +266,47 @@ void FaultDriver::Strike(const Fault& fault) {
   }
 }
 
-void FaultDriver::OnStepOpened(StepId step, const CodeForm&, Time) {
-  open_step_ = step;
+void FaultDriver::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void FaultDriver::On(const event::StepOpened& event) {
+  open_step_ = event.step;
   for (size_t i = 0; i < options_.faults.size(); ++i) {
-    if (struck_[i] || options_.faults[i].step != step) continue;
+    if (struck_[i] || options_.faults[i].step != event.step) continue;
     struck_[i] = true;
     Strike(options_.faults[i]);
   }
 }
 
-void FaultDriver::OnWorkerJoined(WorkerId worker, const std::string&) {
-  joined_[worker] = true;
-  lost_[worker] = false;
+void FaultDriver::On(const event::WorkerJoined& event) {
+  joined_[event.worker] = true;
+  lost_[event.worker] = false;
 }
 
-void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }
+void FaultDriver::On(const event::WorkerLost& event) { lost_[event.worker] = true; }
 
-void FaultDriver::OnRowArrived(StepId step, RowId, WorkerId worker, Time now) {
-  OnAnswer(worker, now);
-  OnAnswerOf(step, worker);
+void FaultDriver::On(const event::RowArrived& event) {
+  OnAnswer(event.step, event.worker, event.now);
 }
 
-void FaultDriver::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
-                                  Time now) {
-  OnAnswer(worker, now);
-  OnAnswerOf(step, worker);
+void FaultDriver::On(const event::VectorArrived& event) {
+  OnAnswer(event.step, event.worker, event.now);
 }
 
-void FaultDriver::OnAnswer(WorkerId worker, Time now) {
-  if (!was_paused_[worker] || now < paused_until_[worker]) return;
-  was_paused_[worker] = false;
-  ++back_;
+void FaultDriver::OnAnswer(StepId step, WorkerId worker, Time now) {
+  if (was_paused_[worker] && now >= paused_until_[worker]) {
+    was_paused_[worker] = false;
+    ++back_;
+  }
+  Stall& stall = stalls_[worker];
+  if (stall.piece == 0 || step <= stall.step || !workers_[worker]->alive()) return;
+  const SimDevice& device = workers_[worker]->device(stall.device);
+  if (device.busy() && device.begun() == stall.piece) {
+    ++done_without_;
+  } else {
+    stall.piece = 0;
+  }
 }
 
 }  // namespace motley

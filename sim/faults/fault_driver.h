@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets faults happen to worker processes: those of a script when their step opens, and random ones
-// drawn from the seed until a moment.
+// Injects faults into worker processes: scripted ones when their step opens, and random ones, drawn
+// from the seed, until RandomFaults::until_seconds.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "base/loop/virtual_loop.h"
 #include "base/random.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/faults/stranger.h"
 #include "sim/world/sim_process.h"
 
@@ -20,36 +20,37 @@ class FaultDriver final : public JobObserver {
  public:
   using Workers = std::vector<std::unique_ptr<WorkerProcess>>;
 
-  // Everything is borrowed.
+  // All arguments are borrowed.
   FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptions& options, Workers& workers);
   ~FaultDriver() override { Stop(); }
 
   void Start();
-  // No further faults; what is paused or slow ends when it would have.
+  // Starts no further faults. Pauses and slow phases end at their time.
   void Stop();
 
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
-  Time quiet_from() const { return quiet_from_; }  // All faults so far are over by then.
-  // That joined, were not killed, and that the server has not given up.
+  Time quiet_from() const { return quiet_from_; }  // When all faults so far are over.
+  // Counts workers that joined, were not killed and have not been given up by the server.
   uint32_t LiveWorkers() const;
   uint64_t back_from_pause() const { return back_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t broken_devices() const { return broken_; }
-  // Gradients that a worker finished while one of its devices had a piece of an earlier one still.
+  // Gradients that a worker finished while one of its devices still had a piece of an earlier one.
   uint64_t done_without() const { return done_without_; }
-  uint64_t garbled() const;  // Slices.
+  uint64_t garbled() const;  // Slices that were garbled.
   uint64_t cuts() const { return cuts_; }
   uint64_t leaves() const { return leaves_; }
   uint64_t visits() const { return stranger_ ? stranger_->visits() : 0; }
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
+  void On(const event::StepOpened& event);
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::RowArrived& event);
+  void On(const event::VectorArrived& event);
+
   // A kind of random fault.
   struct Source {
     double every;  // Mean seconds.
@@ -58,11 +59,11 @@ class FaultDriver final : public JobObserver {
   };
 
   void Arm(Source& source);
-  void OnAnswer(WorkerId worker, Time now);
-  void OnAnswerOf(StepId step, WorkerId worker);
+  void OnAnswer(StepId step, WorkerId worker, Time now);
   std::vector<WorkerId> Targets() const;
   WorkerProcess* Pick();
-  // A length between the two, on a logarithmic scale, that is over when faults stop.
+  // Draws a duration between the two, on a logarithmic scale. It ends when faults stop at the
+  // latest.
   Duration DrawDuration(double shortest_seconds, double longest_seconds);
   void Strike(const Fault& fault);
   void StrikeKill();
@@ -85,17 +86,18 @@ class FaultDriver final : public JobObserver {
   SimNetwork& network_;
   const SimOptions& options_;
   Workers& workers_;
-  Workers dead_;  // Earlier lives.
+  Workers dead_;  // Earlier incarnations.
   Random random_;
   bool stopped_ = false;
   std::vector<Source> sources_;
   std::vector<bool> struck_;  // Faults of the script, by index.
   std::vector<bool> joined_;
-  std::vector<bool> lost_;   // Workers the server gave up.
-  std::vector<int> spoilt_;  // Answers per worker that cannot be used.
+  std::vector<bool> lost_;   // By worker: the server gave it up.
+  std::vector<int> spoilt_;  // By worker: its answers that cannot be used.
   std::set<StepId> spoilt_steps_;
   StepId open_step_ = 0;
-  // The newest of a worker: what its device had then (0: nothing), and the step that was open.
+  // The newest stall of a worker, with the piece that its device had then (0: none) and the step
+  // that was open.
   struct Stall {
     Time until{};
     size_t device = 0;
@@ -113,7 +115,7 @@ class FaultDriver final : public JobObserver {
   uint64_t done_without_ = 0;
   uint64_t cuts_ = 0;
   uint64_t leaves_ = 0;
-  std::unique_ptr<Stranger> stranger_;  // Null: none comes.
+  std::unique_ptr<Stranger> stranger_;  // Null: no stranger comes.
 };
 
 }  // namespace motley

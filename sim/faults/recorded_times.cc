@@ -6,14 +6,14 @@
 namespace motley {
 namespace {
 
-constexpr int kHalvings = 24;  // Of the samples of a step: to one in 16 million.
+constexpr int kHalvings = 24;  // Finds samples to one part in 16 million.
 constexpr double kPrecision = 1e-3;
 constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e9;
-constexpr double kShortest =
-    0.1;  // As SimDevice: no piece of work is shorter, whatever the jitter.
-constexpr double kDeviations = 6;  // Noise is never that far off.
+// The same as in SimDevice: jitter never makes a piece shorter than this part of its time.
+constexpr double kShortest = 0.1;
+constexpr double kDeviations = 6;  // Noise never deviates further.
 
-// Rounded up.
+// The most samples that one device computes in `seconds`, rounded up.
 double MostSamples(const StepSpeed& worker, double seconds, double most) {
   seconds *= worker.hastened;
   if (!worker.compute) return worker.samples_per_second * seconds;
@@ -82,19 +82,23 @@ ReplayDriver::ReplayDriver(const SimOptions& options, const FaultDriver::Workers
   }
 }
 
-void ReplayDriver::OnStepOpened(StepId step, const CodeForm& /*code*/, Time /*now*/) {
+void ReplayDriver::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void ReplayDriver::On(const event::StepOpened& event) {
   const RecordedTimes& times = *options_.replay;
-  const uint64_t recorded = (options_.replay_from + step) % times.steps();
+  const uint64_t recorded = (options_.replay_from + event.step) % times.steps();
   const size_t count = std::min<size_t>(workers_.size(), times.workers());
   for (WorkerId w = 0; w < count; ++w) {
     auto compute = times.Compute(recorded, w);
-    if (compute) speeds_[w].compute = compute;  // Otherwise it keeps the one that it has.
+    if (compute) speeds_[w].compute = compute;  // Without a recording the last one stays.
     workers_[w]->Replay(std::move(compute), times.BytesPerSecond(recorded, w));
   }
-  if (open_ == step) return;  // It is opened once more.
-  open_ = step;
+  if (open_ == event.step) return;  // The step was opened again.
+  open_ = event.step;
   const double guess = ideal_.empty() ? 1 : ideal_.back();
-  ideal_.push_back(IdealSeconds(speeds_, samples_(step), guess));
+  ideal_.push_back(IdealSeconds(speeds_, samples_(event.step), guess));
 }
 
 }  // namespace motley

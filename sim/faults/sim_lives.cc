@@ -28,19 +28,19 @@ constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
 constexpr double kInsidePatience = 10;
 
-// What the job was told to be safe, and which parameters it had at which step.
+// Records which checkpoints the job reported as safe, and its parameters at each step.
 class Witness final : public JobObserver {
  public:
-  void OnStepApplied(StepId step, std::span<const float> parameters, double, Time) override {
-    seen_[step + 1].insert(Of(parameters));
-  }
-  void OnCheckpoint(uint64_t steps) override {
-    acknowledged_ = std::max(acknowledged_, steps);
-    ++checkpoints_;
-  }
-  void OnNotice(const std::string& text) override {
-    if (text.find(" was not written: ") != std::string::npos) ++failures_;
-    if (text.find(" is degraded, ") != std::string::npos) ++degraded_;
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* applied = std::get_if<event::StepApplied>(&event)) {
+      seen_[applied->step + 1].insert(Of(applied->parameters));
+    } else if (const auto* safe = std::get_if<event::CheckpointSafe>(&event)) {
+      acknowledged_ = std::max(acknowledged_, safe->steps);
+      ++checkpoints_;
+    } else if (const auto* noticed = std::get_if<event::Noticed>(&event)) {
+      failures_ += std::holds_alternative<notice::CheckpointFailed>(noticed->notice) ? 1 : 0;
+      degraded_ += std::holds_alternative<notice::CheckpointDegraded>(noticed->notice) ? 1 : 0;
+    }
   }
 
   bool Had(uint64_t step, std::span<const float> parameters) const {
@@ -48,7 +48,7 @@ class Witness final : public JobObserver {
     return found != seen_.end() && found->second.contains(Of(parameters));
   }
   uint64_t acknowledged() const { return acknowledged_; }
-  // It was lost, and its owner goes on from before it.
+  // The acknowledged checkpoint is lost, and the user resumes from an earlier one.
   void GoBackTo(uint64_t steps) { acknowledged_ = steps; }
   uint64_t checkpoints() const { return checkpoints_; }
   uint64_t failures() const { return failures_; }
@@ -79,7 +79,7 @@ class Lives {
         alone_(options.seed, Stream::kSimulation, kAloneDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
-    fan_.Tell(&witness_, observer);
+    fan_.Tell({&witness_, observer});
     for (uint32_t i = 0; i < options.power_cuts.damaged_nodes; ++i) {
       bad_nodes_.insert(
           random_.Below(options.job.checkpoint.code.data + options.job.checkpoint.code.parity));
@@ -90,7 +90,7 @@ class Lives {
     for (uint32_t cuts = 0;; ++cuts) {
       Life life{&store_, 0};
       if (cuts < options_.power_cuts.most) DrawEnd(life);
-      options_.seed += kSeedStride;  // Other faults in each life.
+      options_.seed += kSeedStride;  // Each incarnation has other faults.
       MOTLEY_ASSIGN_OR_RETURN(SimResult one, SimulateLife(options_, data_, &fan_, life));
       const bool over = !one.power_cut;
       Add(std::move(one));
@@ -119,7 +119,7 @@ class Lives {
     const double seconds = random_.Exponential(cuts.mean_seconds);
     const uint64_t operation = random_.Below(kMostOperations);
     const bool inside = random_.Chance(cuts.inside_write);
-    // Late enough for a write to come before.
+    // Late enough that a write usually comes first.
     life.power_off_seconds = (inside ? kInsidePatience : 1) * seconds + 1e-3;
     if (inside) store_.CutPowerAfter(operation);
     if (random_.Chance(cuts.full_disk)) store_.SetCapacity(store_.stored_bytes());
@@ -129,15 +129,17 @@ class Lives {
     }
   }
 
-  // What its owner would have it go on from: as a rule without being asked.
+  // The checkpoint from which the user would resume: normally the newest one that can be read.
   Result<SavedJob> Load(std::vector<std::string>& notes) {
     auto saved = LoadSavedJob(store_, {}, &notes);
     if (saved.ok() || witness_.acknowledged() == 0) return saved;
-    // Told that a newer one, of which nobody had been told, is lost.
+    // A newer checkpoint, which was never acknowledged, is lost. The user asks for the acknowledged
+    // one.
     saved = LoadSavedJob(store_, witness_.acknowledged(), &notes);
     if (saved.ok()) Count("older checkpoint asked for");
     if (saved.ok() || !is_beyond_) return saved;
-    // Told that the acknowledged one is lost, not given another in its place.
+    // The acknowledged checkpoint is reported as lost. No other one replaces it silently, so the
+    // user picks an earlier one.
     Count("acknowledged checkpoint lost, and said");
     const auto list = ListCheckpoints(store_);
     for (const CheckpointInfo& info : list.ok() ? *list : std::vector<CheckpointInfo>()) {
@@ -159,9 +161,9 @@ class Lives {
     auto saved = Load(notes);
     if (!saved.ok()) {
       options_.job.resume = nullptr;
-      if (witness_.acknowledged() == 0) return;  // It begins anew.
+      if (witness_.acknowledged() == 0) return;  // The job starts from the beginning.
       return Violate(
-          fmt::format("I5: the checkpoint of step {} was acknowledged and cannot be read: {}",
+          fmt::format("I5: the checkpoint of step {} was acknowledged but cannot be read: {}",
                       witness_.acknowledged(), saved.status().ToString()));
     }
     const auto passed = [](const std::string& note) {
@@ -171,19 +173,20 @@ class Lives {
     Count("resumed from a checkpoint");
     if (!bad_nodes_.empty()) Count("resumed with shards lost");
     if (saved->step < witness_.acknowledged()) {
-      Violate(fmt::format("I5: resumed from step {}, though {} was acknowledged", saved->step,
+      Violate(fmt::format("I5: resumed from step {}, although {} was acknowledged", saved->step,
                           witness_.acknowledged()));
     }
     if (!witness_.Had(saved->step, *saved->parameters)) {
-      Violate(fmt::format("I5: the parameters resumed from are none that step {} ever had",
-                          saved->step));
+      Violate(
+          fmt::format("I5: the resumed parameters are none that step {} ever had", saved->step));
     }
     options_.job.resume = std::make_shared<const SavedJob>(std::move(saved).value());
   }
 
-  // The same nodes each time: others would make it more than the code was asked to stand. Of a
-  // checkpoint that was written without all of its shards as many fewer, or not: then it may be
-  // lost, and that must be said. (With k <= m nobody who took it might be left to say so.)
+  // Every power cut damages the same nodes; other nodes would soon exceed what the code survives. A
+  // checkpoint that was written with missing shards survives fewer. Then either fewer nodes are
+  // damaged, or the checkpoint may be lost, and Load must report that. (With k <= m no node that
+  // holds a shard of it might be left to show the loss, so it is never exceeded.)
   std::set<uint64_t> NodesToDamage() {
     const auto list = ListCheckpoints(store_);
     const auto infos = list.ok() ? *list : std::vector<CheckpointInfo>();
@@ -252,8 +255,9 @@ class Lives {
     if (witness_.degraded() > 0) Count("checkpoint without all of its shards");
     if (total_.job.status.ok() && total_.job.checkpoint_step != total_.job.steps &&
         total_.job.checkpoint_failures == 0) {
-      Violate(fmt::format("I5: the job ended at step {}, its newest safe checkpoint has {}",
-                          total_.job.steps, total_.job.checkpoint_step));
+      Violate(
+          fmt::format("I5: the job ended at step {}, but its newest safe checkpoint is of step {}",
+                      total_.job.steps, total_.job.checkpoint_step));
     }
     digest_.Mix(store_.operations());
     digest_.Mix(witness_.checkpoints());
@@ -270,11 +274,11 @@ class Lives {
   Random alone_;
   SimStore store_;
   Witness witness_;
-  ObserverFan<Witness, JobObserver> fan_;
+  ObserverFan fan_;
   std::set<uint64_t> bad_nodes_;
-  // By a checkpoint's step, which of its nodes lost or damaged something in any life.
+  // By step of a checkpoint: its nodes that lost or damaged something in any incarnation.
   std::map<uint64_t, std::set<uint64_t>> harmed_;
-  bool is_beyond_ = false;  // More is damaged now than the acknowledged checkpoint survives.
+  bool is_beyond_ = false;  // The damage exceeds what the acknowledged checkpoint survives.
   Digest digest_;
   SimResult total_;
 };
@@ -286,7 +290,7 @@ Result<SimResult> SimulateLives(const SimOptions& options, const Dataset& data,
   const CheckpointOptions& checkpoint = options.job.checkpoint;
   if (checkpoint.every == 0 || options.power_cuts.damaged_nodes > checkpoint.code.parity) {
     return Status::InvalidArgument(
-        "power cuts need checkpoints, and can damage as many nodes as the code has parity blocks");
+        "power cuts need checkpoints, and damaged_nodes may not exceed the code's parity blocks");
   }
   return Lives(options, data, observer).Run();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody who connects to the server again and again and is no worker: says nothing, guesses a
-// token, or sends garbage, and keeps each connection until the server ends it.
+// A stranger that connects to the server again and again without being a worker. It sends nothing,
+// guesses a token or sends garbage, and keeps each connection until the server closes it.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace motley {
 
 class Stranger final : private Receiver {
  public:
-  // `world` and `network` outlive it.
+  // `world` and `network` must outlive the stranger.
   Stranger(VirtualLoop& world, SimNetwork& network, Random random);
   ~Stranger() override { Stop(); }
 
-  // Every so many seconds, until Stop.
+  // Connects every `every_seconds` until Stop.
   void Start(double every_seconds);
   void Stop();
   uint64_t visits() const { return visits_; }

@@ -17,7 +17,7 @@ double Scaled(Random& random, double least, double most) {
   return least * std::pow(most / least, random.NextDouble());
 }
 
-// Workers come and go, and nothing else happens.
+// Removes all faults but restarts and repeated frames. ScriptReturns then adds kills.
 void LeaveOnlyKills(SimOptions& options) {
   const RandomFaults& all = options.random_faults;
   options.random_faults = {.restart = all.restart, .replay = all.replay};
@@ -26,7 +26,7 @@ void LeaveOnlyKills(SimOptions& options) {
   options.server_bytes_per_second = 0;
 }
 
-// With copies, so that others can go on meanwhile.
+// Uses leases with copies, so that other workers can go on meanwhile.
 void Lease(JobOptions& job) {
   const Scheme& scheme = SchemeNamed(job.code);
   if (!scheme.exact || scheme.chosen_later() || scheme.has_parts) return;
@@ -34,7 +34,7 @@ void Lease(JobOptions& job) {
   job.tolerate = std::clamp(job.tolerate, 1u, job.workers - 1);
 }
 
-// Of one worker, mostly, and now and then before its data can have come.
+// Kills mostly one worker again and again, sometimes before its data can have arrived.
 void ScriptReturns(SimOptions& options, Random& random, double data_steps) {
   const auto victim = static_cast<WorkerId>(random.Below(options.job.workers));
   auto step = static_cast<double>(2 + random.Below(5));
@@ -49,7 +49,7 @@ void ScriptReturns(SimOptions& options, Random& random, double data_steps) {
   }
 }
 
-// As what the samples count for: blocks have some bytes besides.
+// Converts bytes sent to bytes of samples: blocks also have headers.
 double SamplesWorth(double sent_bytes, const Dataset& data, uint32_t workers) {
   const auto partitions = PartitionCount(data.rows(), workers);
   if (!partitions.ok()) return 0;
@@ -79,7 +79,7 @@ void LengthenData(SimOptions& options, const Dataset& data, UsualStep step) {
   const double sent_bytes = steps * step.seconds * rate * std::max(1.0, parts);
   options.data_bytes = std::max(static_cast<double>(data.size_bytes()),
                                 SamplesWorth(sent_bytes, data, options.job.workers));
-  // (The linear model would be done by then: see the longer jobs of "auto".)
+  // A linear model gets no further steps: its gradients would be little but rounding by then.
   if (options.job.model.name != "linear") {
     options.job.steps += static_cast<uint64_t>(std::ceil(20 + 5 * steps));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios whose data take far longer to be sent than a step takes, so that a worker that comes
-// back waits for its own while the others go on.
+// Scenarios in which sending data takes far longer than a step. A worker that comes back then waits
+// for its data while the others go on.
 #pragma once
 
 #include "data/dataset.h"
@@ -8,16 +8,16 @@
 
 namespace motley {
 
-// What an undisturbed step of the job is like.
+// A step of the job without faults.
 struct UsualStep {
   double seconds = 0;
-  uint32_t copies = 1;  // Of each partition.
+  uint32_t copies = 1;  // Copies of each partition.
 };
 
-// In one of eight scenarios whose samples are sent to workers of which some come back: what one
-// worker is sent then takes as long as 2 to 20 steps, workers come back more often, and the job has
-// the steps to see it. In half of these nothing else goes wrong. Draws from a stream of its own;
-// the other scenarios stay as they are.
+// Applies to one of eight scenarios that send samples to workers and restart workers. Sending one
+// worker's data then takes as long as 2 to 20 steps, all killed workers come back, and the job has
+// more steps. In half of these scenarios nothing else goes wrong. Draws have their own stream, so
+// other scenarios do not change.
 void LengthenData(SimOptions& options, const Dataset& data, UsualStep step);
 
 }  // namespace motley

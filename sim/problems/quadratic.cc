@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kCentreDraws = 12;  // Their own stream of the simulation's draws.
 
-// In [0.5, 1.5), from the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+// A factor in [0.5, 1.5), by the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 double FactorOf(uint64_t seed, StepId step, size_t parameter) {
   uint64_t z = seed + step * 0x9e3779b97f4a7c15u + (parameter + 1) * 0xd1b54a32d192ed03u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -42,11 +42,11 @@ class QuadraticTrainer final : public QueuedTrainer {
     for (const PartitionTerm& term : work.terms) {
       if (term.end > quadratic_->partitions()) {
         return Refuse(std::move(done),
-                      Status::InvalidArgument("a partition that is not the job's"));
+                      Status::InvalidArgument("the partition is not one of the job's"));
       }
       AddTerm(work, term, *tally);
     }
-    // Nobody reads the sum before `done`, so the work may come before its time.
+    // Nobody reads the sum before `done`, so the work may be done early.
     Submit(
         Samples(work.step, work.terms), [] { return Status::Ok(); }, tally, std::move(done));
   }
@@ -75,8 +75,8 @@ class QuadraticTrainer final : public QueuedTrainer {
   }
 
   const std::shared_ptr<Quadratic> quadratic_;
-  std::vector<double> gradient_;  // Of the term at hand,
-  std::vector<float> scratch_;    // and its vector before coefficients that are not plain.
+  std::vector<double> gradient_;  // The gradient of the current term.
+  std::vector<float> scratch_;    // The same as a vector, for coefficients that are not plain.
   const bool calibrates_;
 };
 
@@ -86,7 +86,8 @@ Quadratic::Quadratic(uint64_t seed, const BatchSchedule& schedule)
     : seed_(seed), schedule_(schedule), centres_(schedule.partition_sizes().size()) {
   Random random(seed, Stream::kSimulation, kCentreDraws);
   for (Centres& centres : centres_) {
-    // Multiples of 1/64 between 1 and 3: sums of these and of their squares are exact.
+    // Centres are multiples of 1/64 between 1 and 3, so sums of them and of their squares are
+    // exact.
     for (double& centre : centres) centre = 1 + static_cast<double>(random.Below(128)) / 64;
   }
 }
@@ -102,12 +103,12 @@ void Quadratic::Prepare(StepId step, size_t parameters) {
   Prefix sum;
   for (size_t p = 0; p < ranges.size(); ++p) {
     const double samples = ranges[p].count;
-    if (samples == 0) {  // As most are of a small batch.
+    if (samples == 0) {  // Most partitions have no sample in a small batch.
       before_[p + 1] = sum;
       continue;
     }
     sum.samples += samples;
-#pragma GCC unroll 4  // So that the sums stay in registers.
+#pragma GCC unroll 4  // Keeps the sums in registers.
     for (size_t j = 0; j < kCentres; ++j) {
       const double centres = samples * centres_[p][j];
       sum.centres[j] += centres;
@@ -132,7 +133,7 @@ Quadratic::Sums Quadratic::Add(StepId step, std::span<const float> parameters, P
     gradient[j] += coefficient * (samples * x - f * centres);
     squares += samples * x * x - 2 * x * f * centres + f * f * centre_squares;
   }
-  // Cauchy and Schwarz: the sum of n norms is at most sqrt(n * the sum of their squares).
+  // The Cauchy-Schwarz inequality: the sum of n norms is at most sqrt(n * sum of their squares).
   return {squares / 2, std::sqrt(samples * std::max(squares, 0.0))};
 }
 

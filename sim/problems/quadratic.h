@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gradient that costs next to nothing and whose sums are known: what cost-only simulations train
-// with. A sample of partition p has at step t the loss 1/2 sum_j (x_j - f_j(t) c_pj)^2, where the
-// centres c_p follow from the seed and f_j(t) from seed and step. So an answer for another step,
-// version or partition, or one that counts twice, shows in the decoded sum; and the sum over any
-// run of partitions takes as long as that of one, by prefix sums.
+// The gradient of cost-only simulations: it costs next to nothing, and its sums are known. At step
+// t, a sample of partition p has the loss 1/2 sum_j (x_j - f_j(t) c_pj)^2. The centres c_p follow
+// from the seed, and f_j(t) from seed and step. So the decoded sum shows an answer for another
+// step, version or partition, and one that counts twice. Thanks to prefix sums, the sum over any
+// run of partitions takes as long as that of one partition.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 
 namespace motley {
 
-// One thread: everybody in a simulated world may share it.
+// For one thread. All processes of a simulated world may share one.
 class Quadratic {
  public:
-  // `schedule` says how many samples of a partition are in a batch.
+  // `schedule` gives the number of samples of each partition in a batch.
   Quadratic(uint64_t seed, const BatchSchedule& schedule);
 
   uint32_t partitions() const { return static_cast<uint32_t>(centres_.size()); }
@@ -33,10 +33,10 @@ class Quadratic {
            double coefficient, std::span<double> gradient);
 
  private:
-  // Parameters take turns with these.
+  // Parameter j uses centre j % kCentres.
   static constexpr size_t kCentres = 4;
   using Centres = std::array<double, kCentres>;
-  struct Prefix {  // Of the batch's samples of all partitions before.
+  struct Prefix {  // Sums over the batch's samples of all earlier partitions.
     Centres centres{};
     Centres squares{};
     double samples = 0;
@@ -47,14 +47,14 @@ class Quadratic {
   uint64_t seed_;
   BatchSchedule schedule_;
   std::vector<Centres> centres_;
-  // Of step_.
+  // The members below belong to step step_.
   StepId step_ = 0;
   std::vector<Prefix> before_;   // Empty at first.
   std::vector<double> factors_;  // f_j
 };
 
-// For workers and server of a cost-only job. Samples are counted, not looked at. `calibrates`: it
-// measures its device, as the built-in models do.
+// Makes the trainer for workers and server of a cost-only job. It counts samples without reading
+// them. With `calibrates` it measures its device, as the built-in models do.
 std::shared_ptr<const ForeignTrainer> MakeQuadraticTrainer(std::shared_ptr<Quadratic> quadratic,
                                                            size_t parameter_count,
                                                            bool calibrates = false);

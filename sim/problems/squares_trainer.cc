@@ -11,9 +11,9 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kFirstParameters = 11;  // Its own stream of the simulation's draws.
-constexpr size_t kTellEvery = 16;          // Samples.
+constexpr size_t kTellEvery = 16;          // Samples between reports of progress.
 
-// Whether a sample is this worker's to work on.
+// By sample: this worker may work on it.
 using Account = std::vector<bool>;
 
 template <typename Use>
@@ -43,7 +43,7 @@ Status Accumulate(const Dataset& data, const Account& account, const ForeignWork
     if (work.cancelled) return Status::Cancelled("asked to stop");
     const uint64_t sample = work.samples[i];
     if (!account.empty() && !account.at(sample)) {
-      return Status::Internal(fmt::format("sample {} was never this worker's to work on", sample));
+      return Status::Internal(fmt::format("sample {} was never given to this worker", sample));
     }
     AddSample(work.batch != nullptr ? *work.batch : data, work.batch != nullptr ? i : sample, work);
     if (i % kTellEvery == 0) work.progress(i + 1);

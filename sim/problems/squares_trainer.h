@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer as a caller might bring it: linear regression by least squares.
+// An example of a caller's trainer: linear regression by least squares.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// One weight per feature, then the bias. Uses the samples that come with the work, or those of
-// `data` (borrowed) where none do. Without `keeps_account`, it has no `hold`; with it, work on
-// samples that were not held before is kInternal, so each worker needs one of its own.
+// Parameters are one weight per feature, then the bias. The trainer uses the samples that come with
+// the work, or those of `data` (borrowed) if none do. With `keeps_account` it has `hold`, and work
+// on samples that were not held before is kInternal; each worker then needs its own trainer.
 std::shared_ptr<const ForeignTrainer> MakeSquaresTrainer(const Dataset& data, bool keeps_account);
 
 }  // namespace motley

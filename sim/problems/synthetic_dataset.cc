@@ -21,7 +21,7 @@ Dataset MakeSyntheticDataset(uint32_t samples, uint32_t features, uint32_t class
   Dataset data;
   data.features = features;
   data.classes = classes;
-  // With classes: their centres. Without: the one vector whose product with a sample is its label.
+  // The centres of the classes, or without classes the vector of weights that gives the labels.
   const std::vector<float> centres =
       Gaussians(random, static_cast<size_t>(classes == 0 ? 1 : classes) * features, kSpread);
   data.dense = Gaussians(random, static_cast<size_t>(samples) * features, 1);

@@ -9,11 +9,11 @@
 namespace motley {
 namespace {
 
-// Values that are not zero, in a slice whose halves may be exchanged: of fewer, which may be alike
-// (a gradient of two classes has each value twice), a sketch may be right by chance.
+// Halves of a slice are exchanged only if it has this many values that are not zero. Fewer values
+// may be alike (a gradient of two classes has each value twice), and a sketch might still match.
 constexpr std::ptrdiff_t kFewest = 64;
 
-// False: there is nothing that could be changed.
+// Returns false if all values are zero, so that nothing can be damaged.
 bool Damage(std::vector<float>& values, bool exchange) {
   const auto zeros = std::count(values.begin(), values.end(), 0.0F);
   const auto size = static_cast<std::ptrdiff_t>(values.size());
@@ -36,7 +36,7 @@ void Garbler::Pass(const Header& header, Bytes& payload) {
   if (step == steps_.end()) return;
   const uint64_t draw = step->second;
   std::vector<float> values(payload.size() / sizeof(float));
-  const uint64_t wanted = draw / 2 % header.total;  // A place in the slice that is to be damaged.
+  const uint64_t wanted = draw / 2 % header.total;  // The slice with this float is damaged.
   if (wanted < header.offset || wanted - header.offset >= values.size()) return;
   std::memcpy(values.data(), payload.data(), payload.size());
   const bool damaged = Damage(values, draw % 2 == 0);

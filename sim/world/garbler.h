@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage to answers that no checksum and no norm shows: bits of a memory, slices in the wrong
-// places. Pure.
+// Damages answers so that neither a checksum nor the norm shows it, as flipped bits of memory or
+// misplaced slices would. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace motley {
 
 class Garbler {
  public:
-  // One slice of the next answer for this step is to be damaged; `draw` says which, and how.
+  // Damages one slice of the next answer for this step. `draw` decides which slice, and how.
   void Add(StepId step, uint64_t draw) { steps_[step] = draw; }
-  // A frame that leaves; its payload is damaged if it is that one, and not all zeros.
+  // Call for each frame that leaves. Damages its payload if it is the chosen slice and not all
+  // zeros.
   void Pass(const Header& header, Bytes& payload);
   uint64_t garbled() const { return garbled_; }
 
  private:
-  std::map<StepId, uint64_t> steps_;  // And the draws.
+  std::map<StepId, uint64_t> steps_;  // The draws, by step.
   uint64_t garbled_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kSliceFloats = 4;  // Of what is really there: enough for sums to be checked.
+constexpr size_t kSliceFloats = 4;  // Floats in a short slice: enough to check sums.
 
 }  // namespace
 
@@ -32,7 +32,7 @@ size_t ModelledVectors::SliceBytes(const Header& header) const {
   const size_t total =
       answer ? PartLength(Field::kComplexPacked, modelled_vector_, parts) : modelled_parameters_;
   const size_t before = std::min(header.offset / cut_.length * modelled_slice_, total);
-  // Rounding to even parts of so few floats may make a slice more or less of them.
+  // Parts are rounded to even lengths, so a short part may have a slice more or less.
   const bool last = header.offset + cut_.length >= header.total;
   if (last) return (total - before) * sizeof(float);
   return before < total ? std::min(modelled_slice_, total - before) * sizeof(float) : header.length;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost-only: vectors of a few floats in the place of a model's, which take as long on links as
-// those would, slice by slice; with answers of a part's length, together. So may samples be. Pure.
+// Short vectors for cost-only simulations. They replace a model's vectors and take as long as these
+// on links, slice by slice; answers of a part's length do so in total. Samples may also count as
+// longer than they are. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +12,30 @@
 
 namespace motley {
 
-// Both vectors have the same number of slices, and what differs between a gradient, which is padded
-// to an even length, and the parameters differs in both.
+// The short and the modelled vector have the same number of slices. In both, the gradient is padded
+// to an even length and the parameters are not.
 class ModelledVectors {
  public:
-  // Nothing is modelled: every frame costs what it has.
+  // Models nothing: every frame counts for its own bytes.
   ModelledVectors() = default;
-  // A gradient of `gradient_bytes` > 0, cut into slices of `slice_length` floats (even, >= 2).
-  // `parts`: of the answers that are expected; with so few floats, others may look alike.
+  // Models a gradient of `gradient_bytes` > 0, cut into slices of `slice_length` floats (even,
+  // >= 2). `parts` is the number of parts of expected answers; short vectors with other numbers of
+  // parts may have the same length.
   ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts = 1);
 
-  // Samples count for so many times their bytes, > 0.
+  // Samples count for `times` > 0 as many bytes as they have.
   void LengthenSamples(double times) { sample_times_ = times; }
 
-  size_t parameter_count() const { return parameters_; }  // That are really there.
+  size_t parameter_count() const { return parameters_; }  // Parameters of the short vector.
   uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
   size_t modelled_length() const { return modelled_vector_; }  // Floats, padded.
 
-  // What the payload of this frame counts for on a link.
+  // The bytes that the payload of this frame counts for on a link.
   size_t PayloadBytes(const Header& header) const {
     if (header.kind == FrameKind::kPartition) {
       return static_cast<size_t>(sample_times_ * static_cast<double>(header.length));
     }
-    const bool probe = header.kind == FrameKind::kProbe && header.total > 0;  // Of a vector.
+    const bool probe = header.kind == FrameKind::kProbe && header.total > 0;  // With a vector.
     const bool vector =
         header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters || probe;
     if (modelled_vector_ == 0 || !vector || header.length == 0) return header.length;

@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-constexpr TimerId kDropped = 1;  // Not a number that the world's loop gives.
+constexpr TimerId kDropped = 1;  // The world's loop never gives this number.
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void NodeLoop::Kill() {
   frozen_ = false;
   world_.Cancel(drain_);
   drain_ = 0;
-  // Destroying a task may free what it holds, which may cancel other timers of this loop.
+  // Destroying a task may free objects that cancel other timers of this loop.
   const std::deque<Late> gone = std::exchange(backlog_, {});
   for (const Late& late : gone) pending_ -= late.task ? 1 : 0;
   if (pending_ == 0) return;

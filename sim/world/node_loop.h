@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One simulated process's view of the world's virtual time: it can be stopped and continued like
-// SIGSTOP and SIGCONT, and killed.
+// The loop of one simulated process on the world's virtual time. The process can be frozen and
+// thawed, as by SIGSTOP and SIGCONT, and killed.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// `world` outlives it. What a node owns may outlive its loop's death, but not the loop itself.
+// `world` must outlive the loop. Objects that use the loop may outlive Kill, but not the loop.
 class NodeLoop final : public Loop, private VirtualLoop::Owner {
  public:
   explicit NodeLoop(VirtualLoop& world) : world_(world) {}
@@ -23,20 +23,20 @@ class NodeLoop final : public Loop, private VirtualLoop::Owner {
   void Cancel(TimerId id) override;
   void Post(Task task) override { After(Duration::zero(), std::move(task)); }
 
-  // While frozen nothing runs; what became due runs at Thaw, in order, before anything later.
+  // While frozen, nothing runs. Tasks that became due run at Thaw, in order, before later ones.
   void Freeze() { frozen_ = true; }
   void Thaw();
-  // Drops everything that waits, and from now on everything that is asked for.
+  // Drops all waiting tasks, and every task that is added from now on.
   void Kill();
 
   bool frozen() const { return frozen_; }
   bool dead() const { return dead_; }
-  size_t pending() const { return pending_; }  // Timers and posts not run yet.
+  size_t pending() const { return pending_; }  // Timers and posts that have not run.
 
  private:
   struct Late {
     TimerId id = 0;
-    Task task;  // Empty when it was cancelled.
+    Task task;  // Empty if it was cancelled.
   };
   void OnDue(TimerId id, Task& task) override;
   void Drain();
@@ -46,7 +46,7 @@ class NodeLoop final : public Loop, private VirtualLoop::Owner {
   bool dead_ = false;
   TimerId drain_ = 0;  // World timer that runs the backlog after a thaw.
   size_t pending_ = 0;
-  std::deque<Late> backlog_;  // Due while frozen.
+  std::deque<Late> backlog_;  // Tasks that became due while frozen.
 };
 
 }  // namespace motley

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostKeptBytes = 4096;  // Of a payload whose memory another may use again.
+constexpr size_t kMostKeptBytes = 4096;  // Larger buffers of payloads are freed, not reused.
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void SimConnection::Break(bool tell_listener) {
   if (tell_listener) PushSignal(0, Frame::Kind::kFin);
 }
 
-// Of a message that has begun to come, as much as has come by now.
+// Counts a message that is arriving by the part that has arrived.
 Traffic SimConnection::traffic(int side) const {
   const End& end = ends_[side];
   Traffic traffic = end.traffic;
@@ -77,7 +77,7 @@ void SimConnection::PushSignal(int side, Frame::Kind kind) {
   if (Frame* frame = Push(side, kind, 0)) frame->header = Header();
 }
 
-// To be filled in at once; null when nobody reads it any more.
+// The caller must fill in the frame at once. Null if the other end is closed.
 SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size, bool port) {
   Lane& lane = lanes_[side];
   if (ends_[1 - side].owner == nullptr) return nullptr;
@@ -118,7 +118,7 @@ void SimConnection::Schedule(int side) {
   if (lane.timer != 0 || lane.frames.empty() || to.owner == nullptr) return;
   const Frame& front = lane.frames.front();
   const Duration wait = std::max(DueAt(front) - to.loop->Now(), Duration::zero());
-  // Stopped before its end lets go of this connection, so no guard is needed.
+  // No guard is needed: the timer stops before its end leaves this connection.
   lane.timer = to.loop->After(wait, [this, side] { Deliver(side); });
 }
 
@@ -128,7 +128,7 @@ void SimConnection::SchedulePump(int side) {
   from.pump = from.loop->After(Duration::zero(), [this, side] { Pump(side); });
 }
 
-// Moves messages into the socket buffer, whole, as long as it is not full: control first.
+// Moves whole messages into the socket buffer until it is full, control messages first.
 void SimConnection::Pump(int side) {
   End& from = ends_[side];
   from.pump = 0;
@@ -137,7 +137,7 @@ void SimConnection::Pump(int side) {
     if (queue.empty()) return;
     EnterFront(side, queue);
     if (port_ == nullptr || side == 0) continue;
-    SchedulePump(side);  // Those of other workers are next at the port.
+    SchedulePump(side);  // Messages to other workers are next at the port.
     return;
   }
 }
@@ -162,14 +162,14 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   --from.owner->open_sends_;
   const Transport::Done done = std::move(message.done);
   queue.drop_front();
-  if (done) done(Status::Ok());  // It may disconnect.
+  if (done) done(Status::Ok());  // `done` may disconnect.
 }
 
-// Now and then a twin comes before or after a message, from or for an older life and with other
-// content: nobody may use it. Zeros pass every check but the fence.
+// Sometimes adds a frame with another incarnation and other content before or after a message.
+// Nobody may use it. Zeros pass every check except that of the incarnation.
 void SimConnection::Replay(int side, const Header& header) {
   if (!link_->random.Chance(link_->options.replay / 2)) return;
-  constexpr std::byte kLarge{0x4e};  // Four of them are the float 8.6e8.
+  constexpr std::byte kLarge{0x4e};  // Four such bytes are the float 8.6e8.
   const std::byte content = link_->random.Chance(0.5) ? std::byte{0} : kLarge;
   Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header));
   if (frame == nullptr) return;
@@ -178,12 +178,12 @@ void SimConnection::Replay(int side, const Header& header) {
   frame->payload.assign(header.length, content);
 }
 
-// When the frame, or the rest of one that has begun, is to be handed over.
+// The time at which to deliver the frame, or the rest of a frame that has begun.
 Time SimConnection::DueAt(const Frame& frame) const {
   return std::max(frame.begun ? frame.tail : frame.head, link_->clogged_until);
 }
 
-// Hands over what is due. Each may change all that is here: the receiver may disconnect.
+// Delivers the frames that are due. Each call may change all members: the receiver may disconnect.
 void SimConnection::Deliver(int side) {
   Lane& lane = lanes_[side];
   End& to = ends_[1 - side];
@@ -245,7 +245,7 @@ void SimConnection::EndMessage(int side) {
   if (receiver != nullptr) receiver->OnPayloadDone(to.id, header, discarded);
 }
 
-// `side` hears the other's hello: the accepting end answers it, and both are up.
+// `side` received the other end's hello and is up. The accepting end answers with its own.
 void SimConnection::OnHello(int side) {
   End& to = ends_[side];
   if (side == 1) PushSignal(1, Frame::Kind::kHello);
@@ -259,7 +259,7 @@ void SimConnection::Lose(int side) {
   SimTransport* owner = end.owner;
   StopTimers(side);
   end.owner = nullptr;
-  owner->TakePeer(end.id);  // Before the Done: one may send again.
+  owner->TakePeer(end.id);  // Comes before the Done, which may send again.
   FailPending(end, *owner, /*at_once=*/true);
   if (owner->receiver_ != nullptr) {
     owner->receiver_->OnLost(
@@ -268,7 +268,7 @@ void SimConnection::Lose(int side) {
   }
 }
 
-// Those on the loop of this end.
+// Stops the timers on this end's loop.
 void SimConnection::StopTimers(int side) {
   End& end = ends_[side];
   end.loop->Cancel(std::exchange(end.pump, 0));
@@ -291,8 +291,9 @@ void SimConnection::CloseEnd(int side, bool died, bool lose_in_flight) {
   End& end = ends_[side];
   if (end.owner == nullptr) return;
   if (!died) FailPending(end, *end.owner, /*at_once=*/false);
-  if (lose_in_flight) lanes_[side].frames.clear();  // Its sender is gone: nobody counts them.
-  // What was on its way here is lost with it.
+  // The sender is gone, so nobody counts its frames.
+  if (lose_in_flight) lanes_[side].frames.clear();
+  // Frames on their way to this end are lost.
   StopTimers(side);
   lanes_[1 - side].frames.clear();
   end.owner = nullptr;

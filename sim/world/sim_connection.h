@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of the simulated network: two ends, and two lanes of frames under way. Belongs to
-// sim_network, which keeps it as long as itself; not for others.
+// One connection of the simulated network: two ends, and two lanes of frames under way. Only for
+// sim_network, which keeps each connection for its own lifetime.
 #pragma once
 
 #include <array>
@@ -15,26 +15,27 @@ namespace motley {
 
 class SimConnection {
  public:
-  // `port`: of the end that accepts, or null.
+  // `port` is the accepting end's port, or null.
   SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimPort> port)
       : link_(std::move(link)), port_(std::move(port)) {}
 
   // Side 0 connects, side 1 accepts.
   void SetEnd(int side, SimTransport* owner, PeerId id);
-  // The handshake's first half leaves side 0.
+  // Sends the first half of the handshake from side 0.
   void Open() { PushSignal(0, Frame::Kind::kHello); }
 
   void Send(int side, SendId id, const Header& header, std::span<const BytesView> pieces,
             Priority priority, Transport::Done&& done);
-  // Takes back message `id`; false when it is not there or some of it is in the socket buffer.
+  // Takes back message `id`. False if it does not wait: it is unknown or in the socket buffer.
   bool Cancel(int side, SendId id);
   size_t queued_bytes(int side) const { return ends_[side].queued_bytes; }
   Traffic traffic(int side) const;
-  // Breaks: what is on its way either way is lost. The end that connected hears of it, the other
-  // one only if it is told (else it has a connection that is half open).
+  // Breaks the connection: frames under way are lost in both directions. The end that connected is
+  // notified. The accepting end is notified only with `tell_listener`; otherwise its end stays
+  // open.
   void Break(bool tell_listener);
-  // This end hears no more; the other loses it after what is under way. Pending Done run through
-  // the owner, or never if the process `died`.
+  // Closes this end. The other end loses the connection after it received the frames under way.
+  // Pending Done run through the owner, or never if the process `died`.
   void CloseEnd(int side, bool died, bool lose_in_flight);
 
  private:
@@ -42,7 +43,7 @@ class SimConnection {
   struct Outgoing {
     SendId id = 0;
     Header header;
-    BytesView piece;  // The first one; mostly there is no other.
+    BytesView piece;  // The first piece; most messages have only this one.
     std::vector<BytesView> more;
     Transport::Done done;
   };
@@ -52,9 +53,9 @@ class SimConnection {
     Header header;
     Bytes payload;
     size_t wire_bytes = 0;
-    Time head{};  // When the first and the last byte arrive.
+    Time head{};  // The arrivals of the first and the last byte.
     Time tail{};
-    bool begun = false;  // OnPayload was asked.
+    bool begun = false;  // OnPayload was called.
     std::span<std::byte> into;
   };
   struct End {
@@ -65,22 +66,22 @@ class SimConnection {
     std::array<Fifo<Outgoing>, 2> waiting;
     size_t queued_bytes = 0;
     Traffic traffic;
-    TimerId pump = 0;  // On its own loop.
+    TimerId pump = 0;  // Runs on this end's loop.
   };
   // Frames from end `i` to the other one.
   struct Lane {
     Fifo<Frame> frames;
-    size_t buffered = 0;  // In the socket buffer: left the sender, not taken by the receiver.
+    size_t buffered = 0;  // Bytes that left the sender and that the receiver has not taken.
     Time wire_free{};
     Time last_tail{};
-    TimerId timer = 0;  // On the receiving end's loop.
+    TimerId timer = 0;  // Runs on the receiving end's loop.
   };
 
   size_t WireBytes(const Header& header) const {
     return kHeaderSize + link_->options.vectors.PayloadBytes(header);
   }
   void PushSignal(int side, Frame::Kind kind);
-  // `port`: it passes it on its way.
+  // With `port` the frame passes the accepting end's port.
   Frame* Push(int side, Frame::Kind kind, size_t size, bool port = false);
   void Schedule(int side);
   void SchedulePump(int side);

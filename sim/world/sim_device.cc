@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-constexpr double kShortest = 0.1;        // Of a piece's modelled time, however large the jitter.
+constexpr double kShortest = 0.1;        // Jitter leaves at least this part of a piece's time.
 constexpr double kLongestSeconds = 1e9;  // Keeps sums of times within their range.
 
 }  // namespace
@@ -62,7 +62,7 @@ void SimDevice::Submit(double units, Work work, Done done) {
   }
 }
 
-// Times as long as alone takes what begins now.
+// Returns how many times as long as alone a piece takes that begins now.
 double SimDevice::Occupy() {
   occupies_ = true;
   return std::max(1.0, ++shared_->busy / shared_->count);
@@ -72,19 +72,19 @@ void SimDevice::Leave() {
   if (std::exchange(occupies_, false)) --shared_->busy;
 }
 
-// Of done_'s piece.
+// Begins the piece that done_ belongs to.
 void SimDevice::Begin(Time submitted, Duration modelled, const Work& work) {
   busy_ = true;
   ++begun_;
   if (shared_ != nullptr) modelled = FromSeconds(ToSeconds(modelled) * Occupy());
   const Time due = std::max(submitted, previous_done_) + modelled;
   timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] { Finish(); });
-  status_ = work();  // Nobody sees before Finish what it did.
+  status_ = work();  // Nobody sees the results before Finish.
 }
 
 void SimDevice::Finish() {
   timer_ = 0;
-  if (hung_) return;  // It goes on to occupy what it has.
+  if (hung_) return;  // The piece keeps its processor.
   if (const Duration left = stalled_until_ - loop_.Now(); left > Duration::zero()) {
     timer_ = loop_.After(left, [this] { Finish(); });
     return;

@@ -17,12 +17,12 @@ class SimDisk final : public Disk {
   ~SimDisk() override {
     for (Piece& piece : pieces_) {
       piece.work = nullptr;
-      piece.done(Status::Cancelled("the disk was closed before its turn came"));
+      piece.done(Status::Cancelled("the disk was closed before this work ran"));
     }
   }
 
   void Submit(Work work, Done done) override {
-    if (pieces_.size() > kMostWaiting) {  // The first one is at work.
+    if (pieces_.size() > kMostWaiting) {  // The first piece is running, not waiting.
       work = nullptr;
       return Refuse(std::move(done));
     }
@@ -51,7 +51,7 @@ class SimDisk final : public Disk {
 
   void Refuse(Done done) {
     loop_.Post([done = std::move(done)] {
-      done(Status::Unavailable("too much waits for the disk already"));
+      done(Status::Unavailable("too much work is waiting for the disk"));
     });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Disk on virtual time: work runs in one piece, and is done after the time that it would take.
+// A Disk on virtual time. Work runs in one piece once its modelled time has passed.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 namespace motley {
 
 struct SimDiskSpeed {
-  Duration per_piece = std::chrono::milliseconds(20);  // Seeks and syncs.
+  Duration per_piece = std::chrono::milliseconds(20);  // Covers seeks and syncs.
 };
 
-// `loop` and `store` outlive it. The work runs when its modelled time has passed, just before
-// `done`: a process that dies meanwhile has written nothing of it.
+// `loop` and `store` must outlive the disk. Work runs just before its `done`, so a process that
+// dies earlier has written nothing of it.
 std::unique_ptr<Disk> MakeSimDisk(Loop& loop, Store& store, const SimDiskSpeed& speed = {});
 
 }  // namespace motley

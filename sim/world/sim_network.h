@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports of one simulated network: latency, bandwidth, jitter, links that carry nothing for a
-// while, and processes that die. In order per peer; control overtakes bulk that has not entered the
-// socket buffer; a stopped receiver leaves bytes in that buffer until the sender has to wait.
+// Transports of one simulated network with latency, bandwidth, jitter, links that carry nothing for
+// a while, and processes that die. Messages arrive in order per peer, but control overtakes bulk
+// that has not entered the socket buffer. A stopped receiver lets that buffer fill up, and then the
+// sender has to wait.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@
 
 namespace motley {
 
-// What the kernels of both ends hold of one direction of a connection: a message enters as long as
-// there are fewer bytes in it.
+// The buffers of both ends' kernels for one direction of a connection. A message may enter as long
+// as they hold fewer bytes.
 inline constexpr size_t kSocketBufferBytes = 4u << 20;
 
 struct SimLinkWay {
@@ -35,17 +36,18 @@ struct SimLinkOptions {
   Duration latency{};           // One way.
   double bytes_per_second = 0;  // Each direction; 0: unlimited.
   Duration jitter{};            // Mean of an exponential extra delay per message.
-  double replay = 0;            // Chance that a bulk message has a twin of an older life.
+  double replay = 0;            // Chance that a bulk message comes again with an old incarnation.
   size_t socket_buffer_bytes = kSocketBufferBytes;
   ModelledVectors vectors;
-  std::optional<SimLinkWay> back = std::nullopt;  // To the end that connected, if it is otherwise.
-  // Of a listening end's machine: what all of its connections share, each way, or only what it
-  // receives where `port_out_bytes_per_second` is there; 0: unlimited.
+  // The way to the end that connected, if it differs.
+  std::optional<SimLinkWay> back = std::nullopt;
+  // Rate of a listening machine's port, each way, for all of its connections together. If
+  // `port_out_bytes_per_second` is set, this rate only limits receiving. 0: unlimited.
   double port_bytes_per_second = 0;
   std::optional<double> port_out_bytes_per_second = std::nullopt;
 
-  // Hears of every frame that has come, and when its first and last byte did. Side 0: it was sent
-  // by the end that connected. May be null.
+  // Called for every frame that arrived, with the arrivals of its first and last byte. `side` is
+  // the sending end: 0 for the end that connected. May be null.
   std::function<void(const Header& header, int side, Time first, Time last)> on_frame = nullptr;
 
   SimLinkWay Way(int side) const {
@@ -56,8 +58,8 @@ struct SimLinkOptions {
 class SimTransport;
 class SimConnection;
 
-// Where simulated transports find each other; outlives them. A connection has the link of the end
-// that connected.
+// The network in which simulated transports find each other. It must outlive them. A connection has
+// the link of the end that connected.
 class SimNetwork {
  public:
   explicit SimNetwork(uint64_t seed);
@@ -65,7 +67,7 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  // `loop` outlives the transport.
+  // `loop` must outlive the transport.
   std::unique_ptr<SimTransport> MakeTransport(NodeLoop& loop, const SimLinkOptions& link = {});
 
  private:
@@ -75,19 +77,19 @@ class SimNetwork {
   uint64_t next_link_ = 0;
   uint32_t next_port_ = 1;
   std::map<std::string, SimTransport*> listeners_;
-  // Closed ones too: callbacks of theirs may be running, and few are made.
+  // Closed connections stay in the list: few are made, and their callbacks may be running.
   std::vector<std::unique_ptr<SimConnection>> connections_;
 };
 
-// Where a listening end's machine is plugged in: vectors of all connections pass it one slice after
-// the other, in the order in which they come. Control messages pass between them.
+// The port of a listening machine. Vectors of all connections pass it one slice at a time, in order
+// of arrival. Control messages pass in between.
 struct SimPort {
-  // One way; 0: unlimited.
+  // One direction of the port; rate 0 is unlimited.
   struct Lane {
     double bytes_per_second = 0;
     Time free{};
 
-    // When a frame that comes at `now` is through.
+    // Returns the time at which a frame that arrives at `now` has passed.
     Time Pass(Time now, size_t bytes) {
       if (bytes_per_second == 0) return now;
       free = std::max(free, now) + FromSeconds(static_cast<double>(bytes) / bytes_per_second);
@@ -97,11 +99,11 @@ struct SimPort {
   Lane in, out;
 };
 
-// One end's cable, shared by its connections.
+// The cable of one end; its connections share it.
 struct SimLink {
   SimLink(const SimLinkOptions& link, Random draws) : options(link), random(draws) {}
   SimLinkOptions options;
-  Time clogged_until{};  // Nothing arrives before.
+  Time clogged_until{};  // Nothing arrives before this time.
   Random random;
 };
 
@@ -123,26 +125,26 @@ class SimTransport final : public Transport {
   void Disconnect(PeerId peer) override;
   void Close() override;
 
-  // Nothing passes this end's link, either way, until then; what is under way waits.
+  // Nothing passes this end's link in either direction before `until`; frames under way wait.
   void Clog(Time until);
-  // Ends all connections that this end made; see SimConnection::Break.
+  // Breaks all connections that this end made; see SimConnection::Break.
   void Cut(bool tell_listener);
-  // How fast what this end sends passes its link, from now on; 0: unlimited.
+  // Sets the rate of this end's link for what it sends from now on; 0: unlimited.
   void SetRate(double bytes_per_second);
-  // The process is gone: no callback runs any more, and peers lose it. What left it before still
-  // arrives, unless `lose_in_flight` (the machine is gone).
+  // The process dies: no callback runs any more, and its peers lose it. Frames under way still
+  // arrive, unless `lose_in_flight` (the machine is gone).
   void Die(bool lose_in_flight);
-  // One slice of the answers for this step that are sent from now on arrives with other values of
-  // the same norm; which and how is `draw`'s to say.
+  // Makes one slice of the answers for this step arrive with other values of the same norm. Only
+  // answers sent from now on count. `draw` decides which slice, and how.
   void GarbleStep(StepId step, uint64_t draw) { garbler_.Add(step, draw); }
   uint64_t garbled() const { return garbler_.garbled(); }
-  // Blocks of data that the receiver has taken, whole.
+  // Whole blocks of data that the receiver has taken.
   uint64_t blocks_taken() const { return blocks_taken_; }
-  // A fresh draw of this end's link, to compare two runs.
+  // Makes one more draw of this end's link, to compare two runs.
   uint64_t LastDraw() { return link_->random.Next64(); }
 
   size_t open_sends() const { return open_sends_; }              // Sends whose Done has not run.
-  size_t max_queued_bytes() const { return max_queued_bytes_; }  // Of one peer, ever.
+  size_t max_queued_bytes() const { return max_queued_bytes_; }  // The most for any one peer.
 
  private:
   friend class SimConnection;
@@ -154,11 +156,11 @@ class SimTransport final : public Transport {
     SimConnection* connection = nullptr;
     int side = 0;
   };
-  Peer* Find(PeerId peer);  // Null: no connection.
+  Peer* Find(PeerId peer);  // Null if there is no connection.
   const Peer* Find(PeerId peer) const { return const_cast<SimTransport*>(this)->Find(peer); }
   Peer TakePeer(PeerId peer) { return std::exchange(peers_[peer - 1], Peer()); }
   PeerId AddPeer(SimConnection* connection, int side);
-  // Runs `done` soon, or at the latest in Close.
+  // Runs `done` soon, in Close at the latest.
   void Finish(Done done, Status status);
   void RunFinished();
 
@@ -171,10 +173,10 @@ class SimTransport final : public Transport {
   bool closed_ = false;
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
-  std::vector<Peer> peers_;  // By id, from 1 on; no connection: none, or not any more.
+  std::vector<Peer> peers_;  // By id - 1; without a connection if it is lost.
   std::vector<Finished> finished_;
   TimerId finish_timer_ = 0;
-  std::map<PeerId, TimerId> refused_;  // Connections to nobody, on their way to OnLost.
+  std::map<PeerId, TimerId> refused_;  // Connections without a listener; the timer calls OnLost.
   size_t open_sends_ = 0;
   size_t max_queued_bytes_ = 0;
   uint64_t blocks_taken_ = 0;

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Streams of the simulation's draws; the network's are numbered 1.
+// Streams of the simulation's draws. The network has stream 1.
 constexpr uint64_t kDeviceDraws = 2;
 constexpr uint64_t kIncarnationDraws = 3;
 constexpr uint64_t kSecondDeviceDraws = 8;
@@ -44,7 +44,7 @@ SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
           .on_frame = WatchOf(options, index)};
 }
 
-// I10: what a process borrowed is returned when it has ended.
+// I10: a process that has ended returned everything that it borrowed.
 void CheckReturned(const std::string& who, const SimTransport& transport, Violations& violations) {
   if (transport.open_sends() == 0) return;
   violations.Add(
@@ -77,7 +77,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   node.name = SimWorkerName(options, index);
   node.index_hint = static_cast<int32_t>(index);
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
-  node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
+  node.incarnation = random.Next64() | 2;  // Neither this value nor the one before it is 0.
   node.wait = std::chrono::minutes(1);
   node.heartbeat = options.heartbeat;
   if (options.bring_trainer) node.foreign = options.bring_trainer();

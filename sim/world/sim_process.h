@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated processes of a cluster: a loop, a transport, a device and the real node on them.
+// The simulated processes of a cluster. Each has a loop, a transport and a device, and runs the
+// real node on them.
 #pragma once
 
 #include <memory>
@@ -21,38 +22,38 @@
 
 namespace motley {
 
-// With devices that may break: longer than what works ever takes, mostly.
+// Timeouts for devices that may break. Work on a healthy device rarely takes longer.
 inline constexpr Patience kSimPatience{.first = std::chrono::seconds(5),
                                        .least = std::chrono::seconds(5)};
 inline constexpr const char* kSimServerAddress = "server:1";
 
-// The same for all processes that the worker has had, whichever place in the job they get.
+// The worker's name, the same for all of its processes, whichever place in the job they get.
 std::string SimWorkerName(const SimOptions& options, WorkerId index);
 
 class WorkerProcess {
  public:
-  // `world` and `network` are borrowed. `life` numbers the processes that one worker has had.
+  // `world` and `network` are borrowed. `life` numbers the processes of one worker.
   static Result<std::unique_ptr<WorkerProcess>> Create(VirtualLoop& world, SimNetwork& network,
                                                        const SimOptions& options, WorkerId index,
                                                        uint32_t life = 0);
 
-  void Start();  // Nothing, if it was killed before.
+  void Start();  // Does nothing if the process was killed before.
   bool started() const { return started_; }
   bool alive() const { return !killed_ && !ended_; }
   bool killed() const { return killed_; }
-  const std::optional<Status>& ended() const { return ended_; }  // What its node finished with.
+  const std::optional<Status>& ended() const { return ended_; }  // The final status of its node.
   bool paused() const { return loop_.frozen(); }
 
   void Kill(bool lose_in_flight);
-  void Leave() { node_->Leave(); }  // In good order.
+  void Leave() { node_->Leave(); }  // The worker leaves in good order.
   void Pause() { loop_.Freeze(); }
   void Continue() { loop_.Thaw(); }
-  // The two multiply: what a script asked for, and what chance does.
+  // Scripted and random slowness multiply.
   void MultiplyScriptedSlowness(double factor);
   void SetRandomSlowness(double factor);
-  // What was recorded of a step that opens now: null, 0: nothing of it, so as it was.
+  // Applies the recorded times of a step that opens now. Null or 0: keeps the time or rate before.
   void Replay(SimDevice::Recorded recorded, double bytes_per_second);
-  // What becomes of one of its devices, for good.
+  // Faults of one device. Hanging and failing are final; a stall ends.
   void HangDevice(size_t device) { devices_[device]->Hang(); }
   void StallDevice(size_t device, Time until) { devices_[device]->Stall(until); }
   const SimDevice& device(size_t number) const { return *devices_[number]; }
@@ -61,21 +62,21 @@ class WorkerProcess {
   bool broken() const { return !devices_.empty() && Unbroken().empty(); }
   void Clog(Time until) { transport_->Clog(until); }
   void Cut(bool tell_server) { transport_->Cut(tell_server); }
-  // Its first answer for this step will not be finite.
+  // The worker's first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
-  // Its answers are multiplied with it from now on.
+  // Multiplies the worker's answers by `factor` from now on.
   void Lie(double factor) { lie_ = static_cast<float>(factor); }
-  // A slice of an answer for this step will be damaged on its way.
+  // Damages a slice of an answer for this step on its way.
   void GarbleStep(StepId step, uint64_t draw) { transport_->GarbleStep(step, draw); }
   uint64_t garbled() const { return transport_->garbled(); }
   uint64_t blocks_taken() const { return transport_->blocks_taken(); }
 
-  // Orderly end: checks that every send was done. Then, when what was posted has run, CheckQuiet:
-  // no timer is left behind. Nothing for a process that was killed.
+  // Ends the process in good order and checks that every send was done. Call CheckQuiet when posted
+  // tasks have run; it checks that no timer is left. A killed process is not checked.
   void TearDown(Violations& violations);
   void CheckQuiet(Violations& violations) const;
   size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
-  // Draws of everything random in it, to compare two runs.
+  // Mixes in one more draw of every random source of the process, to compare two runs.
   void MixLastDraws(Digest& digest);
 
  private:
@@ -89,10 +90,10 @@ class WorkerProcess {
   const WorkerId index_;
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
-  std::vector<std::unique_ptr<SimDevice>> devices_;      // One or, joined, two.
-  std::vector<std::unique_ptr<WatchedDevice>> watched_;  // In front of them, where they may break.
-  std::unique_ptr<Device> host_;                         // For the sums of joined ones,
-  std::unique_ptr<JoinedDevice> joined_;                 // which are this.
+  std::vector<std::unique_ptr<SimDevice>> devices_;      // One device, or two that are joined.
+  std::vector<std::unique_ptr<WatchedDevice>> watched_;  // In front of devices that may break.
+  std::unique_ptr<Device> host_;                         // Adds the sums of joined devices.
+  std::unique_ptr<JoinedDevice> joined_;                 // Null: one device.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
   bool started_ = false;
@@ -105,8 +106,7 @@ class WorkerProcess {
 
 class ServerProcess {
  public:
-  // kInvalidArgument when the job's options cannot work. `store` is where checkpoints go, and may
-  // be null.
+  // kInvalidArgument if the job's options cannot work. `store` takes checkpoints and may be null.
   static Result<std::unique_ptr<ServerProcess>> Create(VirtualLoop& world, SimNetwork& network,
                                                        const SimOptions& options,
                                                        const DataSource& data,
@@ -116,7 +116,7 @@ class ServerProcess {
   void Stop(const std::string& reason) { node_->Stop(reason); }
   const std::optional<JobResult>& result() const { return result_; }
   size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
-  void Kill();  // As a machine that loses its power.
+  void Kill();  // Acts like a machine that loses its power.
   void TearDown(Violations& violations);
   void CheckQuiet(Violations& violations) const;
 
@@ -127,7 +127,7 @@ class ServerProcess {
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Device> audit_device_;       // Null: audits take no time.
-  std::unique_ptr<Device> evaluation_device_;  // Null: evaluations take none.
+  std::unique_ptr<Device> evaluation_device_;  // Null: evaluations take no time.
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<ServerNode> node_;
   std::optional<JobResult> result_;

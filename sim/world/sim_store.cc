@@ -13,8 +13,8 @@
 namespace motley {
 
 struct SimStore::Content {
-  Bytes bytes;             // As readers see it.
-  size_t synced_size = 0;  // Files only grow: what is before this is on the disk.
+  Bytes bytes;             // The bytes that readers see.
+  size_t synced_size = 0;  // Files only grow; this many of the first bytes are on the disk.
 };
 
 struct SimStore::Folder {
@@ -50,7 +50,7 @@ class SimStore::File final : public StoreFile {
     if (status.ok()) {
       content_->synced_size = content_->bytes.size();
     } else if (store_.powered_ && life_ == store_.life_) {
-      store_.Crash(*content_);  // As systems do: the pages count as clean, and are gone.
+      store_.Crash(*content_);  // Systems mark the pages clean, and their data are gone.
     }
     return status;
   }
@@ -81,7 +81,7 @@ std::string Join(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
 
-// Each name by itself as it was on the disk or as it was in memory.
+// Takes each name independently from the disk or from memory.
 template <typename Map, typename Choose>
 Map Mixed(const Map& synced, const Map& seen, const Choose& choose) {
   Map result;
@@ -135,8 +135,8 @@ Status SimStore::ReadStep(const std::string& what, const std::string& path) {
       fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
 }
 
-// In the region that was not synced: nothing, everything, or any sectors whole, torn or never
-// written, up to any length.
+// Keeps nothing, everything or some length of the bytes that were not synced. In the last case,
+// each sector is whole, torn or empty.
 void SimStore::Crash(Content& content) {
   Bytes& bytes = content.bytes;
   const size_t synced = content.synced_size;
@@ -179,7 +179,7 @@ void SimStore::PowerOn() {
   Restart();
   std::set<const Content*> crashed;
   std::set<std::string> there = {""};
-  for (auto& [path, folder] : folders_) {  // Parents come before what is in them.
+  for (auto& [path, folder] : folders_) {  // Parents come before their subfolders.
     if (!there.contains(path)) continue;
     Crash(folder);
     for (const std::string& name : folder.folders) there.insert(Join(path, name));

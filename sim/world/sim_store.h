@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Store in memory that fails as disks do when told to. Until a file is synced, a power cut may
-// keep any part of what was appended, with sectors lost or torn in any order; until its folder is
-// synced, the names in it may be the old or the new ones, each by itself. What was synced stays.
+// A Store in memory that can fail as disks do. If a file was not synced, a power cut may keep any
+// part of the appended bytes, with sectors lost or torn in any order. If a folder was not synced,
+// each of its names may be the old or the new one. Everything that was synced stays.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace motley {
 
-// One thread. Deterministic: the same calls under the same seed leave the same bytes.
+// For one thread. The same calls with the same seed leave the same bytes.
 class SimStore final : public Store {
  public:
   static constexpr size_t kSectorBytes = 512;
@@ -24,41 +24,42 @@ class SimStore final : public Store {
   explicit SimStore(uint64_t seed);
   ~SimStore() override;
 
-  // After `operations` more calls that change something (appends, syncs, names), the power goes:
-  // that call and all later ones fail with kResource until PowerOn.
+  // The power goes after `operations` more calls that change something (appends, syncs, names). The
+  // next such call and all later ones fail with kResource until PowerOn.
   void CutPowerAfter(uint64_t operations);
   bool powered() const { return powered_; }
   uint64_t operations() const { return operations_; }
-  // Cuts the power if it is still on; comes back with what a disk might have kept.
+  // Cuts the power if it is still on, and comes back with contents that a disk might have kept.
   void PowerOn();
-  // As PowerOn, but only the program had died: all that was written is there, though what was not
-  // synced is no safer than before.
+  // Like PowerOn after the death of the program alone: everything that was written is there, but
+  // bytes that were not synced may still be lost in a later power cut.
   void Restart();
 
-  // Appends fail with kResource once this many bytes are stored in all; none: no limit.
+  // Appends fail with kResource once the store holds this many bytes; nullopt: no limit.
   void SetCapacity(std::optional<uint64_t> size_bytes) { capacity_ = size_bytes; }
   uint64_t stored_bytes() const;
-  // This many calls from now one fails, once, with kResource, as a disk error does.
+  // After this many more calls that change something, one call fails with kResource, as by a disk
+  // error.
   void FailOperationAfter(uint64_t operations) { fail_at_ = operations_ + operations; }
-  // This many Reads and Lists from now one fails, once, with kResource.
+  // After this many more Reads and Lists, one fails with kResource.
   void FailReadAfter(uint64_t reads) { fail_read_at_ = reads_ + reads; }
-  // From now on Reads and Lists of what begins with `path` fail with kResource; "": none any more.
+  // From now on Reads and Lists of paths that begin with `path` fail with kResource; "": none fail.
   void FailReadsOf(std::string path) { unreadable_ = std::move(path); }
-  // The same of all calls that change something, which a full or broken disk behind a path does.
+  // The same for all calls that change something, as by a full or broken disk behind a path.
   void FailWritesOf(std::string path) { unwritable_ = std::move(path); }
   uint64_t reads() const { return reads_; }
-  // As if another program had the lock.
+  // Pretends that another program has the lock.
   void LockElsewhere(bool locked) { locked_elsewhere_ = locked; }
-  // As on a file system that locks no folders.
+  // Behaves like a file system that cannot lock folders.
   void LockNothing() { locks_nothing_ = true; }
 
-  // Damage, on what is there: kNotFound for what is not.
+  // Both damage an existing file; kNotFound if there is no such file or bit.
   Status FlipBit(const std::string& path, uint64_t bit);
   Status Truncate(const std::string& path, uint64_t size_bytes);
   Result<uint64_t> Size(const std::string& path) const;  // In bytes.
-  // Everything in it and below.
+  // Removes the folder with everything in it.
   void RemoveFolder(const std::string& folder);
-  // Paths of all files, ascending.
+  // The paths of all files, in ascending order.
   std::vector<std::string> Files() const;
 
   Result<std::unique_ptr<StoreFile>> Create(const std::string& path) override;
@@ -73,23 +74,23 @@ class SimStore final : public Store {
   std::string Describe(const std::string& path) const override;
 
  private:
-  struct Content;  // A file's bytes, and which of them are on the disk.
-  struct Folder;   // Names as seen, and as a disk would have them.
+  struct Content;  // A file's bytes, and how many of them are on the disk.
+  struct Folder;   // The names that programs see, and those on the disk.
   class File;
   using ContentPtr = std::shared_ptr<Content>;
 
-  // Before each call that changes something.
+  // Call at the start of each operation that changes something.
   Status Step(const std::string& what, const std::string& path);
-  // Before each call that reads.
+  // Call at the start of each operation that reads.
   Status ReadStep(const std::string& what, const std::string& path);
   Result<ContentPtr> Find(const std::string& path) const;
-  // The folder of `path`, which is there.
+  // The folder that holds `path`; kNotFound if there is none.
   Result<Folder*> FolderFor(const std::string& path);
   void Crash(Content& content);
   void Crash(Folder& folder);
 
   Random random_;
-  std::map<std::string, Folder> folders_;  // By path; "" is there always.
+  std::map<std::string, Folder> folders_;  // By path; "" always exists.
   std::optional<uint64_t> capacity_;
   std::optional<uint64_t> cut_at_;
   std::optional<uint64_t> fail_at_;
@@ -100,7 +101,7 @@ class SimStore final : public Store {
   uint64_t reads_ = 0;
   bool locked_elsewhere_ = false;
   bool locks_nothing_ = false;
-  uint64_t life_ = 0;  // Files opened before a power cut cannot be written after it.
+  uint64_t life_ = 0;  // Counts restarts. Files that were opened before one cannot be written.
   bool powered_ = true;
 };
 

@@ -18,7 +18,7 @@ void WriteSamples(const std::string& path) {
   for (int row = 0; row < 400; ++row) {
     const int label = row % 3;
     for (int feature = 0; feature < 6; ++feature) {
-      // Spread like noise, but the same everywhere.
+      // Looks like noise, but is the same everywhere.
       const double noise = static_cast<double>((row * 7919 + feature * 104729) % 1000) / 1000;
       file << (feature % 3 == label ? 1.0 : 0.0) + 0.8 * noise << ',';
     }
@@ -26,7 +26,7 @@ void WriteSamples(const std::string& path) {
   }
 }
 
-// What tests leave behind goes with the process that made it, and not with its children.
+// Files of the tests. The process that created them removes them; its children do not.
 class Leftovers {
  public:
   ~Leftovers() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the C API have in common: small data, jobs that end by themselves.
+// Common code of the C API's tests: small data, and jobs that end by themselves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// 400 samples of 6 features in 3 classes, as a CSV file; the same every time.
+// A CSV file with 400 samples of 6 features in 3 classes, always the same.
 const std::string& SampleFile();
 std::string TemporaryPath(const std::string& name);
 std::string PeerProgram();    // tests/api/peer.c
@@ -19,10 +19,10 @@ std::string MotleyProgram();  // The built `motley`.
 
 // Options of a short job on SampleFile(): softmax, 12 steps of 50 samples, 2 workers.
 motley_job_options SmallJob();
-// The same for the trainer of point_trainer.h: 200 points, 30 steps of all of them.
+// The same for the trainer of point_trainer.h: 200 points, 30 steps over all of them.
 motley_job_options PointJob();
 
-// A job, destroyed with it. Fails the test when it cannot be made.
+// Owns a job. Creation failures fail the test.
 class TestJob {
  public:
   explicit TestJob(const motley_job_options& options);
@@ -36,7 +36,7 @@ class TestJob {
   }
   void OnEvent(std::function<void(const motley_event&)> handler);
   motley_status Run() { return motley_job_run(job_); }
-  // Runs it and fails the test when that fails.
+  // Runs the job; failures fail the test.
   void RunFine();
 
   std::vector<float> Parameters() const;

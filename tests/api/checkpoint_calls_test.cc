@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley_checkpoint_*: whole, damaged and lost folders, exports, arguments that are none.
+// motley_checkpoint_*: whole, damaged and lost folders, exports, invalid arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// Checkpoints of steps 6 and 12 of a small job, gone with the test.
+// Checkpoints of steps 6 and 12 of a small job, which are removed after the test.
 class CheckpointCalls : public ::testing::Test {
  protected:
   CheckpointCalls() {
@@ -33,7 +33,7 @@ class CheckpointCalls : public ::testing::Test {
   }
   ~CheckpointCalls() override { std::filesystem::remove_all(folder_); }
 
-  // The answer of one of the calls; null without one.
+  // The JSON of a call; null if there is none.
   template <typename Call>
   json Ask(motley_status expected, const Call& call) {
     char* text = nullptr;
@@ -52,7 +52,7 @@ class CheckpointCalls : public ::testing::Test {
   }
   void Damage(int shard) const {
     std::fstream file(Shard(shard), std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(600);  // Behind the header.
+    file.seekp(600);  // After the header.
     file.put('\x7f');
   }
 

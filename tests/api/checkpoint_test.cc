@@ -13,7 +13,7 @@ namespace {
 
 using Text = std::unique_ptr<char, void (*)(char*)>;
 
-// File names are bytes, JSON is text.
+// File names are bytes, but JSON is text.
 TEST(ApiCheckpoint, IsListedAndVerifiedInAFolderWhoseNameIsNoText) {
   const std::string folder = TemporaryPath("caf\xE9");
   std::error_code unwritable;

@@ -127,7 +127,7 @@ TEST(HoldOut, TakesItsPartAwayBeforeAnythingIsLearned) {
   ASSERT_EQ(data->train->shape().rows, 180u);
   ASSERT_EQ(data->validation->shape().rows, 20u);
   const TableColumn& column = data->table->columns[0];
-  double sum = 0;  // Of standardised values: 0 where the mean is that of these alone.
+  double sum = 0;  // Sum of standardised values: 0 if the mean is over these alone.
   std::vector<int> values;
   for (const auto* source : {&data->train, &data->validation}) {
     const Dataset part = (*source)->Range(0, (*source)->shape().rows).value();

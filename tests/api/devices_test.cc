@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that fail: a worker process with several, and workers that are threads. The driver is
-// tests/devices/mock_module.cc.
+// Devices that fail: in a worker process with several devices, and in workers that are threads. The
+// driver is tests/devices/mock_module.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ using testing::Not;
 
 constexpr char kModules[] = MOTLEY_BINARY_DIR "/tests/mock_modules";
 
-// `motley worker`: what it says, and how it ended.
+// Runs `motley worker` and records its output and exit status.
 class Worker {
  public:
   Worker(const std::string& listening, const std::string& devices, const std::string& trouble) {
@@ -41,7 +41,7 @@ class Worker {
                                 listening.substr(0, space) + " 2>&1";
     pipe_ = popen(command.c_str(), "r");
   }
-  // Waits for its end.
+  // Waits until it exits.
   int Finish(std::string& said) {
     std::array<char, 1024> line{};
     while (fgets(line.data(), line.size(), pipe_) != nullptr) said += line.data();
@@ -82,7 +82,7 @@ TEST_P(ApiDeviceTroubles, AWorkerOfSeveralGoesOnWithTheOthers) {
     }
     if (event.kind == MOTLEY_EVENT_WORKER_LOST && lost.empty()) {
       lost = event.text;
-      // Before the first step the server waits for another in its place.
+      // Before the first step the server waits for a replacement.
       if (!begun) spare.emplace(listening, "cpu", "nothing");
     }
     if (event.kind == MOTLEY_EVENT_STEP_APPLIED && !lost.empty() && ++steps_after == 20) {
@@ -120,7 +120,7 @@ TEST_P(ApiDeviceTroubles, OfThreadsTheOthersGoOn) {
   EXPECT_THAT(lost, HasSubstr("mock 0"));
 }
 
-// What computes in one process as threads, whose pauses reach each of the devices.
+// The devices compute in threads of one process, and a pause affects each of them.
 TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   setenv("MOTLEY_MODULE_DIR", kModules, 1);
   setenv("MOTLEY_MOCK", GetParam(), 1);
@@ -130,7 +130,7 @@ TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   options.code = "none";
   options.workers = 1;
   options.steps = 1'000'000;
-  options.batch = 320;  // So that each of the two has a part worth its while.
+  options.batch = 320;  // Large enough for both devices to take part.
   options.faults = "pause:0@step=3,50ms";
   TestJob job(options);
   std::string said;
@@ -150,7 +150,7 @@ TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   EXPECT_THAT(said, HasSubstr("mock 0"));
 }
 
-// With the mock, and with the drivers of this build: what OpenCL has here.
+// With the mock, and with the drivers of this build, such as OpenCL's devices.
 TEST_F(ApiDevices, JobsOfSeveralThreadsLookForDevicesAtTheSameTime) {
   setenv("POCL_CACHE_DIR", MOTLEY_BINARY_DIR "/tests/pocl_cache", 0);
   std::vector<std::string> all = {kModules};
@@ -217,7 +217,7 @@ TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 2), ElementsAre("cuda:0", "cuda:1"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cpu:0", "cpu:0"));
-  devices.erase(devices.begin());  // It cannot be used, say.
+  devices.erase(devices.begin());  // As if it could not be used.
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cuda:0", "cuda:1"));
 }

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Whatever was in its memory before: without a clock, time begins at the simulation's zero.
+// Without a clock, time begins at the simulation's zero, whatever the memory held before.
 TEST(EventStream, WithoutAClockTimeIsThatOfTheEvents) {
   alignas(EventStream) std::array<std::byte, sizeof(EventStream)> memory;
   std::memset(memory.data(), 0x3b, memory.size());
@@ -20,9 +20,9 @@ TEST(EventStream, WithoutAClockTimeIsThatOfTheEvents) {
       reinterpret_cast<EventStream*>(memory.data()),
       [&](const motley_event& event) { times.push_back(event.time_ns); }, nullptr);
   events->Tell(MOTLEY_EVENT_NOTICE, "at first");
-  events->OnRowAssigned(0, 0, 0, Time(Duration(5000)));
+  events->OnEvent(event::RowAssigned{0, 0, 0, Time(Duration(5000))});
   events->Tell(MOTLEY_EVENT_NOTICE, "then");
-  events->OnRowArrived(0, 0, 0, Time(Duration(7000)));
+  events->OnEvent(event::RowArrived{0, 0, 0, Time(Duration(7000))});
   std::destroy_at(events);
   EXPECT_EQ(times, (std::vector<uint64_t>{0, 5000, 5000, 7000}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job leaves alone in the program that runs it: descriptors, signals, memory.
+// A job must not disturb its host program: descriptors, signals, memory.
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(HostProgram, AJobThatIsOnlyMadeHasNoDescriptors) {
   EXPECT_EQ(OpenDescriptors(), before);
 }
 
-// Both processes run the job that was made before the fork.
+// Parent and child run the job that was created before the fork.
 TEST(HostProgram, MayForkBetweenMakingAJobAndRunningIt) {
   TestJob job(SmallJob());
   const pid_t child = fork();
@@ -90,7 +90,7 @@ TEST(LocalMemory, OfTheServerAndAllWorkersIsAddedUp) {
   EXPECT_THAT(refused.message(), HasSubstr("the server and its 8 workers on this machine"));
 }
 
-// A model of which the server and any worker alone would be let in.
+// A model for which the server alone, or any worker alone, would have enough memory.
 TEST(LocalMemory, AJobWhoseWorkersDoNotFitTogetherIsRefusedBeforeItTakesAny) {
   constexpr uint32_t kWorkers = 64;
   const double half = std::sqrt(2.0 * static_cast<double>(SharedMemoryBytes()) /

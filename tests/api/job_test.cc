@@ -39,7 +39,7 @@ TEST(ApiJob, TrainsAndHasResults) {
   EXPECT_EQ(metrics.batch_loss, job.Report("batch_loss"));
 }
 
-// 320 samples of 4 million multiplications: more than a job may spend on it unasked.
+// 320 samples of 4 million multiplications exceed the limit of an unrequested evaluation.
 TEST(ApiJob, ALargeTrainingSetIsEvaluatedOnlyWhereItIsAskedFor) {
   motley_job_options options = SmallJob();
   options.model = "mlp:2048,2048";
@@ -57,7 +57,7 @@ TEST(ApiJob, ALargeTrainingSetIsEvaluatedOnlyWhereItIsAskedFor) {
   }
 }
 
-// Workers as threads or as the program's processes: the same sums in the same order.
+// With threads or with processes as workers, the sums are the same in the same order.
 TEST(ApiJob, IsBitEqualWithWorkersOfEitherKind) {
   TestJob threads(SmallJob());
   threads.RunFine();
@@ -191,7 +191,7 @@ TEST(ApiJob, CannotBeDestroyedInsideItself) {
 }
 
 TEST(ApiJob, MayBeDestroyedWithoutARunAndLeavesNothingOpen) {
-  // More than a process may usually have open at once.
+  // More than the usual limit of open files of a process.
   for (int i = 0; i < 2000; ++i) {
     TestJob job(SmallJob());
     if (testing::Test::HasFailure()) return;
@@ -259,7 +259,7 @@ TEST(ApiJob, SignalsStayTheProgramsAffair) {
   EXPECT_EQ(sigismember(&blocked_after, SIGPIPE), sigismember(&blocked_before, SIGPIPE));
 }
 
-// A program that was told of a server by its environment is not yet a worker that a job started.
+// Variables in the environment that name a server do not make a program a started worker.
 TEST(ApiJob, MakingAWorkerTiesThisProcessToNobody) {
   int before = -1;
   ASSERT_EQ(prctl(PR_GET_PDEATHSIG, &before), 0);
@@ -299,7 +299,7 @@ TEST(ApiJob, MessagesBelongToTheirThread) {
   EXPECT_THAT(motley_last_error(), HasSubstr("NULL"));
 }
 
-// A job that would go on for very long.
+// A job that would run for very long.
 motley_job_options EndlessJob() {
   motley_job_options options = SmallJob();
   options.steps = uint64_t{1} << 39;
@@ -320,7 +320,7 @@ TEST(ApiStop, FromACallback) {
   EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
   EXPECT_THAT(motley_last_error(), HasSubstr("stopped after"));
   EXPECT_GE(job.Metrics().steps, 5U);
-  EXPECT_EQ(job.Parameters().size(), 21U);  // As far as it came.
+  EXPECT_EQ(job.Parameters().size(), 21U);  // The parameters so far.
   EXPECT_GE(job.Report("steps"), 5);
 }
 
@@ -335,7 +335,7 @@ TEST(ApiStop, FromAnotherThread) {
   stopper.join();
 }
 
-// Its workers leave because of the stop, and are not what ended it.
+// Its workers leave because of the stop, and are not the reason for the end.
 TEST(ApiStop, BeforeTrainingBegins) {
   TestJob job(EndlessJob());
   job.OnEvent([&](const motley_event& event) {
@@ -344,7 +344,7 @@ TEST(ApiStop, BeforeTrainingBegins) {
   EXPECT_EQ(job.Run(), MOTLEY_CANCELLED) << motley_last_error();
 }
 
-// Its worker stays for a second after the goodbye, and then leaves a trace.
+// Its worker stays for a second after the goodbye, and then writes a file.
 TEST(ApiStop, TheSecondTimeNobodyWaitsForGoodbyes) {
   const std::string trace = TemporaryPath("farewell");
   const std::string script = MotleyProgram() + " worker; sleep 1; : > " + trace;
@@ -382,7 +382,7 @@ TEST(ApiModel, SavedModelIsEvaluatedLikeTheJobs) {
   EXPECT_EQ(found.count, 400U);
   EXPECT_EQ(found.classifies, 1U);
   EXPECT_GT(found.accuracy, 0.8);
-  // 320 samples trained, the other 80 tested.
+  // 320 samples for training, the other 80 for testing.
   EXPECT_NEAR(found.loss, 0.8 * job.Report("final_loss") + 0.2 * job.Report("test_loss"), 1e-6);
   EXPECT_GT(found.f1, 0.8);
   EXPECT_EQ(found.log_loss, found.loss);
@@ -400,7 +400,7 @@ TEST(ApiModel, SavedModelIsEvaluatedLikeTheJobs) {
   EXPECT_EQ(motley_last_evaluation(), nullptr);
 }
 
-// What a program hears of a job that judges its progress.
+// The events of a job that judges its progress.
 TEST(ApiJob, TellsItsJudgementsAndRates) {
   motley_job_options options = SmallJob();
   options.evaluate_every = "4";

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 // Workers 2 and 3 have names.
 std::string NameOf(WorkerId worker) { return worker == 2 ? "alice" : worker == 3 ? "bob" : ""; }
 
-std::string Text(const Notice& notice) { return NoticeText(notice, NameOf); }
+std::string Text(const JobNotice& notice) { return NoticeText(notice, NameOf); }
 
 TEST(NoticeText, OfTheStart) {
   EXPECT_EQ(Text(notice::FewReady{1, 2}),
@@ -90,6 +91,63 @@ TEST(NoticeText, OfPlansThatGiveLessThanWasAsked) {
             "with 1 worker left, there is one copy of each partition instead of 2");
   EXPECT_EQ(Text(notice::FewerCopies{2, 3}),
             "with 2 workers left, there are 2 copies of each partition instead of 3");
+}
+
+TEST(NoticeText, OfConnections) {
+  const Status why = Status::Permission("wrong token");
+  EXPECT_EQ(Text(notice::Joined{2, "10.77.0.3", "NVIDIA A2"}),
+            "worker 2 (alice) joined from 10.77.0.3 with NVIDIA A2");
+  EXPECT_EQ(Text(notice::JoinRefused{"mallory", "10.77.0.9", why, 0}),
+            "refused mallory at 10.77.0.9: wrong token");
+  EXPECT_EQ(Text(notice::JoinRefused{"", "10.77.0.9", why, 19}),
+            "refused a worker at 10.77.0.9: wrong token (19 more before it)");
+  EXPECT_EQ(Text(notice::JoinRefused{"", "", why, 0}), "refused a peer: wrong token");
+  EXPECT_EQ(Text(notice::NotReady{1, seconds(60)}),
+            "worker 1 joined 60 s ago and is not ready for work; not waiting for it");
+  EXPECT_THAT(Text(notice::Quiet{2, seconds(3)}),
+              HasSubstr("worker 2 (alice) has said nothing for 3 s: "));
+  EXPECT_EQ(Text(notice::Back{2, seconds(7)}), "worker 2 (alice) is back after 7 s");
+  EXPECT_EQ(Text(notice::Reported{1, Status::Resource("no memory"), 0}),
+            "worker 1 reports: no memory");
+  EXPECT_EQ(Text(notice::Reported{1, Status::Resource("no memory"), 12}),
+            "worker 1 reports: no memory (12 more before it were left out)");
+  EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");
+}
+
+// Losses of standardised targets mean nothing to the user: they are reported in the units of the
+// data.
+TEST(NoticeText, OfTrainingThatDiverges) {
+  EXPECT_THAT(NoticeText(notice::Diverges{6, 700, 0.5, 100}, NameOf, 1e4),
+              HasSubstr("step 6: the loss is 7e+06, more than 100 times the 5e+03 of the first"));
+  EXPECT_THAT(Text(notice::Diverges{6, 1e10, 2, 100}), HasSubstr("`learning_rate`"));
+  EXPECT_THAT(Text(notice::Diverges{2, std::nullopt, 2, 100}),
+              HasSubstr("step 2: the loss is not a number any more"));
+}
+
+TEST(NoticeText, OfCheckpoints) {
+  using Next = notice::CheckpointFailed::Next;
+  const Status full = Status::Resource("the disk is full");
+  EXPECT_THAT(Text(notice::CheckpointSkipped{20}),
+              HasSubstr("the checkpoint of step 20 is left out"));
+  EXPECT_EQ(Text(notice::CheckpointFailed{10, full, Next::kLater, 0}),
+            "the checkpoint of step 10 was not written: the disk is full. Training goes on, the "
+            "next is tried in its turn; no checkpoint is safe");
+  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kLast, 5}),
+              HasSubstr("The last is tried next; the newest safe checkpoint has 5 steps"));
+  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kNone, 5}),
+              HasSubstr("The job ends without it"));
+  EXPECT_EQ(Text(notice::CheckpointsAgain{30}),
+            "checkpoints can be written again: that of step 30 is safe");
+  const notice::CheckpointDegraded degraded{10, 0, {{"disk:/node-01", full}}};
+  EXPECT_EQ(DegradedText(degraded),
+            "the checkpoint of step 10 is degraded, it survives no more losses; left out: "
+            "disk:/node-01 (the disk is full)");
+  EXPECT_THAT(Text(degraded), HasSubstr(DegradedText(degraded) + ". Stronger ones"));
+  EXPECT_THAT(Text(notice::CheckpointsWhole{30}), HasSubstr("whole again: that of step 30"));
+  EXPECT_THAT(Text(notice::CheckpointUnlocked{"disk:/"}), HasSubstr("disk:/ locks no folders"));
+  EXPECT_THAT(Text(notice::CheckpointSlow{15, seconds(90), 10}),
+              HasSubstr("step 15 is still being written, 90 s"));
+  EXPECT_EQ(Text(notice::CheckpointNote{"moved aside"}), "checkpoint: moved aside");
 }
 
 TEST(WorkersText, ListsFewWithTheirNamesAndSummarisesMany) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What motley_job_create and its kin refuse, and how structs of other releases are read.
+// Options that motley_job_create and related functions refuse, and structs of other releases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,9 +44,9 @@ TEST(ApiOptions, DefaultsAreThoseOfTheProgram) {
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.data = SampleFile().c_str();
   TestJob job(options);
-  EXPECT_EQ(job.Metrics().steps_wanted, 0U);  // Not known before the data.
+  EXPECT_EQ(job.Metrics().steps_wanted, 0U);  // Not known before the data are read.
   job.RunFine();
-  // 320 samples in batches of 16, for at most 300 epochs, which it does not need.
+  // 320 samples in batches of 16, for at most 300 epochs, which are not needed.
   EXPECT_EQ(job.Metrics().steps_per_epoch, 20U);
   EXPECT_EQ(job.Metrics().steps_wanted, 300U * 20);
   EXPECT_LT(job.Metrics().steps, 300U * 20);
@@ -229,7 +229,7 @@ TEST(ApiArguments, NullIsAnErrorAndNeverMore) {
   EXPECT_EQ(motley_job_save(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
 }
 
-// C does not say which argument it evaluates first.
+// C does not define the order in which arguments are evaluated.
 TEST(ApiLastError, MayStandBesideTheCallThatFails) {
   const char* const before = motley_last_error();
   motley_job* job = nullptr;
@@ -254,7 +254,7 @@ TEST(ApiLastError, BelongsToItsThreadAndHasAnEnd) {
   std::thread([&] { there = motley_last_error(); }).join();
   EXPECT_EQ(there, "");
   EXPECT_EQ(motley_last_error(), here);
-  // Two shifts, so that one of them would end within a character.
+  // At one of the two offsets the cut would fall inside a character.
   for (std::string path : {"", "x"}) {
     for (int i = 0; i < 10000; ++i) path += "\u00e9";
     motley_evaluation evaluation MOTLEY_EVALUATION_INIT;

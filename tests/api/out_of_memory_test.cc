@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs in which one allocation on the loop's thread fails, each time another one: the job ends in
-// good order, and what it trained is in its last checkpoint.
+// One allocation on the loop's thread fails, each time another one. The job ends in good order, and
+// its last checkpoint has what it trained.
 #include <gtest/gtest.h>
 #include <motley/motley.h>
 
@@ -14,7 +14,8 @@
 
 namespace {
 
-thread_local int64_t fail_after = -1;  // Allocations of this thread; -1: none fails.
+// Allocations of this thread until one fails; -1: none fails.
+thread_local int64_t fail_after = -1;
 std::atomic<int> failed{0};
 
 bool FailsNow() {
@@ -40,10 +41,10 @@ struct Ended {
   motley_status status = MOTLEY_OK;
   std::string why;
   uint64_t steps = 0;
-  uint64_t saved = 0;  // Steps of the newest checkpoint.
+  uint64_t saved = 0;  // Steps in the newest checkpoint.
 };
 
-// A job of which the `allocation`th of this thread after some steps fails.
+// Runs a job in which this thread's allocation number `allocation` fails, counted after some steps.
 Ended RunWith(int64_t allocation, const char* const* command) {
   const std::string folder = TemporaryPath("out_of_memory");
   std::filesystem::remove_all(folder);
@@ -51,7 +52,7 @@ Ended RunWith(int64_t allocation, const char* const* command) {
   options.steps = 60;
   options.code = "none";
   options.checkpoint = folder.c_str();
-  options.checkpoint_every = 1000;  // The last alone.
+  options.checkpoint_every = 1000;  // Only the last checkpoint is written.
   options.worker_command = command;
   TestJob job(options);
   job.OnEvent([allocation](const motley_event& event) {
@@ -67,21 +68,21 @@ Ended RunWith(int64_t allocation, const char* const* command) {
 }
 
 void ExpectGoodOrder(const char* const* command) {
-  int told = 0;
+  int reported = 0;
   for (int64_t allocation = 0; allocation < 400; allocation += 7) {
     failed = 0;
     const Ended ended = RunWith(allocation, command);
     ASSERT_LE(failed, 1);
     if (ended.status == MOTLEY_OK) {
       EXPECT_EQ(ended.steps, 60u);
-      continue;  // Whoever asked could do without, or the worker alone was hit.
+      continue;  // The allocation was not essential, or only the worker was affected.
     }
-    ++told;
+    ++reported;
     EXPECT_EQ(ended.status, MOTLEY_RESOURCE) << allocation << ": " << ended.why;
     EXPECT_GE(ended.steps, 21u) << allocation;
     EXPECT_EQ(ended.saved, ended.steps) << allocation << ": " << ended.why;
   }
-  EXPECT_GT(told, 5);
+  EXPECT_GT(reported, 5);
 }
 
 TEST(OutOfMemory, OnTheLoopStillSavesWhatWasTrained) { ExpectGoodOrder(nullptr); }

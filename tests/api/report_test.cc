@@ -50,6 +50,7 @@ struct Example {
             job,
             Evaluation{.loss = 0.5, .accuracy = 0.9},
             Evaluation{.loss = 0.6, .accuracy = 0.85},
+            {},
             {}};
   }
 
@@ -135,8 +136,11 @@ TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
   example.job.checkpoint_status = Status::Resource("the disk is full");
   EXPECT_EQ(checkpoint()["error"], "the disk is full");
   EXPECT_FALSE(checkpoint().contains("degraded"));
-  example.job.checkpoint_weakness = "one shard less";
-  EXPECT_EQ(checkpoint()["degraded"], "one shard less");
+  example.job.checkpoint_weakness =
+      notice::CheckpointDegraded{20, 1, {{"node-01", Status::Resource("full")}}};
+  EXPECT_EQ(
+      checkpoint()["degraded"],
+      "the checkpoint of step 20 is degraded, it survives 1 more loss; left out: node-01 (full)");
 }
 
 TEST(TrainJson, WorkersAreRelativeToTheFastest) {
@@ -178,7 +182,7 @@ TEST(TrainJson, ADepartureIsNoLossAndSeatsOfAServerThatStayedEmptyAreNotThere) {
   EXPECT_EQ(workers()[1]["lost"], false);
 }
 
-// Figures of the run are those of its own steps; those of the job count the steps before it too.
+// The run's figures cover its own steps; the job's figures include the steps before it.
 TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
   Example example;
   example.job.first_step = 4;
@@ -229,7 +233,7 @@ TEST(TrainJson, LastEpochsLossIsTheMeanOverItsSamples) {
   example.job.batch_loss = {3, 2};
   example.job.first_loss = 4;
   EXPECT_DOUBLE_EQ(loss()["last_epoch_loss"], (3 * 100 + 2 * 50) / 150.0);
-  // A job that ended inside an epoch: the last three steps, one of which was of the epoch before.
+  // The job ended within an epoch: of its last three steps one belongs to the epoch before.
   example.job.steps = 5;
   example.job.first_loss = 0;
   example.job.batch_loss = {100, 50, 10, 4, 3};
@@ -290,7 +294,9 @@ TEST(FaultScript, StrikesEachFaultOnceEvenIfTheStepIsRestarted) {
   std::vector<WorkerId> struck;
   FaultScript script({{.worker = 1, .step = 3}, {.worker = 2, .step = 3}, {.worker = 0, .step = 9}},
                      [&](const Fault& fault) { struck.push_back(fault.worker); });
-  for (const StepId step : {2, 3, 3, 4}) script.OnStepOpened(step, CodeForm(), Time());
+  for (const StepId step : {2, 3, 3, 4}) {
+    script.OnEvent(event::StepOpened{step, CodeForm(), Time()});
+  }
   EXPECT_THAT(struck, ElementsAre(1, 2));
 }
 

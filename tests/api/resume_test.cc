@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a resumed job takes from its checkpoint, and what it refuses.
+// Which options a resumed job takes from its checkpoint, and which it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class Resume : public ::testing::Test {
   }
   ~Resume() override { std::filesystem::remove_all(folder_); }
 
-  // Nothing but the data is given.
+  // Only the data are given.
   motley_job_options Resumed() const {
     motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
     options.data = SampleFile().c_str();
@@ -90,7 +90,7 @@ TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_NOT_FOUND);
 }
 
-// Five workers cut the data into other partitions than two do.
+// Five workers have other partitions than two.
 TEST_F(Resume, GoesOnWithAnotherNumberOfWorkers) {
   motley_job_options options = Resumed();
   options.resume_step = 6;
@@ -113,7 +113,7 @@ TEST_F(Resume, TheDefaultSplitMayBeSpelledOut) {
   EXPECT_THAT(motley_last_error(), HasSubstr("`split` 0.7: the job of the checkpoint has 0.8"));
 }
 
-// 7 and 0 are the defaults of a new job: only `given` tells that they are meant.
+// 7 and 0 are the defaults of a new job, so only `given` shows that they are meant.
 TEST_F(Resume, DefaultsThatAreMeantCount) {
   motley_job_options options = Resumed();
   options.resume_step = 6;

@@ -57,7 +57,7 @@ TEST(ApiTrainerJob, LearnsWhatItsGradientSays) {
 
 double TokensOf(uint64_t sample) { return static_cast<double>(1 + sample % 7); }
 
-// The loss of a point counts as often as it has tokens.
+// The loss of a point counts once per token.
 motley_trainer TokenTrainer() {
   motley_trainer trainer = PointTrainer();
   trainer.accumulate = [](void*, const motley_work* work) {
@@ -76,7 +76,7 @@ motley_trainer TokenTrainer() {
   return trainer;
 }
 
-// Whoever computed which samples, under whichever code.
+// The result does not depend on the code or on which worker computed which samples.
 TEST(ApiTrainerJob, AMeanOverTokensIsExact) {
   std::array<double, POINT_DIMENSIONS> mean{};
   double tokens = 0, loss = 0;
@@ -104,7 +104,7 @@ TEST(ApiTrainerJob, AMeanOverTokensIsExact) {
     job.RunFine();
     const auto parameters = job.Parameters();
     for (size_t axis = 0; axis < mean.size(); ++axis) {
-      // From 0, twice half of the way.
+      // Two steps from 0, each half of the way.
       EXPECT_NEAR(parameters[axis], 0.75 * mean[axis], 1e-6);
     }
     ASSERT_EQ(losses.size(), 2U);
@@ -136,7 +136,7 @@ TEST(ApiTrainerJob, AWeightThatCannotBeIsRefused) {
   TestJob job(PointJob());
   ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
   EXPECT_NE(job.Run(), MOTLEY_OK);
-  EXPECT_THAT(motley_last_error(), HasSubstr("a weight is finite and not negative"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("a weight must be finite and not negative"));
 }
 
 TEST(ApiTrainerJob, IsRequiredForSamplesWithoutData) {
@@ -186,7 +186,7 @@ TEST(ApiTrainerJob, InitializeAndHoldAreCalled) {
   job.RunFine();
   EXPECT_EQ(seen.seed, 99U);
   EXPECT_EQ(seen.held.size(), 200U);
-  // One step of rate 0.5 from 3 on.
+  // One step of rate 0.5 from 3.
   EXPECT_NEAR(job.Parameters()[0], 3 - 0.5 * (3 - MeanPoint(200)[0]), 1e-5);
 }
 
@@ -234,7 +234,7 @@ TEST(ApiTrainerJob, ExceptionsOfCallbacksEndIt) {
   });
 }
 
-// Each worker may think of it, and more than once.
+// Each worker may stop the job, and more than once.
 TEST(ApiTrainerJob, ManyCallbacksMayStopIt) {
   motley_job_options options = PointJob();
   options.steps = 1'000'000;
@@ -253,7 +253,7 @@ TEST(ApiTrainerJob, ManyCallbacksMayStopIt) {
   EXPECT_FALSE(job.Parameters().empty());
 }
 
-// Fits the label by its mean; checks that the batch is made of the samples it names.
+// Fits the label by its mean, and checks that the batch has the samples that it names.
 motley_status AccumulateLabels(void* context, const motley_work* work) {
   const motley_batch* batch = work->batch;
   if (batch == nullptr || batch->rows != work->sample_count) return 1;
@@ -269,7 +269,7 @@ motley_status AccumulateLabels(void* context, const motley_work* work) {
   return MOTLEY_OK;
 }
 
-// Lets a batch pass whose features are those of the file below, unscaled.
+// Accepts only batches with the unscaled features of the file below.
 motley_status CheckLargeFeatures(void*, const motley_work* work) {
   const motley_batch* batch = work->batch;
   for (uint64_t i = 0; i < batch->rows; ++i) {
@@ -292,7 +292,7 @@ TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
   TestJob job(options);
   ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
   job.RunFine();
-  // What a sample weighs, and what is left out of a layer, is the trainer's own affair.
+  // Class weights and dropout are up to the trainer, so the options are refused.
   const auto refused = [&](motley_job_options wish) {
     TestJob other(wish);
     EXPECT_EQ(other.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
@@ -307,7 +307,7 @@ TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
   std::remove(path.c_str());
 }
 
-// What a job of one step shows its trainer of `data`: each sample's features, then its label.
+// The `data` that a job of one step passes to its trainer: each sample's features, then its label.
 std::vector<std::vector<float>> SeenByATrainer(const std::string& data,
                                                const motley_job_options& more) {
   std::vector<std::vector<float>> seen;
@@ -337,7 +337,7 @@ std::vector<std::vector<float>> SeenByATrainer(const std::string& data,
   return seen;
 }
 
-// As trainer.h says.
+// trainer.h promises this.
 TEST(ApiTrainerJob, GetsFeaturesAsTheHeaderSays) {
   using Rows = std::vector<std::vector<float>>;
   const std::string path = testing::TempDir() + "/motley_trainer_table.csv";
@@ -350,7 +350,7 @@ TEST(ApiTrainerJob, GetsFeaturesAsTheHeaderSays) {
   EXPECT_FLOAT_EQ(largest[2][0], 1);
   EXPECT_FLOAT_EQ(largest[2][3], 0.01f);
   EXPECT_EQ(largest[2].back(), 3.5);
-  // A scale is for features: targets stay.
+  // A scale applies to features; targets stay.
   options.scale = "standard";
   const Rows standard = SeenByATrainer(path, options);
   EXPECT_FLOAT_EQ(standard[0][0], -1.2247449f);
@@ -391,7 +391,7 @@ TEST(ApiTrainerJob, WorkersMayBeProcesses) {
   ExpectMean(job.Parameters());
 }
 
-// The output of a program that is still running, line by line.
+// The output of a running program, line by line.
 class Running {
  public:
   explicit Running(const std::string& command) : pipe_(popen(command.c_str(), "r")) {}
@@ -410,10 +410,10 @@ class Running {
 
 TEST(ApiRoles, ServerAndWorkersAreProcessesOfTheirOwn) {
   Running server(PeerProgram() + " server");
-  const std::string told = server.Line();
-  const std::string address = told.substr(0, told.find(' '));
-  const std::string token = told.substr(told.find(' ') + 1);
-  ASSERT_FALSE(token.empty()) << told;
+  const std::string listening = server.Line();
+  const std::string address = listening.substr(0, listening.find(' '));
+  const std::string token = listening.substr(listening.find(' ') + 1);
+  ASSERT_FALSE(token.empty()) << listening;
   const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
   Running first(command);
   Running second(command);
@@ -428,8 +428,8 @@ TEST(ApiRoles, ServerAndWorkersAreProcessesOfTheirOwn) {
 
 TEST(ApiRoles, WorkerWithTheWrongTokenIsRefused) {
   Running server(PeerProgram() + " server");
-  const std::string told = server.Line();
-  const std::string address = told.substr(0, told.find(' '));
+  const std::string listening = server.Line();
+  const std::string address = listening.substr(0, listening.find(' '));
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.role = MOTLEY_WORKER;
   options.server = address.c_str();
@@ -439,8 +439,8 @@ TEST(ApiRoles, WorkerWithTheWrongTokenIsRefused) {
   EXPECT_EQ(stranger.Run(), MOTLEY_PERMISSION) << motley_last_error();
   motley_metrics metrics MOTLEY_METRICS_INIT;
   EXPECT_EQ(motley_job_metrics(stranger.get(), &metrics), MOTLEY_CONFLICT);
-  // The server goes on to wait; its own workers release it.
-  const std::string token = told.substr(told.find(' ') + 1);
+  // The server waits for more workers, and is stopped when its own workers end.
+  const std::string token = listening.substr(listening.find(' ') + 1);
   const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
   Running first(command);
   Running second(command);

@@ -28,7 +28,7 @@ TEST(AlignedMemory, BeginsAtALineAndWhereItIsLargeAtAPage) {
 
 TEST(AlignedMemory, NoMemoryIsNull) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
-  GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
+  GTEST_SKIP() << "the sanitizer ends the process when memory runs out";
 #endif
   EXPECT_EQ(MakeAlignedArray(std::numeric_limits<ptrdiff_t>::max() / sizeof(float)), nullptr);
 }

@@ -39,7 +39,7 @@ TEST(Bytes, ReadingPastTheEndFailsForGood) {
   ByteReader reader(bytes);
   EXPECT_EQ(reader.Get<uint64_t>(), 0u);
   EXPECT_FALSE(reader.ok());
-  EXPECT_EQ(reader.Get<uint8_t>(), 0u) << "what would fit is not read after a failure";
+  EXPECT_EQ(reader.Get<uint8_t>(), 0u) << "after a failure, reads that would fit fail as well";
   EXPECT_TRUE(reader.View(0).empty());
   EXPECT_FALSE(reader.ok());
 }

@@ -16,7 +16,8 @@ TEST(Fifo, IsADequeOfItsItems) {
   std::deque<int> want;
   Random random(1, Stream::kSimulation);
   for (int i = 0; i < 5000; ++i) {
-    const uint64_t draw = random.Below(i / 1000 % 2 == 0 ? 4 : 7);  // It grows, and empties itself.
+    // The queue alternately grows and empties.
+    const uint64_t draw = random.Below(i / 1000 % 2 == 0 ? 4 : 7);
     if (draw < 2) {
       fifo.push_back(std::make_unique<int>(i));
       want.push_back(i);
@@ -35,7 +36,7 @@ TEST(Fifo, IsADequeOfItsItems) {
   EXPECT_TRUE(fifo.empty());
 }
 
-TEST(Fifo, WhatIsTakenOutIsNotKept) {
+TEST(Fifo, ItemsTakenOutAreNotKept) {
   Fifo<std::shared_ptr<int>> fifo;
   const auto item = std::make_shared<int>(7);
   fifo.push_back(item);

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Counts what lives, and knows whether it was moved away from where it was made.
+// Counts living instances, and knows if it was moved since its construction.
 class Counted {
  public:
   explicit Counted(int& living) : living_(&living), place_(this) { ++living; }
@@ -32,7 +32,8 @@ TEST(Function, CallsWithArgumentsAndResult) {
   };
   EXPECT_EQ(add(3, "four"), 7);
   int sum = 0;
-  const Function<void(int)> count = [&sum](int more) { return sum += more; };  // Not looked at.
+  // The result is ignored.
+  const Function<void(int)> count = [&sum](int more) { return sum += more; };
   count(2);
   count(3);
   EXPECT_EQ(sum, 5);
@@ -49,7 +50,7 @@ TEST(Function, IsEmptyAtFirstAndAfterItWasMovedFrom) {
   int calls = 0;
   Function<void()> first = [&calls] { ++calls; };
   Function<void()> second = std::move(first);
-  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is what this is about.
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): tests the moved-from state.
   ASSERT_TRUE(second);
   second();
   first = std::move(second);
@@ -81,7 +82,7 @@ TEST(Function, HoldsSmallThingsInsideAndLargeOnesOnTheHeap) {
     Function<void(), 48> to = std::move(small);
     EXPECT_EQ(living, 1);
     to();
-    EXPECT_TRUE(moved);  // With its owner.
+    EXPECT_TRUE(moved);  // Destroyed with its owner.
   }
   EXPECT_EQ(living, 0);
   {
@@ -97,7 +98,7 @@ TEST(Function, HoldsSmallThingsInsideAndLargeOnesOnTheHeap) {
     Function<void(), 48> to = std::move(large);
     to();
     EXPECT_EQ(living, 1);
-    EXPECT_EQ(before, after);  // It stayed where it was.
+    EXPECT_EQ(before, after);  // The object did not move.
   }
   EXPECT_EQ(living, 0);
 }
@@ -122,7 +123,8 @@ TEST(Function, StaysWhatItIsWhenItIsMovedOntoItself) {
 }
 
 TEST(Function, MayBeSetAgainByWhatGoes) {
-  // Replaced first, then freed: whoever is told of the end may already use what came instead.
+  // The function is replaced first and the old callable destroyed afterwards, so its destructor may
+  // already use the new one.
   int seen = 0;
   Function<int()> function;
   struct Again {
@@ -147,7 +149,7 @@ TEST(Function, MayBeReplacedByWhatItHolds) {
   node->next = [] { return 7; };
   Node* raw = node.get();
   Function<int()> function = [held = std::move(node)] { return 1; };
-  function = std::move(raw->next);  // What is overwritten owns what comes.
+  function = std::move(raw->next);  // The overwritten callable owns the new one.
   EXPECT_EQ(function(), 7);
 }
 

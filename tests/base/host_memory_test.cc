@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a process may use, from files such as containers show them.
+// Tests how much memory a process may use, with files as containers show them.
 #include "base/host_memory.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(HostMemory, WithoutGroupsIsTheMachines) {
   EXPECT_EQ(AvailableMemoryBytes(root_), 8192 * kMib);
 }
 
-TEST_F(HostMemory, OfAMachineThatSaysNothingIsNotKnown) {
+TEST_F(HostMemory, IsUnknownWithoutSystemFiles) {
   std::filesystem::remove_all(root_);
   EXPECT_EQ(HostMemoryBytes(root_), 0u);
   EXPECT_EQ(AvailableMemoryBytes(root_), 0u);
@@ -60,10 +60,10 @@ TEST_F(HostMemory, IsTheTightestOfAllGroupsAboveTheProcess) {
             "\nslab 1\n");
   Write("/sys/fs/cgroup/kubepods/pod7/box/memory.max", "max\n");
   EXPECT_EQ(HostMemoryBytes(root_), 4096 * kMib);
-  EXPECT_EQ(AvailableMemoryBytes(root_), (4096 - 700) * kMib) << "file pages are given up";
+  EXPECT_EQ(AvailableMemoryBytes(root_), (4096 - 700) * kMib) << "unused file pages count as free";
 }
 
-TEST_F(HostMemory, SeesTheOlderLayoutAndItsWordForNoLimit) {
+TEST_F(HostMemory, SeesTheOlderLayoutAndItsValueForNoLimit) {
   Write("/proc/self/cgroup",
         "9:name=systemd:/\n5:devices:/a\n4:cpu,memory:/jobs/17\n2:cpuacct:/b\n0::/\n");
   Write("/sys/fs/cgroup/memory/jobs/17/memory.limit_in_bytes", 9223372036854771712u);
@@ -75,7 +75,7 @@ TEST_F(HostMemory, SeesTheOlderLayoutAndItsWordForNoLimit) {
   EXPECT_EQ(AvailableMemoryBytes(root_), (2048 - 400) * kMib);
 }
 
-// Docker on the older layout: the list names the host's path, the mount shows the container's.
+// Docker with the older layout: the list names the host's path, the mount shows the container's.
 TEST_F(HostMemory, FallsBackToTheRootOfTheTreeThatTheContainerSees) {
   Write("/proc/self/cgroup", "4:memory:/docker/0123456789abcdef\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", 512 * kMib);
@@ -87,14 +87,14 @@ TEST_F(HostMemory, FallsBackToTheRootOfTheTreeThatTheContainerSees) {
   EXPECT_EQ(HostMemoryBytes(root_), 256 * kMib);
 }
 
-TEST_F(HostMemory, OfAFullGroupIsNotTakenForUnknown) {
+TEST_F(HostMemory, IsOneByteNotUnknownInAFullGroup) {
   Write("/proc/self/cgroup", "0::/box\n");
   Write("/sys/fs/cgroup/box/memory.max", 100 * kMib);
   Write("/sys/fs/cgroup/box/memory.current", 120 * kMib);
   EXPECT_EQ(AvailableMemoryBytes(root_), 1u);
 }
 
-// With limits that leave room for 64 MiB more.
+// Sets limits that leave room for 64 MiB more.
 class OwnLimit : public testing::TestWithParam<decltype(RLIMIT_AS)> {
  protected:
   OwnLimit() {

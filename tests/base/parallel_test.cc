@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Each range notes itself at its own place, so that threads share nothing.
+// Each range is recorded at a place of its own, so that threads share nothing.
 std::vector<std::pair<size_t, size_t>> Cuts(ParallelFor& parallel, size_t count, size_t grain) {
   std::vector<std::pair<size_t, size_t>> at(count, {0, 0});
   parallel.For(count, grain, [&](size_t begin, size_t end) { at[begin] = {begin, end}; });
@@ -50,7 +50,7 @@ TEST(ParallelFor, RangesHaveTheGrainSaveTheLast) {
   EXPECT_EQ(cuts, expected);
 }
 
-TEST(ParallelFor, WhatIsThrownOnAHelperReachesTheCaller) {
+TEST(ParallelFor, ExceptionsOfHelpersReachTheCaller) {
   const auto parallel = MakeThreadParallelFor(4);
   const auto caller = std::this_thread::get_id();
   EXPECT_THROW(parallel->For(1000, 1,

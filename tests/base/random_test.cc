@@ -14,7 +14,7 @@ namespace {
 
 using Block = std::array<uint32_t, 4>;
 
-// Philox 4x32-10 straight from the paper (Salmon et al. 2011), to hold the generator against.
+// Philox 4x32-10 written directly from the paper (Salmon et al. 2011), as a reference.
 Block Philox(Block counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t low = uint64_t{0xD2511F53} * counter[0];
@@ -121,7 +121,7 @@ TEST(Random, ShuffleKeepsTheItems) {
   EXPECT_EQ(shuffled, items);
 }
 
-// Recorded once: any compiler, machine or library that gives others breaks every replay.
+// Recorded values. A compiler, machine or library that gives others breaks every replay.
 TEST(Random, ValuesAreTheSameOnEveryCompilerAndMachine) {
   Random random(7, Stream::kSimulation, 1, 2);
   EXPECT_EQ(random.Next64(), 0xe10f708905abaa89ull);
@@ -130,7 +130,7 @@ TEST(Random, ValuesAreTheSameOnEveryCompilerAndMachine) {
   std::vector<int> items = {0, 1, 2, 3, 4, 5, 6, 7};
   random.Shuffle(std::span<int>(items));
   EXPECT_EQ(items, (std::vector<int>{0, 6, 2, 1, 5, 3, 4, 7}));
-  // The logarithm and cosine of the C library are allowed their last bit.
+  // The C library's logarithm and cosine may differ in the last bit.
   EXPECT_NEAR(random.Normal(), 1.4004850537941977, 1e-14);
   EXPECT_NEAR(random.Exponential(3), 2.648166420692756, 1e-14);
 }

@@ -17,7 +17,7 @@ double SignedSum(uint64_t seed, const std::vector<double>& values) {
   return sum;
 }
 
-// Written down: nodes of different builds must agree.
+// Recorded values: nodes of different builds must agree.
 TEST(Signs, NeverChange) {
   EXPECT_EQ(MixedSeed(0), 0xe220a8397b1dcdafu);
   const SignKey key = SignKeyOf(1);
@@ -58,8 +58,8 @@ TEST(Signs, AreAsOftenPlusAsMinusAndKnowNothingOfEachOther) {
   }
 }
 
-// What makes them a sketch: the square of the signed sum is that of the norm in the mean, also of
-// vectors of one value and of others that repeat.
+// The property that makes them a sketch: on average, the square of the signed sum is the squared
+// norm. It also holds for vectors of one value, and for repetitive ones.
 TEST(Signs, SumsOfSignedValuesHaveTheSquareOfTheNormInTheMean) {
   constexpr int kSeeds = 4000;
   for (const bool alike : {true, false}) {
@@ -71,7 +71,7 @@ TEST(Signs, SumsOfSignedValuesHaveTheSquareOfTheNormInTheMean) {
     }
     double mean = 0;
     for (int seed = 0; seed < kSeeds; ++seed) mean += std::pow(SignedSum(seed, values), 2) / kSeeds;
-    // A square of a normal number has a variance of twice its mean's square.
+    // The square of a normal number has a variance of twice its squared mean.
     EXPECT_NEAR(mean / squares, 1, 6 * std::sqrt(2.0 / kSeeds));
   }
 }

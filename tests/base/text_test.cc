@@ -21,12 +21,12 @@ TEST(CleanText, LeavesControlCharactersOut) {
                       "2Jb",
                       100),
             "a2Jb")
-      << "the other way to begin a sequence";
+      << "the other first byte of a sequence";
   EXPECT_EQ(CleanText("a\xE2\x80\xAE"
                       "b",
                       100),
             "ab")
-      << "right to left";
+      << "marks for right-to-left text";
   EXPECT_EQ(CleanText("two\r\nlines\tand\xE2\x80\xA8more", 100), "two  lines and more");
 }
 
@@ -34,11 +34,12 @@ TEST(CleanText, MarksBytesThatAreNoUtf8) {
   const std::string mark = kBroken;
   EXPECT_EQ(CleanText("\xFFx", 100), mark + "x");
   EXPECT_EQ(CleanText("r\xE4tsel", 100), "r" + mark + "tsel") << "Latin-1";
-  EXPECT_EQ(CleanText("\xC0\xAF", 100), mark + mark) << "a longer form of '/'";
+  EXPECT_EQ(CleanText("\xC0\xAF", 100), mark + mark) << "an overlong form of '/'";
   EXPECT_EQ(CleanText("\xE0\x80\xAF", 100), mark + mark + mark);
-  EXPECT_EQ(CleanText("\xED\xA0\x80", 100), mark + mark + mark) << "half of a pair";
-  EXPECT_EQ(CleanText("\xF4\x90\x80\x80", 100), mark + mark + mark + mark) << "past the last";
-  EXPECT_EQ(CleanText("a\xE2\x82", 100), "a" + mark + mark) << "cut off";
+  EXPECT_EQ(CleanText("\xED\xA0\x80", 100), mark + mark + mark) << "half of a surrogate pair";
+  EXPECT_EQ(CleanText("\xF4\x90\x80\x80", 100), mark + mark + mark + mark)
+      << "beyond the last code point";
+  EXPECT_EQ(CleanText("a\xE2\x82", 100), "a" + mark + mark) << "a truncated sequence";
 }
 
 TEST(CleanText, CutsBetweenCharacters) {

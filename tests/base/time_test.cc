@@ -17,8 +17,8 @@ TEST(FromSeconds, RoundsToTheNearestNanosecond) {
   EXPECT_EQ(FromSeconds(0.4e-9), Duration(0));
 }
 
-// And not before it began.
-TEST(FromSeconds, WhatHasNoEndIsLong) {
+// Huge durations stay long, and do not overflow into the past.
+TEST(FromSeconds, HugeDurationsStayLong) {
   for (const double seconds : {kCentury, 1e12, 1e300, std::numeric_limits<double>::infinity()}) {
     EXPECT_NEAR(ToSeconds(FromSeconds(seconds)), kCentury, 1) << seconds;
     EXPECT_NEAR(ToSeconds(FromSeconds(-seconds)), -kCentury, 1) << seconds;

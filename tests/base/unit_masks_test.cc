@@ -22,8 +22,8 @@ TEST(UnitMasks, AreThoseOfTheLibrary) {
   }
 }
 
-// Written down: nodes of different builds must agree, and checkpoints go on. The first is the known
-// answer of Random123's own test.
+// Recorded values: nodes of different builds must agree, and checkpoints must stay usable. The
+// first is the known answer of Random123's own test.
 TEST(UnitMasks, NeverChange) {
   EXPECT_EQ(MaskWordsOf(0, 0, 0).word[0], 0x6627e8d5u);
   EXPECT_EQ(MaskWordsOf(0, 0, 0).word[3], 0x9b00dbd8u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be restored is no obstacle, and is never deleted: it goes aside.
+// Unrestorable files do not block a write and are never deleted: they are moved aside.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@ void Write(SimStore& store, const CheckpointState& state) {
   ASSERT_TRUE(status.ok()) << status.ToString();
 }
 
-// One more block than the code stands, with every header fine.
+// Damages one more block than the code tolerates, and leaves every header intact.
 void Spoil(SimStore& store, uint64_t step) {
   for (const uint32_t shard : {0, 2, 5}) {
     ASSERT_TRUE(store.FlipBit(ShardPath(shard, step), kBlock * 8).ok());
   }
 }
 
-// The files of `before` that lie under another name now, byte for byte.
+// Counts the files of `before` that now have another name, byte for byte.
 int Aside(SimStore& store, const std::map<std::string, Bytes>& before, uint64_t step) {
   const auto now = AllFiles(store);
   int count = 0;
@@ -63,9 +63,9 @@ TEST(Aside, TheDamagedStepItselfCanBeWrittenAgain) {
     Spoil(store, 20);
   }
   const auto before = AllFiles(store);
-  EXPECT_EQ(before.size(), 12u);  // Six aside from the first time.
+  EXPECT_EQ(before.size(), 12u);  // Six were moved aside the first time.
   Write(store, MakeState(20, 300, 1));
-  EXPECT_EQ(store.Files().size(), 18u);  // Orphans of another time are not replaced.
+  EXPECT_EQ(store.Files().size(), 18u);  // Earlier orphans are not replaced.
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300, 1)));
 }
 
@@ -82,7 +82,8 @@ TEST(Aside, ARestorableNewerOneStillRefuses) {
   EXPECT_EQ(AllFiles(store), before);
 }
 
-// A job that is killed anywhere in its first checkpoint, and the same command again: another job.
+// A job is killed anywhere in its first checkpoint; then the same command runs again as another
+// job.
 TEST(Aside, AKillInsideTheFirstCheckpointDoesNotBlockTheNextJob) {
   CheckpointState other = MakeState(5, 300, 1);
   other.job = 99;
@@ -116,7 +117,7 @@ TEST(Aside, AKillInsideTheFirstCheckpointDoesNotBlockTheNextJob) {
     ASSERT_EQ(written.notes.empty(), before.empty());
     went_on += before.empty() ? 0 : 1;
   }
-  EXPECT_GE(went_on, 3);  // One, two and three of the four shards that are needed.
+  EXPECT_GE(went_on, 3);  // With one, two and three of the four shards that are needed.
   EXPECT_GE(refused, 2);
 }
 
@@ -158,7 +159,7 @@ TEST(Writers, OneAtATime) {
     EXPECT_NE(status.ToString().find("another program is writing"), std::string::npos);
   }
   EXPECT_EQ(AllFiles(store), before);
-  EXPECT_TRUE(ReadCheckpoint(store).ok());  // Readers do not ask.
+  EXPECT_TRUE(ReadCheckpoint(store).ok());  // Readers do not check that.
   EXPECT_TRUE(VerifyCheckpoint(store).ok());
 }
 

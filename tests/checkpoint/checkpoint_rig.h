@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States to save, and looks at what a store holds, for the tests of checkpoints.
+// Builds states to save and inspects a store, for the tests of checkpoints.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,17 +14,17 @@
 
 namespace motley {
 
-// Content drawn from (step, variant): two variants of a step differ.
+// Random content of (step, variant): two variants of a step differ.
 CheckpointState MakeState(uint64_t step, size_t parameters, uint64_t variant = 0);
 
 testing::AssertionResult Same(const CheckpointState& got, const CheckpointState& wanted);
 
-// The whole of every file, by path.
+// The content of every file, by path.
 std::map<std::string, Bytes> AllFiles(SimStore& store);
 Bytes Contents(Store& store, const std::string& path);
-// Replaces or creates a file, bypassing every rule.
+// Replaces or creates a file without any checks.
 void Put(Store& store, const std::string& path, BytesView bytes);
-// A shard file whose block of `stripe` has one bit flipped and whose checksums are all right.
+// A shard file with one bit flipped in the block of `stripe`, and with all checksums right.
 Bytes WithOtherBlock(BytesView shard, uint64_t stripe);
 
 }  // namespace motley

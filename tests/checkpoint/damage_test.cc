@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage of every kind: found, survived up to m per stripe, refused by name beyond it.
+// Every kind of damage is found, tolerated up to m blocks per stripe, and named beyond that.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,8 +41,8 @@ TEST(Damage, EveryByteOfAShardIsWatched) {
   EXPECT_EQ(AllFiles(store), files);
 }
 
-// A file system that lost what it had promised shows zeros: of a block, of a block and its
-// checksum, of the checksum alone, of a page, of the rest of the file.
+// A file system that lost data shows zeros. They may cover a block, a block and its checksum, the
+// checksum alone, a page, or the rest of the file.
 TEST(Damage, ZerosInThePlaceOfABlockAreNotTakenForOne) {
   SimStore store(1);
   const CheckpointState state = MakeState(kStep, 60'000, 1);
@@ -74,7 +74,7 @@ TEST(Damage, ZerosInThePlaceOfABlockAreNotTakenForOne) {
   EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
 }
 
-// Every shard has damage, but no stripe more than m blocks of it.
+// Every shard is damaged, but in every stripe at most m blocks.
 TEST(Damage, TwoBlocksOfEveryStripeMayBeBad) {
   SimStore store(1);
   const CheckpointState state = MakeState(kStep, 2'500'000, 0);  // Three stripes of 4 x 1 MiB.
@@ -96,7 +96,7 @@ TEST(Damage, TwoBlocksOfEveryStripeMayBeBad) {
   EXPECT_TRUE(Same(*ReadCheckpoint(store), state));
 
   const uint64_t bit = (layout.BlockOffset(1) + 5) * 8;
-  ASSERT_TRUE(store.FlipBit(PathOf(5), bit).ok());  // A third one of stripe 1.
+  ASSERT_TRUE(store.FlipBit(PathOf(5), bit).ok());  // A third block of stripe 1.
   const auto read = ReadCheckpoint(store);
   ASSERT_EQ(read.code(), StatusCode::kNotDecodable);
   const std::string text = read.status().ToString();
@@ -154,19 +154,20 @@ TEST(Damage, ExchangedShardsAreNamed) {
   const Bytes four = Contents(store, PathOf(4));
   Put(store, PathOf(1), four);
   Put(store, PathOf(4), one);
-  EXPECT_EQ(VerifyCheckpoint(store)->shards[1].problem, "is shard 4, whose place is disk:/node-04");
+  EXPECT_EQ(VerifyCheckpoint(store)->shards[1].problem,
+            "is shard 4, which belongs in disk:/node-04");
   EXPECT_TRUE(Same(*ReadCheckpoint(store), state));
   ASSERT_TRUE(RepairCheckpoint(store).ok());
   EXPECT_EQ(Contents(store, PathOf(1)), one);
   EXPECT_EQ(Contents(store, PathOf(4)), four);
 }
 
-// Shards of two checkpoints of the same step, three each: neither can be restored, and no mixture.
+// Two checkpoints of one step have three shards each. Neither can be restored, nor a mixture.
 TEST(Damage, ShardsOfDifferentCheckpointsAreNeverCombined) {
   SimStore store(1);
   SimStore other(2);
   Write(store, MakeState(kStep, 500, 0));
-  Write(other, MakeState(kStep, 500, 3));  // The same sizes.
+  Write(other, MakeState(kStep, 500, 3));  // The sizes are the same.
   for (uint32_t shard = 0; shard < 3; ++shard) {
     Put(store, PathOf(shard), Contents(other, PathOf(shard)));
   }
@@ -179,7 +180,7 @@ TEST(Damage, ShardsOfDifferentCheckpointsAreNeverCombined) {
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(kStep, 500, 3)));
 }
 
-// The same with damaged headers: blocks alone must not be taken for another checkpoint's.
+// Even with damaged headers, blocks must not be taken for another checkpoint's.
 TEST(Damage, BlocksNameTheirCheckpoint) {
   SimStore store(1);
   SimStore other(2);
@@ -193,7 +194,7 @@ TEST(Damage, BlocksNameTheirCheckpoint) {
   EXPECT_EQ(ReadCheckpoint(store).code(), StatusCode::kNotDecodable);
 }
 
-// Steps that were there once are given up only by who says so.
+// Only the user's explicit choice gives up steps that were done.
 TEST(Damage, AnOlderCheckpointStepsInOnlyWhenAskedFor) {
   SimStore store(1);
   Write(store, MakeState(3, 500));
@@ -219,7 +220,7 @@ TEST(Damage, AnOlderCheckpointStepsInOnlyWhenAskedFor) {
   EXPECT_EQ(none.find("`resume_step`"), std::string::npos) << none;
 }
 
-// What a write that was interrupted left was never anybody's newest.
+// The remains of an interrupted write never counted as the newest checkpoint.
 TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
   SimStore store(1);
   Write(store, MakeState(4, 500));
@@ -235,7 +236,7 @@ TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
   EXPECT_NE(notes[0].find(": 0; shard 1 ("), std::string::npos) << notes[0];
 }
 
-// A folder without any of its readable headers left is no reason to go back silently either.
+// A step without any readable header must not be skipped silently either.
 TEST(Damage, AStepWithoutAReadableHeaderIsNotPassedOver) {
   SimStore store(1);
   Write(store, MakeState(4, 500));
@@ -273,7 +274,7 @@ TEST(Damage, ANewerFormatIsRefusedAndNotPassedOver) {
   EXPECT_EQ(WriteCheckpoint(store, {}, MakeState(6, 50)).code(), StatusCode::kConflict);
 }
 
-// Every checksum holds, in a header too: the id still tells that this is no checkpoint.
+// All checksums are right, also in a header, but the id still shows that this is no checkpoint.
 TEST(Damage, TheIdIsOverEverything) {
   SimStore store(1);
   Write(store, MakeState(kStep, 50));
@@ -286,11 +287,12 @@ TEST(Damage, TheIdIsOverEverything) {
   }
   for (const Status& status : {ReadCheckpoint(store).status(), VerifyCheckpoint(store).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kDataError);
-    EXPECT_NE(status.ToString().find("not together"), std::string::npos) << status.ToString();
+    EXPECT_NE(status.ToString().find("do not belong together"), std::string::npos)
+        << status.ToString();
   }
 }
 
-// Headers whose checksum is right and whose content is not: no crash, no huge allocation.
+// Headers with right checksums and wrong content cause no crash and no huge allocation.
 TEST(Damage, LyingHeadersAreSurvived) {
   SimStore store(1);
   const CheckpointState state = MakeState(kStep, 50, 1);

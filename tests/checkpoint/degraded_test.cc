@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints without all of their shards: as many as the code can spare may be left out, it is
-// said, and nothing stronger is given up for them.
+// Checkpoints without all of their shards: at most as many as the code can spare are left out, the
+// result says so, and no stronger checkpoint is deleted for them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::vector<uint64_t> Steps(SimStore& store) {
   return steps;
 }
 
-// A file where a folder should be.
+// Puts a file in place of a folder.
 void PutFile(SimStore& store, const std::string& path) {
   Put(store, path, std::as_bytes(std::span("no folder")));
 }
@@ -47,7 +47,7 @@ TEST(Degraded, ABrokenFolderIsLeftOutAndNamed) {
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
   EXPECT_EQ(ListCheckpoints(store)->front().survives, 1u);
   EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
-  store.RemoveFolder("node-05");  // What it still survives.
+  store.RemoveFolder("node-05");  // It survives one more loss.
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
   store.FailWritesOf("");
   EXPECT_TRUE(Write(store, 30).left_out.empty());
@@ -63,7 +63,7 @@ TEST(Degraded, AFileInTheFoldersPlaceIsABrokenFolder) {
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(10, 300)));
 }
 
-// k shards are the least: fewer are no checkpoint.
+// With fewer than k shards there is no checkpoint.
 TEST(Degraded, MoreThanCanBeSparedIsAnErrorThatTakesNothing) {
   SimStore store(1);
   Write(store, 10);
@@ -82,8 +82,8 @@ TEST(Degraded, MoreThanCanBeSparedIsAnErrorThatTakesNothing) {
   EXPECT_EQ(AllFiles(store), before);
 }
 
-// Any single operation may fail: the checkpoint is acknowledged without at most one shard, and
-// what it is said to survive it survives, after a power cut too.
+// Any single operation may fail. The checkpoint is acknowledged without at most one shard, and it
+// survives as many losses as reported, also after a power cut.
 TEST(Degraded, EachSingleFailureIsSurvivedAsItIsSaid) {
   uint64_t degraded = 0;
   bool reached = true;
@@ -96,7 +96,7 @@ TEST(Degraded, EachSingleFailureIsSurvivedAsItIsSaid) {
     const Status status = WriteCheckpoint(store, {}, MakeState(20, 300), {.newest = 1}, &written);
     reached = store.operations() > before + operation;
     store.PowerOn();
-    if (!status.ok()) {  // The root's names are everybody's.
+    if (!status.ok()) {  // The names in the root matter to all shards.
       ASSERT_NE(status.ToString().find("cannot sync disk:/:"), std::string::npos)
           << status.ToString();
       continue;
@@ -128,8 +128,8 @@ TEST(Degraded, AStrongerOlderOneStaysUntilThereIsAsStrongANewerOne) {
   EXPECT_EQ(Steps(store), (Numbers{60, 50}));
 }
 
-// A disk was full for a while: 20, 30 and 40 are each stronger than all newer ones, so all three
-// stay, and half of what a whole checkpoint needs is left.
+// A disk was full for a while. Each of 20, 30 and 40 is stronger than all newer ones, so all three
+// stay. The free space is half of what a whole checkpoint needs.
 TEST(Degraded, OlderOnesMakeRoomOnAFullDisk) {
   SimStore store(1);
   Write(store, 20);
@@ -142,12 +142,14 @@ TEST(Degraded, OlderOnesMakeRoomOnAFullDisk) {
   const WrittenCheckpoint written = Write(store, 50);
   EXPECT_EQ(written.survives, 2u);
   ASSERT_EQ(written.notes.size(), 1u);
-  EXPECT_EQ(written.notes[0], "the older one of step 30 made room for the one of step 50");
+  EXPECT_EQ(written.notes[0],
+            "deleted the older checkpoint of step 30 to free space for the one of step 50");
   EXPECT_EQ(Steps(store), (Numbers{50, 40}));
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(50, 300)));
 }
 
-// What is weaker goes only for one that was read: headers do not tell of rot.
+// A weaker checkpoint is deleted only after the stronger one was read, because headers do not show
+// rot.
 TEST(Degraded, NothingGoesForTheSakeOfWhatHasRotted) {
   SimStore store(1);
   Write(store, 10);
@@ -155,13 +157,13 @@ TEST(Degraded, NothingGoesForTheSakeOfWhatHasRotted) {
   for (uint32_t shard = 0; shard < 3; ++shard) {
     ASSERT_TRUE(store.FlipBit(ShardPath(shard, 20), (kHeaderBytes + 10) * 8).ok());
   }
-  store.FailOperationAfter(8);  // A folder's, once: it is left out.
+  store.FailOperationAfter(8);  // One folder fails once, so it is left out.
   ASSERT_EQ(Write(store, 30).left_out.size(), 1u);
   EXPECT_EQ(Steps(store), (Numbers{30, 20, 10}));
   EXPECT_TRUE(Same(*ReadCheckpoint(store, 10), MakeState(10, 300)));
 }
 
-// It survives nothing more, as it said; what is lost then is not given up silently.
+// It survives no more losses. When one happens all the same, it is not skipped silently.
 TEST(Degraded, OneThatIsLostAfterAllIsNotPassedOver) {
   const CheckpointCode code{2, 1};
   SimStore store(1);
@@ -178,11 +180,11 @@ TEST(Degraded, OneThatIsLostAfterAllIsNotPassedOver) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   EXPECT_TRUE(Same(*ReadCheckpoint(store, 10), MakeState(10, 300)));
-  Write(store, 15, {}, code);  // Who went on from there is not stopped by it again.
+  Write(store, 15, {}, code);  // A job that continued from there is not stopped by it again.
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(15, 300)));
 }
 
-// At each moment that the write may be cut at, or fail at for good, what is there is told rightly:
+// A write is cut or fails for good at each moment. What is there is then reported correctly:
 // acknowledged or complete, or unfinished and passed over.
 TEST(Degraded, AnUnfinishedOneIsKnownAtEachMoment) {
   for (const uint32_t parity : {0u, 1u}) {
@@ -195,17 +197,17 @@ TEST(Degraded, AnUnfinishedOneIsKnownAtEachMoment) {
         Write(store, 10, {}, code);
         if (seed % 3 == 0) store.FailOperationAfter(operation);
         if (seed % 3 != 0) store.CutPowerAfter(operation);
-        const bool told = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
-        if (seed % 3 == 0) {  // And a cut soon after.
+        const bool acknowledged = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
+        if (seed % 3 == 0) {  // A power cut follows soon.
           store.CutPowerAfter(seed % 4);
-          if (told) (void)WriteCheckpoint(store, code, MakeState(30, 300));
+          if (acknowledged) (void)WriteCheckpoint(store, code, MakeState(30, 300));
         } else {
           cut = !store.powered();
         }
         store.PowerOn();
         const auto read = ReadCheckpoint(store);
         ASSERT_TRUE(read.ok()) << operation << " " << seed << ": " << read.status().ToString();
-        ASSERT_TRUE(!told || read->step >= 20) << operation;
+        ASSERT_TRUE(!acknowledged || read->step >= 20) << operation;
         old_ones += read->step == 10 ? 1 : 0;
       }
     }
@@ -220,8 +222,8 @@ TEST(Degraded, OnesThatAreEquallyWeakReplaceEachOther) {
   EXPECT_EQ(Steps(store), (Numbers{40}));
 }
 
-// A resumed job saves the step that it was given: it is acknowledged again, without the folder
-// that cannot be repaired.
+// A resumed job saves the step that it got. The checkpoint is acknowledged again, without the
+// folder that cannot be repaired.
 TEST(Degraded, TheSameCheckpointIsAcknowledgedAgainAsItIs) {
   SimStore store(1);
   Write(store, 10);
@@ -233,7 +235,7 @@ TEST(Degraded, TheSameCheckpointIsAcknowledgedAgainAsItIs) {
   EXPECT_EQ(written.survives, 1u);
 }
 
-// More than the code stands of the newest cannot be read, ever again.
+// More of the newest checkpoint than the code tolerates can never be read again.
 class UnreadableNewest : public testing::Test {
  protected:
   UnreadableNewest() {
@@ -267,7 +269,7 @@ TEST_F(UnreadableNewest, GoesAsideForTheJobThatGoesOnFromBeforeIt) {
   EXPECT_TRUE(Same(*ReadCheckpoint(store_), MakeState(15, 300)));
   EXPECT_EQ(Contents(store_, ShardPath(2, 20) + ".orphan-1"), second);
   store_.FailReadsOf("");
-  for (uint32_t shard = 0; shard < 4; ++shard) {  // As the note says.
+  for (uint32_t shard = 0; shard < 4; ++shard) {  // This follows the note's advice.
     const std::string path = ShardPath(shard, 20);
     ASSERT_TRUE(store_.Rename(path + ".orphan-1", path).ok());
   }
@@ -283,7 +285,7 @@ TEST_F(UnreadableNewest, StopsAnotherJob) {
   EXPECT_EQ(store_.Files(), before);
 }
 
-// A moment's failure puts nothing aside.
+// A transient failure moves nothing aside.
 TEST(Unreadable, OnceIsNotTwice) {
   bool reached = true;
   for (uint64_t read = 0; reached; ++read) {

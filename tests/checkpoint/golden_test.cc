@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of format version 1, as the first program that wrote it left them: every later one
-// must read them, and today's still writes the same bytes.
+// Checkpoints of format version 1, written by the first program with that format. Every later
+// program must read them, and today's still writes the same bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Golden {
   CheckpointState state;
 };
 
-// Values that any program can make again.
+// Values that any program can generate again.
 CheckpointState StateOf(size_t parameters, size_t optimizer_state) {
   const auto values = [](size_t count, float scale) {
     auto list = std::make_shared<std::vector<float>>(count);
@@ -83,7 +83,8 @@ TEST(GoldenCheckpoints, AreWhatIsWritten) {
   }
 }
 
-// Without parity shards every block of the golden files is data; with two lost, parity counts too.
+// An intact golden checkpoint is read from its data blocks alone. Without its first shards, parity
+// is used as well.
 TEST(GoldenCheckpoints, AreRestoredWithoutTheirFirstShards) {
   for (const Golden& golden : Goldens()) {
     const auto store = OpenGolden(golden);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory checkpoints take besides the state: a few stripes, whatever the model's size,
-// counted at every allocation of this program. The files are real ones, which take none.
+// Checkpoints allocate a few stripes besides the state, whatever the model's size. Every allocation
+// of this program is counted. The files are on a real disk and take no memory.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 constexpr size_t kParameters = 16 << 20;  // 64 MiB.
 constexpr size_t kModelBytes = kParameters * sizeof(float);
 constexpr size_t kStripeBytes = 6 << 20;  // 4 + 2 blocks of 1 MiB.
-// A stripe, its parity coded again, a list of damaged blocks.
+// A stripe, its recomputed parity, and a list of damaged blocks.
 constexpr size_t kFewStripes = 3 * kStripeBytes;
 
-// What is allocated at most during `work`, more than before it.
+// Peak of allocated memory during `work`, minus the memory allocated before it.
 template <typename Work>
 size_t PeakOf(const Work& work) {
   const size_t before = AllocatedBytes();
@@ -67,7 +67,7 @@ TEST_F(CheckpointMemory, WritingVerifyingAndRepairingTakeAFewStripes) {
 
 TEST_F(CheckpointMemory, RestoringTakesTheStateAndAFewStripes) {
   ASSERT_TRUE(WriteCheckpoint(*store_, {}, state_).ok());
-  for (const char* lost : {"node-00", "node-03"}) {  // Also when data must be rebuilt.
+  for (const char* lost : {"node-00", "node-03"}) {  // Data must then be rebuilt.
     const size_t restoring =
         PeakOf([&] { EXPECT_TRUE(Same(*ReadCheckpoint(*store_), state_)) << lost; });
     EXPECT_LE(restoring, kModelBytes + kFewStripes) << lost;

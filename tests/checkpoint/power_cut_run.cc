@@ -27,10 +27,10 @@ class Run {
   }
 
   std::string Play() {
-    const uint64_t lives = 2 + random_.Below(3);
-    for (uint64_t life = 0; life < lives && problem_.empty(); ++life) {
-      Live();
-      ++counts_.lives;
+    const uint64_t incarnations = 2 + random_.Below(3);
+    for (uint64_t incarnation = 0; incarnation < incarnations && problem_.empty(); ++incarnation) {
+      RunIncarnation();
+      ++counts_.incarnations;
       const bool killed_only = random_.Chance(0.3);
       if (killed_only) {
         ++counts_.killed;
@@ -45,15 +45,15 @@ class Run {
   }
 
  private:
-  void Live() {
+  void RunIncarnation() {
     if (random_.Chance(0.8)) store_.CutPowerAfter(random_.Below(80));
     if (random_.Chance(0.2)) store_.FailOperationAfter(random_.Below(40));
     for (int write = 0; write < 4 && store_.powered(); ++write) {
-      // A job that is resumed at its end saves the step that it was given.
+      // A job that is resumed at its end saves the step that it got.
       const bool again = write == 0 && step_ > 0 && random_.Chance(0.3);
       if (!again) ++step_;
-      // As another life would have it: the same step need not have the same content. What is there
-      // whole is acknowledged only as itself.
+      // A later incarnation may give the same step another content. An existing whole checkpoint is
+      // only acknowledged for equal content.
       const bool same = again && random_.Chance(0.7);
       const uint64_t variant = same ? variant_ : random_.Below(1000);
       written_[step_].push_back(variant);
@@ -76,7 +76,7 @@ class Run {
     }
   }
 
-  // What is restored, which must be right; 0 for nothing.
+  // Returns the restored step, which must be right; 0 for none.
   uint64_t Look(const char* when) {
     const auto read = ReadCheckpoint(store_);
     if (!read.ok()) {
@@ -100,8 +100,7 @@ class Run {
     return 0;
   }
 
-  // As many shards of the acknowledged checkpoint as it survives are lost or damaged; then they are
-  // repaired.
+  // Loses or damages as many shards as the acknowledged checkpoint survives, and then repairs them.
   void LookThroughDamage() {
     if (!acknowledged_ || survives_ == 0 || step_ != *acknowledged_) return;
     ++counts_.with_damage;
@@ -135,10 +134,10 @@ class Run {
   CheckpointCode code_;
   size_t parameters_ = 0;
   uint64_t step_ = 0;
-  uint64_t variant_ = 0;                               // Of what was looked at last.
+  uint64_t variant_ = 0;  // Variant of the step that was restored last.
   std::map<uint64_t, std::vector<uint64_t>> written_;  // Variants by step.
   std::optional<uint64_t> acknowledged_;
-  std::vector<LeftOutShard> left_out_;  // Of that.
+  std::vector<LeftOutShard> left_out_;  // Shards left out of the acknowledged checkpoint.
   uint32_t survives_ = 0;
   std::string problem_;
 };

@@ -20,7 +20,7 @@ TEST(PowerCuts, AcknowledgedCheckpointsSurviveTwoThousandSeeds) {
   EXPECT_GT(counts.killed, 1000u);
 }
 
-// A cut before each single operation of a write that replaces an older checkpoint.
+// The power is cut before each operation of a write that replaces an older checkpoint.
 TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
   const CheckpointState old_state = MakeState(10, 300, 1);
   const CheckpointState new_state = MakeState(20, 300, 2);
@@ -33,22 +33,22 @@ TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
       ASSERT_TRUE(WriteCheckpoint(store, {}, old_state, {.newest = 1}).ok());
       store.CutPowerAfter(operation);
       acknowledged = WriteCheckpoint(store, {}, new_state, {.newest = 1}).ok() && store.powered();
-      const bool told = acknowledged;
+      const bool was_acknowledged = acknowledged;
       store.PowerOn();
       const auto read = ReadCheckpoint(store);
       ASSERT_TRUE(read.ok()) << operation << ": " << read.status().ToString();
       const bool is_new = read->step == 20;
       ASSERT_TRUE(Same(*read, is_new ? new_state : old_state));
-      ASSERT_TRUE(is_new || !told);
-      restored_new += is_new && !told ? 1 : 0;
+      ASSERT_TRUE(is_new || !was_acknowledged);
+      restored_new += is_new && !was_acknowledged ? 1 : 0;
     }
   }
   EXPECT_GT(operation, 40u);
   EXPECT_GT(restored_new, 20);
 }
 
-// The program is killed at any operation; the next life finds what it wrote, complete or not, and
-// is told that it is safe: then a power cut must not take it.
+// The program is killed at any operation. Its next incarnation finds the files, complete or not,
+// and acknowledges them. A power cut must not lose them afterwards.
 TEST(PowerCuts, WhatAKilledProgramLeftIsSafeOnceAcknowledged) {
   const CheckpointState state = MakeState(10, 300, 1);
   bool killed = true;
@@ -94,7 +94,7 @@ TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
               std::string::npos)
         << status.ToString();
     ASSERT_NE(status.ToString().find("free some space"), std::string::npos);
-    ASSERT_EQ(store.stored_bytes(), before);  // What was half written is gone again.
+    ASSERT_EQ(store.stored_bytes(), before);  // The half-written files are gone.
     ASSERT_TRUE(Same(*ReadCheckpoint(store), old_state));
     store.SetCapacity({});
     ASSERT_TRUE(WriteCheckpoint(store, {}, new_state).ok());
@@ -105,7 +105,7 @@ TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
 }
 
 TEST(DiskFails, AtEachOperationLeavesTheOldOneOrTheNew) {
-  const CheckpointCode code{5, 0};  // None to spare.
+  const CheckpointCode code{5, 0};  // The code can spare no shard.
   const CheckpointState old_state = MakeState(10, 200);
   const CheckpointState new_state = MakeState(20, 200);
   uint64_t refused = 0;

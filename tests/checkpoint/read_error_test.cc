@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that cannot read is no damage: nothing is given up, removed or moved for it.
+// A disk that cannot read is not damage: nothing is given up, removed or moved because of it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 TEST(ReadErrors, OneAtAnyMomentTakesNothing) {
   const CheckpointState old_state = MakeState(10, 300);
   const CheckpointState new_state = MakeState(20, 300);
-  // Five shards are just enough of 5+0: any lost block is fatal to what is read.
+  // The code 5+0 needs all five shards, so every lost block is fatal.
   const CheckpointCode code{5, 0};
   int failed = 0;
   bool reached = true;
@@ -26,7 +26,7 @@ TEST(ReadErrors, OneAtAnyMomentTakesNothing) {
       store.FailReadAfter(read);
       const Status status = WriteCheckpoint(store, code, state);
       reached = store.reads() > reads + read;
-      store.FailReadAfter(uint64_t{1} << 40);  // Not while the test looks.
+      store.FailReadAfter(uint64_t{1} << 40);  // Far beyond the reads of this test.
       if (!status.ok() && status.code() != StatusCode::kConflict) {
         ++failed;
         ASSERT_EQ(status.code(), StatusCode::kResource) << read << ": " << status.ToString();
@@ -69,7 +69,7 @@ TEST(ReadErrors, AreRebuiltAroundAndTold) {
   EXPECT_NE(notes[0].find("cannot list disk:/node-01"), std::string::npos) << notes[0];
 }
 
-// What lies in it may be anybody's, unless the folder is known as the job's own.
+// Its content may be any job's, unless the folder is known to be this job's own.
 TEST(ReadErrors, AFolderThatCannotBeListedStopsOtherJobs) {
   for (const char* folder : {"node-00", "node-05"}) {
     SimStore store(1);
@@ -125,12 +125,12 @@ TEST(ReadBack, WhatFailsItDoesNotStay) {
   }
 }
 
-// Folders that are none of the checkpoint's (of an earlier, wider code) may be out of reach.
+// Folders that have no shard of this checkpoint (of an earlier, wider code) may be unreadable.
 TEST(ReadErrors, OnlyFoldersOfTheCheckpointsOwnShardsCount) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {9, 4}, MakeState(10, 300)).ok());
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-  store.FailReadsOf("node-1");  // Three folders, more than the two that can be spared.
+  store.FailReadsOf("node-1");  // Affects three folders, more than the two that can be spared.
   WrittenCheckpoint written;
   const Status status = WriteCheckpoint(store, {}, MakeState(30, 300), {}, &written);
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -139,7 +139,7 @@ TEST(ReadErrors, OnlyFoldersOfTheCheckpointsOwnShardsCount) {
   EXPECT_EQ(WriteCheckpoint(store, {}, MakeState(40, 300)).code(), StatusCode::kResource);
 }
 
-// Two read errors, or as many as one likes, are no reason to put aside what was acknowledged last.
+// No number of read errors is a reason to move aside the checkpoint that was acknowledged last.
 TEST(ReadErrors, TheSameStepIsNotPutAside) {
   SimStore store(1);
   const CheckpointCode code{4, 0};
@@ -168,7 +168,7 @@ TEST(ReadBack, EachShardHasItsOwnReason) {
   EXPECT_EQ(report->shards[3].read_error.code(), StatusCode::kResource);
 }
 
-// Rot in what was read is repaired on the way, and said.
+// Rot in a checkpoint that is read is repaired in memory, and a note says so.
 TEST(Notes, SayWhatWasRebuilt) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
@@ -185,7 +185,7 @@ TEST(Notes, SayWhatWasRebuilt) {
   EXPECT_EQ(notes[1].find("without"), std::string::npos) << notes[1];
 }
 
-// A parity block whose checksum is right, but which belongs to other data.
+// A parity block with a right checksum that belongs to other data is damage.
 TEST(Parity, ThatIsNotOfTheDataIsDamage) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());

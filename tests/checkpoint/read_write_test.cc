@@ -39,7 +39,7 @@ TEST(Checkpoint, ComesBackAsItWas) {
   }
 }
 
-// More than one stripe of whole blocks, and a shorter last one.
+// Several stripes of whole blocks, and a shorter last one.
 TEST(Checkpoint, ComesBackInManyStripes) {
   SimStore store(1);
   const CheckpointState state = MakeState(3, 1'000'003, 1);
@@ -106,7 +106,7 @@ TEST(Checkpoint, OlderOnesGoOnlyAfterTheNewIsThere) {
   EXPECT_EQ(store.Files().size(), 6u);
 }
 
-// Whatever a disk keeps of what was not synced: names of new folders are part of what was promised.
+// The disk may keep anything that was not synced, so the names of new folders must be synced, too.
 TEST(Checkpoint, OneThatWasAcknowledgedSurvivesAPowerCut) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SimStore store(seed);
@@ -170,7 +170,7 @@ TEST(Checkpoint, TheSameStepAgainIsLeftAsItIs) {
   EXPECT_EQ(AllFiles(store), before);
   ASSERT_TRUE(store.FlipBit("node-01/step-000000000020.shard", 5000).ok());
   ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
-  EXPECT_EQ(AllFiles(store), before);  // Repaired.
+  EXPECT_EQ(AllFiles(store), before);  // It was repaired.
   for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
   ASSERT_TRUE(Write(store, MakeState(20, 20, 1)).ok());
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 20, 1)));
@@ -183,11 +183,11 @@ TEST(Checkpoint, LeftoversOfInterruptedWritesGo) {
   Put(store, "node-01/notes.txt", Bytes(10));
   Put(store, "node-77/step-000000000008.shard.tmp", Bytes(100));
   ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
-  EXPECT_EQ(store.Files().size(), 7u);  // Six shards, and what is not ours.
+  EXPECT_EQ(store.Files().size(), 7u);  // Six shards, and a foreign file.
   EXPECT_EQ(*store.Size("node-01/notes.txt"), 10u);
 }
 
-// Of an interrupted write of the same step, under another code.
+// The remains are of an interrupted write of the same step, with another code.
 TEST(Checkpoint, RemainsOfTheSameStepGoAside) {
   SimStore store(1);
   ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());

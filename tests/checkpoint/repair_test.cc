@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kStep = 7;
 
-// Damages `shard` somehow.
+// Damages `shard` in a random way.
 void Damage(SimStore& store, uint32_t shard, Random& random) {
   const std::string path = ShardPath(shard, kStep);
   const uint64_t size = *store.Size(path);
@@ -91,7 +91,7 @@ TEST(Repair, NothingToSaveHasShardsAllTheSame) {
   EXPECT_EQ(VerifyCheckpoint(store)->survives, 2u);
 }
 
-// Whatever moment the repair is cut short at, the checkpoint is there, and can be repaired again.
+// The repair may be interrupted at any moment: the checkpoint survives and can be repaired again.
 TEST(Repair, MayBeCutShortAnywhere) {
   const CheckpointState state = MakeState(kStep, 300);
   int cuts = 0;

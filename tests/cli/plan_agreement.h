@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what `motley plan` says of a step to what it takes in the whole simulator: the same file,
-// the same assumptions (docs/planner.md).
+// Holds what `motley plan` says of a step to what `motley simulate` says of the same cluster file.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "profiles/profile.h"
 
 namespace motley {
 
-// On a sample profile, with a batch of 256: every scheme, with every number of copies, takes as
-// long with other seeds: within 10 %, or within the intervals that both runs state. Of at least
-// this part of the schemes (`steady`) these are narrower than that.
-void ExpectAgreementOn(const std::string& profile, double steady);
-// On clusters drawn from these seeds; of four in five schemes.
-void ExpectAgreementOnDrawn(uint64_t from, uint64_t to);
+ClusterProfile SampleCluster(const std::string& name);  // One of profiles/.
+// 3 to 16 workers of two kinds, of speeds and links up to ten times apart.
+ClusterProfile DrawCluster(uint64_t seed, uint32_t& batch);
+
+// What rows of plans take with other seeds, over what was planned.
+struct OtherSeeds {
+  std::vector<double> log_ratios;
+  uint32_t apart = 0;  // By more than 10 %, and by more than seeds differ.
+};
+
+// Every row of the plan that one can type has the figure that `motley simulate --compare` shows,
+// and the plan recommends the fastest. Where `others` is there all rows are run with other seeds as
+// well.
+void ExpectAgreement(const ClusterProfile& cluster, uint32_t batch, OtherSeeds* others);
+// Other seeds say the same on average, and are seldom far apart. A single row may be, by chance.
+void ExpectNoBias(const OtherSeeds& others);
 
 }  // namespace motley

@@ -8,12 +8,18 @@ namespace {
 
 class PlanAgreement : public testing::TestWithParam<const char*> {};
 
-TEST_P(PlanAgreement, HoldsOnASampleProfile) { ExpectAgreementOn(GetParam(), 0.5); }
+TEST_P(PlanAgreement, HoldsOnASampleProfile) {
+  ExpectAgreement(SampleCluster(GetParam()), 256, nullptr);
+}
 
 INSTANTIATE_TEST_SUITE_P(Profiles, PlanAgreement,
                          testing::Values("gpu-and-cpus", "lab-mixed", "uniform-8"));
 
-TEST(PlanAgreementDrawn, HoldsOnDrawnClusters) { ExpectAgreementOnDrawn(1, 2); }
+TEST(PlanAgreementDrawn, HoldsOnADrawnCluster) {
+  uint32_t batch = 0;
+  const ClusterProfile cluster = DrawCluster(1, batch);
+  ExpectAgreement(cluster, batch, nullptr);
+}
 
 }  // namespace
 }  // namespace motley

@@ -122,6 +122,7 @@ TEST(Progress, DetailsAreForThoseWhoWantThemAndHaveATime) {
     Progress progress(
         options, [&](const std::string& text) { written.push_back(text); }, [&] { return now; });
     progress.OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "code: none"));
+    progress.OnEvent(Event(MOTLEY_EVENT_DETAIL, 0, "code: none; predicted 3 ms a step"));
     for (int i = 0; i < 25; ++i) progress.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 0, "pc"));
     now = 2;
     progress.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 0, "pc"));
@@ -129,13 +130,14 @@ TEST(Progress, DetailsAreForThoseWhoWantThemAndHaveATime) {
       EXPECT_THAT(written, testing::ElementsAre("code: none\n"));
       continue;
     }
-    ASSERT_THAT(written, SizeIs(1 + 20 + 2));
+    ASSERT_THAT(written, SizeIs(2 + 20 + 2));
     const char* const stamp =
         "20[0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-6][0-9]"
         "\\.[0-9][0-9][0-9] ";
     EXPECT_THAT(written[0], testing::MatchesRegex(std::string(stamp) + "code: none\n"));
-    EXPECT_THAT(written[1], testing::MatchesRegex(std::string(stamp) + "worker 0 joined: pc\n"));
-    EXPECT_THAT(written[21], HasSubstr("(5 more like these)"));
+    EXPECT_THAT(written[1], HasSubstr("predicted 3 ms a step"));
+    EXPECT_THAT(written[2], testing::MatchesRegex(std::string(stamp) + "worker 0 joined: pc\n"));
+    EXPECT_THAT(written[22], HasSubstr("(5 more like these)"));
   }
 }
 

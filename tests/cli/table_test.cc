@@ -75,6 +75,7 @@ TEST(TrainTable, HasTheNumbersThatMessagesCallWorkersBy) {
   report["workers"][0].update({{"worker", 3}, {"name", "pc2"}, {"lost", false}, {"left", true}});
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("3 pc2    0.25"));
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("left"));
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("\n(speed 1 is the fastest worker's)\n"));
 }
 
 TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {
@@ -130,6 +131,15 @@ TEST(TrainTable, ShowsTheLossesThatThereAre) {
   EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("accuracy")));
   report["test_accuracy"] = 0.85;
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test accuracy 85.00 %"));
+}
+
+TEST(TrainTable, SaysWhyThereAreNoScores) {
+  nlohmann::json report = Report();
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("no scores")));
+  report["not_tested"] = "the job was stopped, and 9 test samples take more than a moment";
+  EXPECT_THAT(TrainTable(report.dump()),
+              HasSubstr("\ntest: no scores, because the job was stopped, "
+                        "and 9 test samples take more than a moment; "));
 }
 
 TEST(TrainTable, ShowsScoresAndHowTheJobEnded) {

@@ -16,11 +16,11 @@ namespace motley {
 
 struct CodedJob {
   std::vector<std::vector<float>> gradients;  // g_1, ..., g_k.
-  std::vector<std::vector<float>> answers;    // y_1, ..., y_n, as a worker computes them in float.
-  std::vector<double> sum;                    // In double.
+  std::vector<std::vector<float>> answers;    // y_1, ..., y_n, computed in float like a worker's.
+  std::vector<double> sum;                    // g, in double.
 };
 
-// The answers of all workers.
+// Computes the answers of all workers.
 inline void Encode(const CodeForm& form, CodedJob& job) {
   const auto parallel = MakeSerialParallelFor();
   std::vector<Complex> weights(form.parts);
@@ -86,7 +86,7 @@ inline CodeRequest EqualRequest(uint32_t n, uint32_t s, uint32_t k) {
   return {std::vector<double>(n, 1.0), s, k, 1};
 }
 
-// Speeds spread up to 10 times.
+// Speeds that differ by up to 10 times.
 inline CodeRequest UnequalRequest(uint32_t n, uint32_t s, uint32_t k, uint64_t seed) {
   Random random(seed, Stream::kTest, n, s);
   CodeRequest request{{}, s, k, seed};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a decoded step takes, counted at every allocation of this program.
+// Measures the memory of a decoded step by counting every allocation of this program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr size_t kLength = 1'000'000;
 constexpr size_t kSlice = 1 << 16;
 constexpr uint32_t kWorkers = 32;
 
-// The most that was allocated while these rows were decoded one after the other, from before the
+// The most memory allocated while these rows were decoded one after the other, including the
 // decoder and the room for the sum.
 size_t PeakOf(const CodeForm& form, const std::vector<RowId>& rows, DecodeLimits limits = {}) {
   const auto parallel = MakeSerialParallelFor();
@@ -63,13 +63,13 @@ TEST_P(DecodeMemory, IsAtMostTheAccumulatorsTheSumAndASlice) {
   std::iota(rows.begin(), rows.end(), stragglers);
   const size_t peak = PeakOf(*form, rows);
   EXPECT_LE(peak, bound);
-  EXPECT_GE(peak, gradient);  // It was counted at all.
+  EXPECT_GE(peak, gradient);  // Allocations are counted at all.
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, DecodeMemory,
                          ::testing::Values("none", "repetition", "cyclic", "heterogeneous", "rs"));
 
-// Nothing is added in its turn until the last answer, which is everybody's first.
+// The worst order: the last answer is first in everybody's order, so nothing is added before it.
 TEST(TilingMemory, IsBoundedInTheWorstOrderToo) {
   constexpr uint32_t kGrouped = 33;
   const size_t gradient = kLength * sizeof(float);
@@ -80,7 +80,7 @@ TEST(TilingMemory, IsBoundedInTheWorstOrderToo) {
     ASSERT_TRUE(form.ok());
     ASSERT_TRUE(form->tiling());
     const size_t slice = kSlice * sizeof(float);
-    // The second slice is for what the decoder knows about rows and slices.
+    // One more slice allows for the decoder's records of rows and slices.
     const size_t tight = PeakOf(*form, rows, {.waiting_bytes = 0});
     EXPECT_LE(tight, (stragglers + 2) * gradient + 2 * slice) << code;
     EXPECT_GE(tight, (stragglers + 2) * gradient - slice) << code;  // The room is used.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that take the room for more memory from a process.
+// For tests that limit a process's address space.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace motley::conformance {
 
-// Emulators of other processors take a limit of addresses without a word, and do not keep it.
+// Emulators of other processors accept a limit of addresses silently, but do not enforce it.
 inline bool AddressesCanBeLimited() {
   rlimit before{};
   if (getrlimit(RLIMIT_AS, &before) != 0) return false;

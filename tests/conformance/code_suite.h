@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every gradient code must do. A code's own test names a traits type
+// The contract of every gradient code. A code's own test defines a traits type
 //   struct MyCase {
 //     static constexpr const char* kName = "my";
-//     static constexpr double kTolerance = 2e-6;  // Of the decoded sum, relative, in float.
+//     static constexpr double kTolerance = 2e-6;  // Relative error of the decoded float sum.
 //     static std::vector<CodeRequest> Requests();
 //     static void ExpectLoads(const CodeRequest& request, const CodeForm& form);
 //   };
@@ -43,7 +43,7 @@ inline std::vector<CodeRequest> UsualRequests(uint32_t most_stragglers) {
   return requests;
 }
 
-// Equal loads up to one partition per group of partitions.
+// Expects loads that are equal up to one partition per group of partitions.
 inline void ExpectEqualLoads(const CodeRequest& request, const CodeForm& form) {
   const double copies = request.stragglers + 1.0;
   for (const auto& row : form.rows) {
@@ -51,12 +51,12 @@ inline void ExpectEqualLoads(const CodeRequest& request, const CodeForm& form) {
   }
 }
 
-// Nobody would finish earlier if one of these workers gave a partition to another of them.
+// Expects that no worker would finish earlier by giving a partition to another one of these.
 inline void ExpectSharesFollowSpeeds(const CodeRequest& request, const CodeForm& form,
                                      const std::vector<WorkerId>& workers) {
   for (WorkerId i : workers) {
     for (WorkerId j : workers) {
-      if (form.rows[j].size() == form.partitions) continue;  // Has them all.
+      if (form.rows[j].size() == form.partitions) continue;  // It has all partitions.
       EXPECT_LE(static_cast<double>(form.rows[i].size()) / request.speeds[i],
                 static_cast<double>(form.rows[j].size() + 1) / request.speeds[j] * (1 + 1e-12));
     }
@@ -167,7 +167,7 @@ TYPED_TEST_P(CodeSuite, ClosedAndGeneralDecodersAgree) {
   });
 }
 
-TYPED_TEST_P(CodeSuite, APartitionThatNobodyAnsweredIsNotDecodable) {
+TYPED_TEST_P(CodeSuite, AnUnansweredPartitionIsNotDecodable) {
   this->ForEachForm([](const CodeRequest&, const CodeForm& form) {
     for (PartitionId partition = 0; partition < form.partitions; ++partition) {
       std::vector<WorkerId> holders;
@@ -183,8 +183,8 @@ TYPED_TEST_P(CodeSuite, APartitionThatNobodyAnsweredIsNotDecodable) {
   });
 }
 
-// Feeds every slice of every row once or twice in random order, now and then a spoilt one, and
-// leaves out some slices; checks what the decoder says on the way.
+// Feeds every slice of every row once or twice in random order, some of them spoilt, and leaves out
+// some slices. Checks the decoder's answers on the way.
 template <typename Case>
 void StreamOnce(const CodeForm& form, const CodedJob& job, uint64_t seed) {
   Random random(seed, Stream::kTest, form.workers, form.stragglers);
@@ -249,7 +249,7 @@ TYPED_TEST_P(CodeSuite, ExactlyTheRowsThatAreNeededAreReplaced) {
       EXPECT_EQ(replace.empty(), Solve(form, present).ok());
       for (RowId row : replace) {
         EXPECT_TRUE(absent[row]);
-        EXPECT_FALSE(Solve(form, present).ok());  // One fewer would not do.
+        EXPECT_FALSE(Solve(form, present).ok());  // One fewer is not enough.
         present[row] = true;
       }
       EXPECT_TRUE(Solve(form, present).ok());
@@ -259,8 +259,7 @@ TYPED_TEST_P(CodeSuite, ExactlyTheRowsThatAreNeededAreReplaced) {
 
 REGISTER_TYPED_TEST_SUITE_P(CodeSuite, FormIsWhatWasAskedFor, SameRequestGivesTheSameCode,
                             LoadsAreAsPromised, EverySurvivorSetGivesThePlainSum,
-                            ClosedAndGeneralDecodersAgree,
-                            APartitionThatNobodyAnsweredIsNotDecodable,
+                            ClosedAndGeneralDecodersAgree, AnUnansweredPartitionIsNotDecodable,
                             SlicesFromAnyoneInAnyOrderGiveThePlainSum,
                             ExactlyTheRowsThatAreNeededAreReplaced);
 

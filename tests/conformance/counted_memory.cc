@@ -18,7 +18,7 @@ void Count(void* memory) {
   while (now > before && !most.compare_exchange_weak(before, now)) continue;
 }
 
-// Out of line: the compiler would miss the matching operator new.
+// Out of line, because the compiler would otherwise miss the matching operator new.
 [[gnu::noinline]] void Free(void* memory) {
   allocated -= malloc_usable_size(memory);
   std::free(memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts every allocation of a test program that has counted_memory.cc among its sources: it
-// replaces operator new. Any thread.
+// Counts every allocation of a test program that includes counted_memory.cc, which replaces
+// operator new. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace motley {
 
 size_t AllocatedBytes();
-// The most at any time since the last reset.
+// The most allocated at any time since the last reset.
 size_t MostAllocatedBytes();
-void ResetMostAllocated();  // To what is allocated now.
+void ResetMostAllocated();  // Sets it to the bytes allocated now.
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Device must do. A test program includes this once and instantiates DeviceSuite with a
-// DeviceCase per kind of device.
+// The contract of every Device. A test program includes this once and instantiates DeviceSuite with
+// a DeviceCase per kind of device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,16 +21,16 @@
 
 namespace motley::conformance {
 
-// A device together with the loop it reports to.
+// A device and the loop that it reports to.
 class DeviceWorld {
  public:
   virtual ~DeviceWorld() = default;
   virtual Device& device() = 0;
-  // Runs the loop on the caller's thread until `condition` (asked after every task) holds.
+  // Runs the loop on the caller's thread until `condition` holds, checked after every task.
   virtual void RunUntil(const std::function<bool()>& condition) = 0;
-  // Runs what the loop has to do now, and what that leads to, until nothing is left.
+  // Runs all present tasks of the loop and those that they post, until none is left.
   virtual void RunWhatIsPosted() = 0;
-  // The loop stays; may be called in a task of the loop.
+  // Keeps the loop; may be called from a task of the loop.
   virtual void DestroyDevice() = 0;
 };
 
@@ -49,7 +49,7 @@ class DeviceSuite : public ::testing::TestWithParam<DeviceCase> {
     world_ = std::move(world).value();
   }
   Device& device() { return world_->device(); }
-  // Submits and waits.
+  // Submits work and waits for it.
   Status Do(Device::Work work) {
     Status result;
     bool finished = false;
@@ -73,7 +73,7 @@ TEST_P(DeviceSuite, InfoNamesTheDeviceAndItsThreads) {
 
 TEST_P(DeviceSuite, WorkRunsInOrderAndEachDoneOnceOnTheLoopThread) {
   constexpr int kItems = 50;
-  std::vector<int> ran, finished;  // `ran` is the device's until the last Done.
+  std::vector<int> ran, finished;  // `ran` belongs to the device until the last Done.
   const auto loop_thread = std::this_thread::get_id();
   for (int i = 0; i < kItems; ++i) {
     device().Submit(
@@ -97,7 +97,7 @@ TEST_P(DeviceSuite, WorkRunsInOrderAndEachDoneOnceOnTheLoopThread) {
   EXPECT_EQ(finished, want);
 }
 
-TEST_P(DeviceSuite, WhatWorkPostsRunsOnTheLoopThreadBeforeItsDone) {
+TEST_P(DeviceSuite, TasksPostedByWorkRunOnTheLoopThreadBeforeItsDone) {
   const auto loop_thread = std::this_thread::get_id();
   std::vector<int> order;
   Device& posting = device();
@@ -125,9 +125,9 @@ TEST_P(DeviceSuite, WhatWorkPostsRunsOnTheLoopThreadBeforeItsDone) {
   }
 }
 
-TEST_P(DeviceSuite, WhatWorkPostsMayDestroyTheDevice) {
+TEST_P(DeviceSuite, TasksPostedByWorkMayDestroyTheDevice) {
   int calls = 0;
-  Device& posting = device();  // Which waits for its work before it goes.
+  Device& posting = device();  // Destroyed before it; waits for its work.
   device().Submit(
       1,
       [&] {

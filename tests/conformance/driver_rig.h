@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels under test on a device whose driver is loaded at run time: any motley_driver.
+// Kernels under test on a device of a driver that is loaded at run time.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ namespace motley::conformance {
 // A device of this build's driver "opencl" or "cuda".
 struct DriverCase {
   std::string name;     // "opencl0"
-  std::string why_not;  // Why there is nothing to test; empty when there is.
+  std::string why_not;  // Why there is nothing to test; empty if there is.
   const motley_driver* driver = nullptr;
   size_t device = 0;
   uint64_t id = 0;
@@ -36,14 +36,14 @@ inline std::string NameOfDriverCase(const ::testing::TestParamInfo<DriverCase>& 
   return info.param.name;
 }
 
-// In the folder that MOTLEY_MODULE_DIR names, as for programs, else in this build's.
+// The path in the folder MOTLEY_MODULE_DIR, if set, otherwise in this build's folder.
 inline std::string DriverPath(const std::string& name) {
   const char* chosen = std::getenv("MOTLEY_MODULE_DIR");
   return fmt::format("{}/motley-{}.so", chosen != nullptr ? chosen : MOTLEY_BINARY_DIR "/modules",
                      name);
 }
 
-// The driver's table, or null and why not.
+// The driver's table, or null and the reason.
 inline std::pair<const motley_driver*, std::string> LoadDriver(const std::string& name) {
   const std::string path = DriverPath(name);
   if (!std::filesystem::exists(path)) {
@@ -57,7 +57,7 @@ inline std::pair<const motley_driver*, std::string> LoadDriver(const std::string
   return {driver, ""};
 }
 
-// One per device that there is, usable or not; when there is none, one that says why.
+// A case for each device, usable or not. If there is none, one case with the reason.
 inline std::vector<DriverCase> DriverCases(const std::string& name) {
   const auto [driver, why_not] = LoadDriver(name);
   if (driver == nullptr) return {{name, why_not}};
@@ -73,10 +73,10 @@ inline std::vector<DriverCase> DriverCases(const std::string& name) {
   return cases;
 }
 
-// An open queue of a device, closed with this; failures that nobody asked for fail the test.
+// An open queue of a device. The destructor closes it; unexpected failures fail the test.
 class DriverQueue {
  public:
-  // Compiled programs are shared by all tests of this build.
+  // All tests of this build share the compiled programs.
   static constexpr const char* kCacheFolder = MOTLEY_BINARY_DIR "/tests/device_cache";
 
   explicit DriverQueue(const DriverCase& c, const char* cache_folder = kCacheFolder)
@@ -96,7 +96,7 @@ class DriverQueue {
   const motley_driver& driver() const { return driver_; }
   motley_driver_queue* get() const { return queue_; }
   const motley_kernels& kernels() const { return *driver_.kernels(queue_); }
-  // In the order called, of any driver's queue.
+  // Copies in the order of calls, on any driver's queue.
   static int In(const motley_driver& driver, motley_driver_queue* queue, void* to, const void* from,
                 size_t size_bytes) {
     return driver.copy_in(queue, MOTLEY_DRIVER_NOW, to, from, size_bytes);
@@ -108,7 +108,7 @@ class DriverQueue {
     };
     return driver.copy_out(queue, after, from, size_bytes, take, to);
   }
-  // What became of everything called before.
+  // The outcome of all calls so far.
   std::pair<int, std::string> Finish() const {
     char error[4096] = "";
     const int code = driver_.finish(queue_, error, sizeof(error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every driver that is loaded at run time must do besides its kernels
+// The contract of every driver that is loaded at run time, except its kernels
 // (devices/drivers/driver.h). A test program includes this once and instantiates DriverSuite with
-// DriverCases of its driver.
+// the DriverCases of its driver.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace motley::conformance {
 
-// Memory of a queue, freed with this.
+// Memory of a queue, freed by the destructor.
 class Held {
  public:
   Held(const DriverQueue& queue, size_t size_bytes)
@@ -46,7 +46,7 @@ class DriverSuite : public ::testing::TestWithParam<DriverCase> {
   static int Out(const DriverQueue& queue, void* to, const void* from, size_t size_bytes) {
     return DriverQueue::Out(queue.driver(), queue.get(), to, from, size_bytes);
   }
-  // Different at every place and for every seed.
+  // Bytes that differ by place and seed.
   static std::vector<std::byte> Bytes(size_t count, uint64_t seed) {
     Random random(seed, Stream::kTest);
     std::vector<std::byte> bytes(count);
@@ -83,7 +83,7 @@ TEST_P(DriverSuite, CopiesOfAnySizeAndPlaceComeBackWhole) {
   }
 }
 
-TEST_P(DriverSuite, WhatWasCopiedInMayChangeAtOnce) {
+TEST_P(DriverSuite, CopiedInMemoryMayChangeAtOnce) {
   const DriverQueue queue(GetParam());
   constexpr size_t kSize = size_t{5} << 20, kTimes = 8;
   const Held held(queue, kTimes * kSize);
@@ -118,11 +118,12 @@ TEST_P(DriverSuite, KernelsAndCopiesRunInTheOrderCalled) {
   }
 }
 
-// Two halves of a buffer take turns, as batches do: what is copied into one half need not wait for
-// kernels that use the other, but kernels must wait for it, and it for those that used its half.
+// Two halves of a buffer are used in turn, as batches do. A copy into one half need not wait for
+// kernels that use the other half. Kernels must wait for the copy, and the copy for kernels that
+// used its half.
 TEST_P(DriverSuite, CopiesBesideKernelsKeepTheOrderThatMarksSay) {
   const DriverQueue queue(GetParam());
-  constexpr size_t kCount = size_t{1} << 16, kRounds = 150;  // More than marks are told apart.
+  constexpr size_t kCount = size_t{1} << 16, kRounds = 150;  // More rounds than kept marks.
   const Held halves(queue, 2 * kCount * sizeof(float));
   const Held sum(queue, kCount * sizeof(float));
   ASSERT_TRUE(halves.ok() && sum.ok());
@@ -181,7 +182,7 @@ TEST_P(DriverSuite, MemoryIsAlignedAndNeverNullForNothing) {
   }
 }
 
-// Freed memory may be given out again while what used it still runs; nobody must notice.
+// Freed memory may be reused while kernels still use it; the results must not change.
 TEST_P(DriverSuite, MemoryMayBeFreedAndTakenWhileKernelsRun) {
   const DriverQueue queue(GetParam());
   constexpr size_t kCount = size_t{1} << 18;

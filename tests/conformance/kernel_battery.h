@@ -10,8 +10,8 @@
 
 namespace motley::conformance {
 
-// Everything that a battery of large calls leaves behind, bit by bit: where results must be the
-// same for any number of threads, or each time.
+// A battery of large calls whose results are compared bit by bit, between numbers of threads or
+// between runs.
 class Battery {
  public:
   explicit Battery(KernelRig& rig) : rig_(rig), table_(rig.table()), queue_(rig.queue()) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels under test that work on the host's memory.
+// Kernels under test on the host's memory.
 #pragma once
 
 #include <cstdlib>
@@ -13,9 +13,9 @@ namespace motley::conformance {
 
 using namespace check;  // NOLINT(build/namespaces)
 
-// Kernels that work on host memory. Each operand has an allocation of its own, so that address
-// sanitizer sees reads past its end, and starts `offset` bytes (a multiple of 4; of 8 where there
-// are doubles) after a multiple of 64: by default off every vector register's alignment.
+// Each operand has an allocation of its own, so that address sanitizer sees reads past its end. It
+// starts `offset` bytes after a multiple of 64: a multiple of 4, or of 8 for doubles. The default
+// is not aligned for any vector register.
 class HostRig final : public KernelRig {
  public:
   HostRig(const motley_kernels& table, void* queue, size_t offset = 8)

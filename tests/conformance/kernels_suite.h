@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every table of kernels must do: results within tolerance (devices/check), and what no
-// tolerance can say. A test program includes this once and instantiates KernelsSuite with a
-// KernelsCase per driver and queue.
+// The contract of every kernel table: results within tolerance (devices/check), and properties that
+// a tolerance cannot express. A test program includes this once and instantiates KernelsSuite with
+// a KernelsCase per driver and queue.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ namespace motley::conformance {
 
 struct KernelsCase {
   std::string name;
-  std::string why_not;  // Why the driver cannot be used here; empty when it can.
+  std::string why_not;  // Why the driver cannot be used here; empty if it can.
   std::function<std::unique_ptr<KernelRig>()> make;
-  bool large = false;  // On shapes of more than one launch, too: some seconds of a core.
+  bool large = false;  // Also use shapes of more than one launch; takes some seconds of a core.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const KernelsCase& c) { return out << c.name; }
@@ -58,7 +58,8 @@ TEST_P(KernelsSuite, TableSpeaksThisVersion) {
 TEST_P(KernelsSuite, EveryKernelIsWithinItsToleranceOfFloat64) {
   uint64_t seed = 11;
   for (const check::KernelCheck& each : check::KernelChecks()) {
-    if (GetParam().large) rig_ = GetParam().make();  // A small card has no room for all of them.
+    // A small device has no room for all shapes at once.
+    if (GetParam().large) rig_ = GetParam().make();
     const check::CheckedKernel checked = check::RunCheck(each, *rig_, ++seed, GetParam().large);
     EXPECT_LE(checked.worst, checked.tolerance) << checked.kernel << " at " << checked.where;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rest of KernelsSuite: kernels that layers are made of, on images and on rows.
+// More of KernelsSuite: the kernels of layers, on images and on rows.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace motley::conformance {
 
-// Within 1e-5 of the sum of magnitudes.
+// True within 1e-5 of the sum of magnitudes.
 inline bool Close(float got, double want, double magnitude) {
   return std::abs(got - want) <= 1e-5 * magnitude;
 }
 
-// kernel, stride, padding: of both directions, unless `kernel_width` is another.
+// `kernel`, `stride` and `padding` are for both directions; `kernel_width` overrides the width.
 inline motley_window MakeWindow(uint32_t height, uint32_t width, uint32_t channels, uint32_t kernel,
                                 uint32_t stride, uint32_t padding, uint32_t kernel_width = 0) {
   motley_window w{height, width,   channels, kernel, kernel_width == 0 ? kernel : kernel_width,
@@ -48,7 +48,7 @@ inline size_t PatchValues(const motley_window& w) {
   return size_t{w.out_height} * w.out_width * w.kernel_height * w.kernel_width * w.channels;
 }
 
-// For each value of the patches where it comes from in the images, or SIZE_MAX from the padding.
+// The source of each value of the patches in the images; SIZE_MAX for the padding.
 inline std::vector<size_t> SourcesOfPatches(const motley_window& w, size_t rows) {
   std::vector<size_t> sources;
   for (size_t row = 0; row < rows; ++row) {
@@ -110,7 +110,7 @@ TEST_P(KernelsSuite, PatchesOfMoreThanOneLaunchAreDoneWhole) {
 TEST_P(KernelsSuite, NanOfAPatchReachesTheImage) {
   const motley_window w = MakeWindow(3, 3, 1, 3, 1, 1);
   std::vector<float> patches(PatchValues(w), 0.0f);
-  patches[4 * 9 + 8] = kNan;  // What the middle window sees of the last pixel.
+  patches[4 * 9 + 8] = kNan;  // The middle window's value of the last pixel.
   const auto images = Store(std::vector<float>(9, 1.0f));
   table().col2im(queue_, &w, 1, Store(patches), images);
   const auto got = images.Read();
@@ -158,7 +158,7 @@ TEST_P(KernelsSuite, PoolingFindsTheFirstOfTheLargestValues) {
                                    MakeWindow(4, 4, 1, 4, 4, 0), MakeWindow(3, 2, 40, 2, 2, 0)};
   for (const motley_window& w : windows) {
     for (const size_t rows : {0, 1, 19}) {
-      // Few different values, so that there are equal ones; some are NaN.
+      // Few distinct values, so that some are equal; some values are NaN.
       auto images = Values(rows * ImageValues(w), -2, 2);
       for (float& value : images) value = std::round(value);
       for (float& value : images) value = random_.Chance(0.05) ? kNan : value;

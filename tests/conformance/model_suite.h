@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every model must do. Its test instantiates ModelSuite with a ModelCase per shape.
+// The contract of every model. A model's test instantiates ModelSuite with a ModelCase per shape.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class ModelSuite : public testing::TestWithParam<ModelCase> {
     const ModelCase& the_case = GetParam();
     return MakeSamples(the_case.spec.features, the_case.spec.classes, the_case.sparse, rows, seed);
   }
-  // Not the model's own start, where many gradients are special.
+  // Random parameters: at a model's own start many gradients are special.
   std::vector<float> Parameters() const {
     std::vector<float> parameters(model_->parameter_count());
     Random random(5, Stream::kTest);
@@ -75,7 +75,7 @@ TEST_P(ModelSuite, GradientIsTheSlopeOfTheLoss) {
   const Dataset batch = Samples(13);
   const Gradient gradient = Compute(batch);
   std::vector<double> point(parameters_.begin(), parameters_.end());
-  // Sampled for wide models; all of them for narrow ones.
+  // Wide models are sampled; narrow ones are checked completely.
   const size_t stride = std::max<size_t>(1, point.size() / 97);
   constexpr double kStep = 1e-5;
   for (size_t i = 0; i < point.size(); i += stride) {
@@ -120,7 +120,7 @@ TEST_P(ModelSuite, WeightScalesGradientAndLoss) {
   EXPECT_NEAR(weighted.loss, -2.5 * plain.loss, 1e-9 * plain.loss);
 }
 
-// Runs of rows, each with a weight of its own, in one pass.
+// One pass over runs of rows, each run with a weight of its own.
 TEST_P(ModelSuite, WeightsOfRowsMakeTheWeightedSum) {
   const Dataset batch = Samples(60);
   std::vector<RowWeight> weights = {{7, 0.5}, {1, -3.0}, {40, 1.0}, {12, 2.25}};

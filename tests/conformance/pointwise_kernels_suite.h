@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rest of KernelsSuite: kernels that go over values one by one, losses and optimizers.
+// More of KernelsSuite: element-wise kernels, losses and optimizers.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST_P(KernelsSuite, SumOfSquaresShowsWhatIsNotFinite) {
   }
 }
 
-// The checks compare sums, in which two wrong signs could make up for each other.
+// The kernel checks compare sums, in which two wrong signs could cancel out.
 TEST_P(KernelsSuite, SketchesHaveTheSignsOfTheirSeed) {
   constexpr size_t kCount = 1100;
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting, exchanging, order, cancelling and back-pressure.
+// Connecting, exchanging messages, order, cancelling and back-pressure.
 #include "tests/conformance/transport_suite.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ TEST_P(TransportSuite, BothEndsHearOfAConnectionOnce) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
-TEST_P(TransportSuite, ConnectingToNobodyIsALossNotAnError) {
+TEST_P(TransportSuite, ConnectingWithoutAListenerIsALossNotAnError) {
   const auto node = MakeNode();
   const PeerId peer = node->transport().Connect(world_->DeadAddress());
   EXPECT_TRUE(node->lost_peers.empty()) << "OnLost inside Connect";
@@ -156,7 +156,7 @@ TEST_P(TransportSuite, CancelledMessagesAreNeverDelivered) {
   }
   client_->transport().Cancel(ids[7]);
   client_->transport().Cancel(ids[5]);
-  client_->transport().Cancel(ids[5]);  // Again: no effect.
+  client_->transport().Cancel(ids[5]);  // Has no effect.
   Run([&] { return client_->done.size() == 8; });
   EXPECT_EQ(client_->done[ids[7]].code(), StatusCode::kCancelled);
   EXPECT_EQ(client_->done[ids[5]].code(), StatusCode::kCancelled);
@@ -173,7 +173,7 @@ TEST_P(TransportSuite, CancelAfterDoneHasNoEffect) {
   const SendId id = client_->Send(to_server_, Pattern(100, 1));
   Run([&] { return client_->Done(id); });
   client_->transport().Cancel(id);
-  client_->transport().Cancel(id + 1000);  // Never was.
+  client_->transport().Cancel(id + 1000);  // An id that never existed.
   Flush();
   EXPECT_TRUE(client_->done[id].ok());
   EXPECT_EQ(server_->arrived.size(), 2u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Transport must do. To run it on yours:
+// The contract of every Transport. To test a new one:
 //   1. derive a TransportWorld that makes transports which can reach each other;
-//   2. add motley_transport_suite to the DEPS of your test program;
+//   2. add motley_transport_suite to the DEPS of the test program;
 //   3. INSTANTIATE_TEST_SUITE_P(Mine, TransportSuite, testing::Values(TransportCase{
 //          "Mine", [] { return std::make_unique<MyWorld>(); }}), TransportCaseName);
 #pragma once
@@ -22,17 +22,17 @@
 
 namespace motley {
 
-// A place where transports live. Outlives those it made.
+// The environment of some transports. It outlives those it made.
 class TransportWorld {
  public:
   virtual ~TransportWorld() = default;
   virtual std::unique_ptr<Transport> MakeTransport() = 0;
-  // What to give Listen: "127.0.0.1:0", say. Every call's result can be listened at.
+  // An address for Listen, such as "127.0.0.1:0". Every result can be listened at.
   virtual std::string ListenAddress() = 0;
-  // Well-formed, but nobody listens there.
+  // A well-formed address without a listener.
   virtual std::string DeadAddress() = 0;
-  // Lets things happen until `done` (asked again and again) holds; false when it never will. Real
-  // time needs a generous limit here, that only failing tests reach.
+  // Lets time pass until `done` holds, which is checked repeatedly. Returns false if it never will.
+  // With real time this needs a generous limit that only failing tests reach.
   virtual bool RunUntil(const std::function<bool()>& done) = 0;
 };
 
@@ -54,7 +54,7 @@ struct Arrived {
   Bytes payload;
 };
 
-// A node that keeps all that happens to it, and counts what the contract forbids as failures.
+// A node that records all events. Events that the contract forbids fail the test.
 class TestNode final : public Receiver {
  public:
   explicit TestNode(TransportWorld& world) : transport_(world.MakeTransport()) {
@@ -104,7 +104,7 @@ class TestNode final : public Receiver {
     if (on_lost) on_lost(peer);
   }
 
-  // Sends a copy of `payload`, kept until Done. `row` tells messages apart.
+  // Sends a copy of `payload`, kept until Done. `row` identifies the message.
   SendId Send(PeerId peer, Bytes payload, Priority priority = Priority::kBulk, uint32_t row = 0) {
     const FrameKind kind =
         priority == Priority::kControl ? FrameKind::kControl : FrameKind::kGradient;
@@ -133,7 +133,7 @@ class TestNode final : public Receiver {
 
   bool Done(SendId id) const { return done.contains(id); }
   Transport& transport() { return *transport_; }
-  // Callbacks are failures from here on.
+  // From here on, any callback fails the test.
   void ExpectSilence() { silent_ = true; }
 
   std::vector<PeerId> connected, lost_peers;
@@ -179,7 +179,7 @@ class TransportSuite : public testing::TestWithParam<TransportCase> {
   TransportSuite() : world_(GetParam().make_world()) {}
 
   std::unique_ptr<TestNode> MakeNode() { return std::make_unique<TestNode>(*world_); }
-  // A node that listens, at `address_`.
+  // A node that listens at `address_`.
   std::unique_ptr<TestNode> MakeServer() {
     auto node = MakeNode();
     const auto address = node->transport().Listen(world_->ListenAddress());
@@ -188,9 +188,9 @@ class TransportSuite : public testing::TestWithParam<TransportCase> {
     return node;
   }
   void Run(const std::function<bool()>& done) {
-    ASSERT_TRUE(world_->RunUntil(done)) << "it never happened";
+    ASSERT_TRUE(world_->RunUntil(done)) << "the condition never held";
   }
-  // A server, a client and the connection between them: `to_server_` and `to_client_`.
+  // Makes a server, a client and a connection between them: `to_server_` and `to_client_`.
   void Connect() {
     server_ = MakeServer();
     client_ = MakeNode();
@@ -199,7 +199,7 @@ class TransportSuite : public testing::TestWithParam<TransportCase> {
     ASSERT_EQ(client_->connected.at(0), to_server_);
     to_client_ = server_->connected.at(0);
   }
-  // Everything that was on its way to the server before this call has arrived.
+  // Waits until everything sent to the server before this call has arrived.
   void Flush() {
     const uint32_t row = next_marker_++;
     client_->Send(to_server_, {}, Priority::kBulk, row);

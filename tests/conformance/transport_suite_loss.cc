@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disconnecting, losing peers, closing, and doing so from inside callbacks.
+// Disconnecting, losing peers, and closing, also from inside callbacks.
 #include "tests/conformance/transport_suite.h"
 
 namespace motley {
@@ -14,7 +14,7 @@ TEST_P(TransportSuite, DisconnectByTheClientIsALossAtTheServerOnly) {
   EXPECT_EQ(server_->lost_peers.at(0), to_client_);
   EXPECT_EQ(server_->lost_status.at(0).code(), StatusCode::kUnavailable);
   EXPECT_TRUE(client_->lost_peers.empty());
-  client_->transport().Disconnect(to_server_);  // Again: no effect.
+  client_->transport().Disconnect(to_server_);  // Has no effect.
 }
 
 TEST_P(TransportSuite, DisconnectByTheServerIsALossAtTheClientOnly) {
@@ -26,7 +26,7 @@ TEST_P(TransportSuite, DisconnectByTheServerIsALossAtTheClientOnly) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
-TEST_P(TransportSuite, WhoStoppedListeningKeepsItsConnectionsAndGetsNoMore) {
+TEST_P(TransportSuite, StopListeningKeepsConnectionsAndAcceptsNoMore) {
   Connect();
   server_->transport().StopListening();
   Flush();
@@ -151,7 +151,7 @@ TEST_P(TransportSuite, NothingIsCalledAfterClose) {
 TEST_P(TransportSuite, SendAfterCloseIsDoneAtOnce) {
   Connect();
   client_->transport().Close();
-  client_->transport().Close();  // Again: no effect.
+  client_->transport().Close();  // Has no effect.
   int calls = 0;
   client_->transport().Send(to_server_, {}, {}, Priority::kBulk, [&](Status status) {
     ++calls;
@@ -272,7 +272,7 @@ TEST_P(TransportSuite, LosingOnePeerLeavesTheOthersAlone) {
   client_->Send(to_server_, Pattern(kBig, 1));
   client_->transport().Close();
   other->Send(from_other, Pattern(kBig, 2));
-  const auto from_the_other = [&] {  // The lost one's may have left whole.
+  const auto from_the_other = [&] {  // Messages of the lost peer may have left as a whole.
     return !server_->arrived.empty() && server_->arrived.back().peer != to_client_;
   };
   Run([&] { return !server_->lost_peers.empty() && from_the_other(); });

@@ -127,7 +127,7 @@ TEST_F(Arrays, TypesThatAreNoNumbersAreRefusedWithAdvice) {
               "records");
 }
 
-// numpy.asfortranarray: columns one after the other.
+// numpy.asfortranarray stores one column after the other.
 TEST_F(Arrays, FortransOrderIsTurnedRound) {
   const auto array = [](const std::string& shape, int count) {
     std::vector<float> values(static_cast<size_t>(count));
@@ -216,7 +216,7 @@ TEST_F(Arrays, NpzHoldsFeaturesAndLabelsByName) {
   EXPECT_THAT(data.test->dense, ElementsAre(5, 6));
   EXPECT_THAT(data.test->label, ElementsAre(1));
   EXPECT_THAT(ReadLabelled(both, {}, {-3, 7}, 2)->dense, ElementsAre(5, 6));
-  EXPECT_EQ(Read(both + ":test=" + both).test->rows(), 2u);  // The test that was named.
+  EXPECT_EQ(Read(both + ":test=" + both).test->rows(), 2u);  // The named test file wins.
   EXPECT_THAT(Read(folder.Write("c", Zip({{"any.npy", x}}))).train.dense, ElementsAre(1, 3));
 }
 
@@ -228,7 +228,7 @@ TEST_F(Arrays, NpzFilesThatCannotBeReadAreRefusedWithAdvice) {
   ExpectFails(zip(Zip({{"a.npy", x}, {"b.npy", labels}})), "has the arrays a, b; name them");
   ExpectFails(zip(Zip({{"a.txt", x}})), "has the arrays (none)");
   ExpectFails(zip(Zip({{"x.npy", x + "1"}, {"y.npy", labels}})), "has bytes after its end");
-  ExpectFails(zip(Zip({{"x.npy", "text"}, {"y.npy", labels}})), "array 'x': is no NPY file");
+  ExpectFails(zip(Zip({{"x.npy", "text"}, {"y.npy", labels}})), "array 'x': is not an NPY file");
   std::string damaged = Zip({{"x.npy", x}, {"y.npy", labels}}, ZIP_CM_STORE);
   damaged[damaged.find(Raw<float>({3, 4}))] ^= 1;
   ExpectFails(zip(damaged), "array 'x': damaged: CRC error");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes array files as NumPy and safetensors write them.
+// Creates array files in the formats of NumPy and safetensors.
 #pragma once
 
 #include <zip.h>
@@ -27,13 +27,13 @@ inline std::string NpyWith(const std::string& dict, const std::string& data, cha
   return text + header + data;
 }
 
-// `shape` as Python writes it: "(3, 2)".
+// `shape` is in Python's notation: "(3, 2)".
 inline std::string Npy(const std::string& type, const std::string& shape, const std::string& data) {
   return NpyWith("{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }",
                  data);
 }
 
-// An archive of these files in memory; unpacked when `method` is ZIP_CM_STORE.
+// An archive of these files in memory; not compressed if `method` is ZIP_CM_STORE.
 inline std::string Zip(const std::vector<std::pair<std::string, std::string>>& files,
                        int method = ZIP_CM_DEFLATE, const char* password = nullptr) {
   zip_error_t error;

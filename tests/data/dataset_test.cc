@@ -86,7 +86,7 @@ TEST(Block, EveryTruncationAndExtensionIsRefused) {
   }
 }
 
-// Encodes `data` although a reader would never have let it through.
+// Encodes `data`, which no reader would accept.
 void ExpectRefused(const Dataset& data) {
   const auto block =
       DecodeBlock(EncodeBlock(data, 0, data.rows()), data.features, data.classes, data.sparse);
@@ -133,7 +133,7 @@ TEST(Block, ColumnsOutOfRangeOrOrderAreRefused) {
 
 TEST(Block, ClaimedSizesBeyondTheMessageAreRefusedWithoutAllocation) {
   ByteWriter writer;
-  for (const uint32_t word : {~0u, 2u, 0u, ~0u}) writer.Put(word);  // Features .. rows.
+  for (const uint32_t word : {~0u, 2u, 0u, ~0u}) writer.Put(word);  // Features to rows.
   writer.Put(uint64_t{0});
   EXPECT_EQ(DecodeBlock(writer.Take(), ~0u, 2, false).code(), StatusCode::kDataError);
   ByteWriter sparse;

@@ -29,7 +29,7 @@ class FileIo : public testing::Test {
     const BytesView piece = std::as_bytes(std::span(text));
     return WriteFileAtomically(path, {&piece, 1});
   }
-  // How many entries the folder has: a temporary file left behind would count.
+  // Number of entries in the folder, including temporary files left behind.
   int64_t Entries() const {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
   }

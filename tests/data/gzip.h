@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs a text as gzip does.
+// Packs a text in the format of gzip.
 #pragma once
 
 #include <zlib.h>

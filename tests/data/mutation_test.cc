@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random damage to valid inputs: whatever comes out, it is a value that holds together or an error,
-// never a crash (the sanitizer builds see more).
+// Random damage to valid inputs gives a consistent value or an error, and never a crash. Sanitizer
+// builds find more.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,14 +18,14 @@
 namespace motley {
 namespace {
 
-// Thread sanitizer takes twenty times as long, and is there for what threads share.
+// Thread sanitizer takes twenty times as long, and only looks for data races.
 #if MOTLEY_THREAD_SANITIZER
 constexpr int kTimes = 300;
 #else
 constexpr int kTimes = 3000;
 #endif
 
-// Reads `times` damaged copies of `content`; both outcomes must occur for the test to mean much.
+// Reads `times` damaged copies of `content`. Both outcomes must occur, or the test shows little.
 void ReadDamaged(const std::string& name, const std::string& content, bool regression, int times) {
   const TemporaryFolder folder;
   folder.Write("a-labels-idx1", std::string("\0\0\x08\x01\0\0\0\x03\0\1\2", 11));
@@ -49,7 +49,7 @@ TEST(Mutation, CsvNeverCrashes) {
   ReadDamaged("a", "1;2;0.5\n3;4;1.25\n", true, kTimes);
 }
 
-// Read as a table, learned from, encoded; and its description damaged.
+// Tables are read, learned and encoded; the description is damaged, too.
 TEST(Mutation, TablesNeverCrash) {
   const std::string content = "x,k,what\n1.5,red,yes\n,\"b, c\",no\n7,red,yes\nNA,True,no\n";
   const TemporaryFolder folder;

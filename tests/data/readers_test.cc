@@ -66,7 +66,7 @@ OpenedData Opened(const std::string& path, const ReadOptions& options = {}) {
   return data.ok() ? *std::move(data) : OpenedData{};
 }
 
-// pandas.DataFrame(X).to_csv(index=False) names columns that have no names 0,1,2,...
+// pandas.DataFrame(X).to_csv(index=False) writes 0,1,2,... for columns without names.
 TEST(Csv, AFirstLineThatCountsTheColumnsIsNoSample) {
   const TemporaryFolder folder;
   const std::string wide = folder.Write("wide.csv", "0,1,2,3\n9,8,7,1\n5,6,7,0\n");
@@ -76,7 +76,7 @@ TEST(Csv, AFirstLineThatCountsTheColumnsIsNoSample) {
   EXPECT_THAT(Opened(wide).notes,
               ElementsAre(HasSubstr("wide.csv, 0 to 3, is taken for the names")));
   EXPECT_THAT(Read(wide, {.label = "1"}).train.dense, ElementsAre(9, 7, 1, 5, 7, 0));
-  // Of few columns the next line decides: fractions stand under names.
+  // With few columns the next line decides: a fraction means that the first line has names.
   const std::string narrow = folder.Write("narrow.csv", "0,1\r\n0.5,1\r\n2,0\r\n");
   EXPECT_THAT(Read(narrow).train.dense, ElementsAre(0.5f, 2));
   EXPECT_THAT(Opened(narrow).notes, ElementsAre(HasSubstr("0 to 1")));
@@ -111,7 +111,7 @@ TEST(Csv, TheOnlyColumnNamedLikeALabelIsTheLabel) {
     EXPECT_THAT(Read(path, {.label = "b"}).train.dense, ElementsAre(1, 2, 0, 5)) << name;
     EXPECT_THAT(Opened(path, {.label = "b"}).notes, IsEmpty());
   }
-  // A model's data must have the same layout: those that are predicted follow the same rule.
+  // Data for prediction have the layout of the model's data, so the same rule applies.
   const auto known = ReadLabelled(folder.Write("more.csv", "y,a\n7,1\n5,2\n"), {}, {5, 7}, 1);
   ASSERT_TRUE(known.ok());
   EXPECT_THAT(known->label, ElementsAre(1, 0));
@@ -203,7 +203,7 @@ TEST(Csv, FieldsInQuotesMayGoOverLines) {
     ExpectFails(folder.Write("b.csv", text), StatusCode::kDataError, part);
   };
   expect("1,2,0\n\"1,2,0\n3,4,1\n", "b.csv:2: a quote is not closed");
-  // The second quote opens another field: nothing in between may get lost.
+  // The second quote opens another field. No lines between them may get lost.
   expect("1,2,0\n\"1,2,0\n3,4,1\n\"5\",6,1\n", "b.csv:2: a quote is not closed");
   expect("1,2,0\n\"" + std::string(size_t{1} << 20, ' ') + "\n\",2,0\n",
          "b.csv:2: a quote is not closed");
@@ -350,7 +350,7 @@ TEST(Gzip, FilesAreUnpackedByContentWhateverTheirName) {
   for (int i = 0; i < 100000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
   const auto data = Read(folder.Write("plain-name", GzipText(text)));
   EXPECT_EQ(data.train.rows(), 100000u);
-  // Members one after the other are one file, as with cat.
+  // Several members form one file, like the output of cat.
   const auto two = Read(folder.Write("two.gz", GzipText("1,0\n") + GzipText("2,1\n")));
   EXPECT_THAT(two.train.dense, ElementsAre(1, 2));
 }

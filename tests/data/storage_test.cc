@@ -41,7 +41,7 @@ TEST(Storage, RoundsToTheNearestOfAllNumbersAndTiesToEven) {
     for (uint32_t bits = 0; bits + 1 < infinite; ++bits) {
       const double here = Meaning(bits, storage);
       const double next = Meaning(bits + 1, storage);
-      const auto middle = static_cast<float>((here + next) / 2);  // Exact.
+      const auto middle = static_cast<float>((here + next) / 2);  // The result is exact.
       const uint32_t even = bits % 2 == 0 ? bits : bits + 1;
       const std::pair<float, uint32_t> wanted[] = {{static_cast<float>(here), bits},
                                                    {std::nextafter(middle, 0.0f), bits},
@@ -138,7 +138,7 @@ TEST(NarrowSamples, BlocksOfThemAreChecked) {
               StatusCode::kDataError);
   }
   Bytes other = whole;
-  other[10] = std::byte{3};  // Of no storage.
+  other[10] = std::byte{3};  // An unknown storage.
   EXPECT_EQ(DecodeBlock(other, 5, 3, false).code(), StatusCode::kDataError);
   other = whole;
   other[whole.size() - 1] = std::byte{0x7f};

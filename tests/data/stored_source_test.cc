@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that memory has no room for is the same data.
+// Data that do not fit into memory are unchanged when read back.
 #include "data/tables/stored_source.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A table that was read, learned from and encoded.
+// A table after reading, learning and encoding.
 struct Read {
   OpenedData data;
   std::shared_ptr<const TableSchema> schema;
@@ -60,7 +60,7 @@ class Table : public testing::Test {
   static TableOptions Scaled(TableScale scale, TableMissing missing = TableMissing::kMedian) {
     return {.scale = scale, .scale_given = true, .missing = missing};
   }
-  // A file of the same table, as a model reads it.
+  // Reads a file of the same table for the model.
   Result<std::vector<float>> ReadAgain(const Read& read, const std::string& text,
                                        std::vector<std::string>* notes = nullptr) {
     ReadOptions options;
@@ -78,7 +78,7 @@ class Table : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  std::vector<float> labels_;  // Of the file that was read again.
+  std::vector<float> labels_;  // Labels of the second file.
 };
 
 TEST_F(Table, TextBecomesOneFeaturePerCategory) {
@@ -106,11 +106,11 @@ TEST_F(Table, MissingValuesAreTheMedianOrAreTold) {
   const std::string text = "v,k,y\n1,a,0\n,b,1\n7,,1\nNA,a,0\n3,?,1\n";
   EXPECT_THAT(ReadText(text, Scaled(TableScale::kNone)).dense(),
               ElementsAre(1, 1, 0, 3, 0, 1, 7, 0, 0, 3, 1, 0, 3, 0, 0));
-  const Read told = ReadText(text, Scaled(TableScale::kNone, TableMissing::kIndicator));
-  EXPECT_THAT(told.schema->FeatureNames(),
+  const Read indicated = ReadText(text, Scaled(TableScale::kNone, TableMissing::kIndicator));
+  EXPECT_THAT(indicated.schema->FeatureNames(),
               ElementsAre("v", "v is missing", "k=a", "k=b", "k is missing"));
-  EXPECT_THAT(told.features->Range(1, 3)->dense, ElementsAre(3, 1, 0, 1, 0, 7, 0, 0, 0, 1));
-  EXPECT_THAT(told.notes, testing::Contains(HasSubstr("4 values in 2 columns are missing")));
+  EXPECT_THAT(indicated.features->Range(1, 3)->dense, ElementsAre(3, 1, 0, 1, 0, 7, 0, 0, 0, 1));
+  EXPECT_THAT(indicated.notes, testing::Contains(HasSubstr("4 values in 2 columns are missing")));
   ExpectFails(text, "t.csv:3: column 0 (v): a value is missing",
               Scaled(TableScale::kNone, TableMissing::kError));
 }
@@ -198,7 +198,7 @@ TEST_F(Table, OtherFilesAreReadByName) {
   EXPECT_THAT(labels_, ElementsAre(1));
   EXPECT_THAT(*ReadAgain(read, "9,a,2\n"), ElementsAre(9, 1, 0, 2));  // Without names.
   EXPECT_THAT(ReadAgain(read, "v,k\n1,a\n").status().ToString(),
-              HasSubstr("lacks the column 'w', which the model learned from"));
+              HasSubstr("lacks the column 'w', which the model was trained on"));
   EXPECT_THAT(ReadAgain(read, "v,k,w\n1,a,x\n").status().ToString(),
               HasSubstr("again.csv:2: column 2 (w): the column had only numbers"));
   EXPECT_THAT(ReadAgain(read, "v,k,w,y\n1,a,2,q\n").status().ToString(),
@@ -299,7 +299,7 @@ TEST_F(Table, SchemasSurviveAsText) {
   }
   std::string broken = json;
   broken.replace(broken.find("\"position\":0"), 12, "\"position\":9");
-  EXPECT_THAT(ParseTableSchema(broken).status().ToString(), HasSubstr("column 'v' makes no sense"));
+  EXPECT_THAT(ParseTableSchema(broken).status().ToString(), HasSubstr("column 'v' is invalid"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(ChooseDevices, APlusJoinsDevicesIntoOneWorkersGroup) {
   std::vector<ListedDevice> cards = Machine();
   for (const uint32_t index : {2, 3}) cards.push_back(Listed("opencl", index));
   const auto chosen = ChooseDevices(cards, "opencl,opencl+cpu").value();
-  ASSERT_EQ(chosen.size(), 4u) << "a comma's driver is a worker on each of its devices";
+  ASSERT_EQ(chosen.size(), 4u) << "a driver between commas means a worker on each of its devices";
   EXPECT_EQ(chosen[3].Label(), "opencl:1+opencl:2+opencl:3+cpu:0");
 }
 
@@ -81,7 +81,7 @@ TEST(ChooseDevices, RefusalsSayWhy) {
   };
   EXPECT_THAT(refusal("cuda"), AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("motley devices")));
   EXPECT_THAT(refusal("opencl:0"), HasSubstr("has no double precision"));
-  EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device of that number"));
+  EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device with that number"));
   EXPECT_THAT(refusal("tpu"), AllOf(HasSubstr("'tpu'"), HasSubstr("cpu, cuda, opencl")));
   for (const char* twice : {"cpu,cpu:0", "cpu+cpu", "opencl+cpu,opencl:1+cpu:0"}) {
     EXPECT_THAT(refusal(twice), HasSubstr("twice")) << twice;
@@ -109,18 +109,19 @@ ListedDevice Named(const std::string& driver, uint32_t index, const std::string&
 TEST(DefaultDevices, AreAllThatWorkEachOnce) {
   const ListedDevice cpu = Named("cpu", 0, "a processor", true);
   EXPECT_THAT(Defaults({cpu, {.driver = "cuda", .reason = "none"}}), ElementsAre("cpu:0"));
-  // The processor has an OpenCL driver of its own; two cards are equal, and OpenCL has them, too.
+  // The processor has an OpenCL driver of its own. Two cards have the same name, and OpenCL lists
+  // them, too.
   EXPECT_THAT(Defaults({cpu, Named("cuda", 0, "Card"), Named("cuda", 1, "Card"),
                         Named("opencl", 0, "Card"), Named("opencl", 1, "Card"),
                         Named("opencl", 2, "pthread", true), Named("opencl", 3, "Other")}),
               ElementsAre("cpu:0", "cuda:0", "cuda:1", "opencl:3"));
-  // A driver that cannot use a card leaves it to the others.
+  // A card that a driver cannot use is left to the other drivers.
   ListedDevice old = Named("cuda", 0, "Card");
   old.reason = "too old";
   EXPECT_THAT(Defaults({cpu, old, Named("opencl", 0, "Card")}), ElementsAre("cpu:0", "opencl:0"));
 }
 
-TEST(DefaultDevices, NoneIsToldWithEveryReason) {
+TEST(DefaultDevices, NoUsableDeviceIsReportedWithEveryReason) {
   const std::vector<ListedDevice> list = {Listed("cpu", 0, "no kernel module"),
                                           {.driver = "cuda", .reason = "no NVIDIA driver"},
                                           Listed("opencl", 1, "no compiler")};

@@ -18,7 +18,7 @@ using conformance::DeviceWorld;
 using ::testing::HasSubstr;
 using MakeInner = std::function<Result<std::unique_ptr<Device>>(Loop&)>;
 
-// A device on a ThreadLoop, perhaps with a pace.
+// A device on a ThreadLoop, with an optional pace.
 class HostWorld final : public DeviceWorld {
  public:
   static Result<std::unique_ptr<DeviceWorld>> Create(const MakeInner& make, bool paced) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices over drivers, with a driver that fails when told to.
+// Tests devices over drivers, with a driver that fails on demand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,23 +42,23 @@ class DriverDevice : public ::testing::Test {
   ThreadLoop loop_;
 };
 
-TEST_F(DriverDevice, WhatCannotBeUsedSaysWhy) {
+TEST_F(DriverDevice, UnusableDevicesHaveAReason) {
   MockDriver::Get().devices = 2;
   EXPECT_THAT(Make(1).status().ToString(), HasSubstr("only the first mock works"));
 }
 
-TEST_F(DriverDevice, WhatCannotBeOpenedSaysWhyInThePlaceOfWork) {
+TEST_F(DriverDevice, AFailureToOpenIsTheResultOfTheWork) {
   MockDriver::Get().no_kernels = true;
   const auto device = Make().value();
   const auto fail = [] {
-    ADD_FAILURE() << "nothing can run on it";
+    ADD_FAILURE() << "work ran on a device that is not open";
     return Status::Ok();
   };
   const Status why = Do(*device, fail);
   EXPECT_EQ(why.code(), StatusCode::kUnavailable);
   EXPECT_THAT(why.ToString(), AllOf(HasSubstr("mock 0"), HasSubstr("line 1")));
   MockDriver::Get().no_kernels = false;
-  EXPECT_EQ(Do(*device, fail).ToString(), why.ToString()) << "it is not tried again";
+  EXPECT_EQ(Do(*device, fail).ToString(), why.ToString()) << "opening is not attempted again";
   EXPECT_FALSE(device->Allocate(1).ok());
   EXPECT_TRUE(device->Rest(std::chrono::hours(1)));
 }
@@ -74,19 +74,19 @@ TEST_F(DriverDevice, IsOpenFromItsFirstWorkUntilItRests) {
   EXPECT_FALSE(device->Allocate(1).ok());
 }
 
-// The loop goes on meanwhile, and so does whoever watches.
+// The loop and the watcher go on meanwhile.
 TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
   auto loop = std::make_unique<ThreadLoop>();
   auto device = MockDriver::Make(*loop).value();
   auto watched = std::make_unique<WatchedDevice>(*loop, *device, Patience());
   MockDriver::Get().open_hangs = true;
-  Status told;
+  Status reported;
   watched->Submit(
-      1, [] { return Status::Ok(); }, [&](const Status& status) { told = status; });
+      1, [] { return Status::Ok(); }, [&](const Status& status) { reported = status; });
   MockDriver::Get().opens.wait(0);
-  loop->RunUntil([&] { return !told.ok(); });
+  loop->RunUntil([&] { return !reported.ok(); });
   EXPECT_TRUE(watched->lost());
-  EXPECT_THAT(told.message(), HasSubstr("may not even be open"));
+  EXPECT_THAT(reported.message(), HasSubstr("may not even be open"));
   EXPECT_FALSE(device->Rest(Duration::zero()));
   device->Abandon();
   watched.reset();
@@ -94,7 +94,7 @@ TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
   KeepForever(std::shared_ptr<Device>(std::move(device)));
   MockDriver::Get().open_hangs = false;
   MockDriver::Get().open_hangs.notify_all();
-  // It has its queue for good, from whenever its thread goes on, which wants the kernels' table.
+  // The thread goes on at some time, opens the queue for good, and then needs the kernels' table.
   while (MockDriver::Get().finishes == 0) std::this_thread::yield();
   MockDriver::Get().open_queues = 0;
 }
@@ -120,7 +120,7 @@ TEST_F(DriverDevice, KernelsOfAnotherVersionAreRefusedBeforeAnyIsCalled) {
   MockDriver::Get().old_kernels = true;
   const auto device = Make().value();
   const Status old = Do(*device, [] {
-    ADD_FAILURE() << "nothing can run on it";
+    ADD_FAILURE() << "work ran on a device that is not open";
     return Status::Ok();
   });
   EXPECT_EQ(old.code(), StatusCode::kUnavailable);
@@ -128,7 +128,7 @@ TEST_F(DriverDevice, KernelsOfAnotherVersionAreRefusedBeforeAnyIsCalled) {
   EXPECT_EQ(MockDriver::Get().open_queues, 0u);
 }
 
-// Two jobs of a program, say.
+// For example two jobs of one program.
 TEST_F(DriverDevice, ThreadsTakeTurnsToLookForDevicesAndOpenThoseThatTheyFound) {
   MockDriver& mock = MockDriver::Get();
   std::vector<std::thread> threads;
@@ -145,7 +145,7 @@ TEST_F(DriverDevice, ThreadsTakeTurnsToLookForDevicesAndOpenThoseThatTheyFound) 
   EXPECT_FALSE(mock.looked_at_once);
 }
 
-TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
+TEST_F(DriverDevice, KernelFailuresAreReportedWithTheWorkAndCleared) {
   const auto device = Open();
   const auto fail_with = [](int code) {
     return [code] {
@@ -160,7 +160,7 @@ TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
   EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
 }
 
-TEST_F(DriverDevice, ALostDeviceIsToldWhateverBecameOfTheWork) {
+TEST_F(DriverDevice, ALostDeviceIsReportedWhateverTheWorkReturns) {
   const auto device = Open();
   for (const Status& of_work : {Status::Resource("no memory"), Status::Cancelled("not wanted")}) {
     const Status status = Do(*device, [&] {
@@ -202,11 +202,11 @@ TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
 }
 
 TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
-  // As after a job: the device stays, the loop goes.
+  // As after a job: the device stays, the loop is destroyed.
   auto loop = std::make_unique<ThreadLoop>();
   auto device = MockDriver::Make(*loop).value();
   MockDriver::Get().hangs = true;
-  bool told = false;
+  bool reported = false;
   std::atomic<bool> begun = false;
   device->Submit(
       1,
@@ -215,7 +215,7 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
         begun.notify_all();
         return Status::Ok();
       },
-      [&](const Status&) { told = true; });
+      [&](const Status&) { reported = true; });
   begun.wait(false);
   EXPECT_FALSE(device->Rest(std::chrono::milliseconds(1)));
   device->Abandon();
@@ -225,8 +225,8 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
   EXPECT_TRUE(AnyDeviceStuck());
   MockDriver::Get().hangs = false;
   MockDriver::Get().hangs.notify_all();
-  EXPECT_FALSE(told);
-  // It has its queue for good.
+  EXPECT_FALSE(reported);
+  // The device keeps its queue for good.
   MockDriver::Get().open_queues = 0;
 }
 
@@ -274,7 +274,7 @@ TEST_F(DriverModules, FilesThatAreNoDriversAreRefused) {
   fs::copy_file(fs::path(MOTLEY_BINARY_DIR) / "modules/motley-cpu-baseline.so",
                 folder_ / "motley-cuda.so");
   EXPECT_THAT(ReasonOf("opencl"), HasSubstr("cannot load"));
-  EXPECT_THAT(ReasonOf("cuda"), HasSubstr("no driver of version"));
+  EXPECT_THAT(ReasonOf("cuda"), HasSubstr("not a driver of version"));
 }
 
 }  // namespace

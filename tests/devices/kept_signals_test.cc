@@ -17,16 +17,17 @@ Handler HandlerOf(int number) {
   return now.sa_handler;
 }
 
-TEST(KeptSignals, WhatALibraryCatchesMeanwhileIsAsBefore) {
+TEST(KeptSignals, HandlersOfLibrariesAreUndone) {
   signal(SIGINT, SIG_IGN);
-  for (const int number : {SIGHUP, SIGTERM}) signal(number, SIG_DFL);  // Whatever nohup did.
+  // nohup may have changed them.
+  for (const int number : {SIGHUP, SIGTERM}) signal(number, SIG_DFL);
   std::optional<KeptSignals> kept(std::in_place);
   for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGFPE}) signal(number, Nothing);
   kept.reset();
   EXPECT_EQ(HandlerOf(SIGINT), SIG_IGN);
   EXPECT_EQ(HandlerOf(SIGHUP), SIG_DFL);
   EXPECT_EQ(HandlerOf(SIGTERM), SIG_DFL);
-  EXPECT_EQ(HandlerOf(SIGFPE), Nothing) << "a driver may need the processor's faults";
+  EXPECT_EQ(HandlerOf(SIGFPE), Nothing) << "drivers may use the processor's faults";
   signal(SIGINT, SIG_DFL);
   signal(SIGFPE, SIG_DFL);
 }

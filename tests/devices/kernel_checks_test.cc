@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That no kernel is left out of the checks, and that each of them can fail.
+// Tests that the checks cover all kernels, and that each check can fail.
 #include "devices/check/kernel_checks.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ constexpr std::pair<std::string_view, void (*)(motley_kernels&)> kSpoilt[] = {
 };
 #undef SPOILT
 
-// What follows the table's name is kernels only.
+// All entries after the table's name are kernels.
 constexpr size_t kKernels =
     (sizeof(motley_kernels) - offsetof(motley_kernels, gemm)) / sizeof(void (*)());
 static_assert(std::size(kSpoilt) == kKernels, "a kernel without a check: see devices/check");
@@ -113,18 +113,18 @@ TEST(KernelChecks, DevicesThatFailSaySo) {
   const auto device = MockDriver::Make(loop).value();
   const auto run = [&] {
     std::optional<Status> ended;
-    size_t told = 0;
+    size_t reported = 0;
     device->Submit(
         1,
         [&] {
           return CheckDevice(*device, 3, /*large=*/false, [&](const CheckedKernel& kernel) {
             EXPECT_TRUE(kernel.ok()) << kernel.kernel;
-            ++told;
+            ++reported;
           });
         },
         [&](Status status) { ended = std::move(status); });
     loop.RunUntil([&] { return ended.has_value(); });
-    return std::pair(*ended, told);
+    return std::pair(*ended, reported);
   };
   const auto [fine, all] = run();
   EXPECT_TRUE(fine.ok()) << fine.ToString();

@@ -113,11 +113,11 @@ TEST(KernelModules, AFileThatIsNoModuleIsReportedWithItsPath) {
   EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr("cannot load " + file.string()));
 }
 
-TEST(KernelModules, ThoseThatCannotBeOpenedForWantOfFilesSaySoAndAreTriedAgain) {
+TEST(KernelModules, ModulesWithoutDescriptorsReportItAndAreLoadedLater) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
-  ScratchFolder scratch;  // Under a new name: one that is loaded is not opened again.
+  ScratchFolder scratch;  // Under a new name: the loader does not open a loaded file again.
   fs::copy_file(kModules / "motley-cpu-baseline.so", scratch.path() / "motley-cpu-baseline.so");
   KernelModuleList list;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);

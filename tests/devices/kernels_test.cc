@@ -12,7 +12,7 @@
 namespace motley::conformance {
 namespace {
 
-// A module with threads to borrow, kept with them.
+// A module with threads that it may borrow, which live as long.
 class ThreadedRig final : public KernelRig {
  public:
   ThreadedRig(const motley_kernels& table, std::unique_ptr<ParallelFor> parallel)

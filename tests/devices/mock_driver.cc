@@ -11,7 +11,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/drivers/driver_modules.h"
 
-// The CPU's kernels find what they expect of a queue at its beginning.
+// The CPU's kernels expect their own queue at the beginning of this one.
 struct motley_driver_queue {
   motley_cpu_queue cpu;
   std::mutex mutex;
@@ -30,7 +30,7 @@ const motley_kernels* Baseline() {
   return nullptr;
 }
 
-// Takes its time, as libraries do: another thread that is in here is then seen.
+// Takes some time, like real libraries, so that a second thread in here is noticed.
 class Looking {
  public:
   Looking() {
@@ -93,7 +93,7 @@ void* Allocate(motley_driver_queue* queue, size_t size_bytes) {
   if (size_bytes > mock.memory_bytes) return nullptr;
   void* const memory = std::aligned_alloc(64, (size_bytes / 64 + 1) * 64);
   if (memory == nullptr) return nullptr;
-  std::memset(memory, 0xff, size_bytes);  // NaN: nobody may count on zeros.
+  std::memset(memory, 0xff, size_bytes);  // NaN: nobody may rely on zeros.
   ++mock.allocations;
   mock.held_bytes += size_bytes;
   const std::lock_guard lock(queue->mutex);
@@ -110,7 +110,7 @@ void Free(motley_driver_queue* queue, void* memory) {
   std::free(memory);
 }
 
-// The range lies in one allocation of this queue.
+// Checks that the range is inside one allocation of this queue.
 void CheckOwn(motley_driver_queue* queue, const void* data, size_t size_bytes) {
   const std::lock_guard lock(queue->mutex);
   auto found = queue->memory.upper_bound(const_cast<void*>(data));
@@ -129,7 +129,7 @@ int CopyIn(motley_driver_queue* queue, uint64_t, void* to, const void* from, siz
   return MOTLEY_DRIVER_OK;
 }
 
-// In two pieces, as devices may.
+// Copies in two pieces, as devices may.
 int CopyOut(motley_driver_queue* queue, uint64_t, const void* from, size_t size_bytes,
             motley_take_piece take, void* context) {
   CheckOwn(queue, from, size_bytes);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mock driver as a module that programs load in the place of motley-opencl.so. What goes wrong
-// comes in MOTLEY_MOCK, each time that devices are looked for: "build" (kernels do not compile),
-// "open" and "close" (they hang), "wrong" (one is a little off), and after some pieces of work
-// "memory" (it is full), "lost" and "hang". "abort-find" and "abort" call abort() while devices are
-// looked for and while one is opened; after some pieces of work, "abort-work" does on the thread
-// that waits for them and "abort-pool" on one of the driver's own. "exit" is an open that calls
-// exit().
+// The mock driver as a module that programs load instead of motley-opencl.so. Each search for
+// devices reads MOTLEY_MOCK, which selects a fault:
+//   "build": kernels do not compile
+//   "open", "close": the call hangs
+//   "wrong": one kernel is slightly off
+//   "memory", "lost", "hang": after some work, the device is out of memory, lost, or hangs
+//   "abort-find", "abort": abort() while devices are searched, or while one is opened
+//   "abort-work": after some work, abort() on the thread that waits for it
+//   "abort-pool": after some work, abort() on one of the driver's own threads
+//   "exit": open calls exit()
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -37,7 +40,7 @@ size_t Find(char* reason, size_t reason_size) {
   return mock.table().find(reason, reason_size);
 }
 
-// Computes with the others, as far as one can see.
+// Pretends to compute with the other threads.
 void Pool() {
   MockDriver::Get().pool_aborts.wait(false);
   std::abort();
@@ -58,8 +61,8 @@ int CopyIn(motley_driver_queue* queue, uint64_t after, void* to, const void* fro
                        : mock.table().copy_in(queue, after, to, from, size_bytes);
 }
 
-// Kernels of which one is a little off; the same for every queue, of which threads open some at the
-// same time.
+// Kernels with one that is slightly off. All queues share them, and several threads may open queues
+// at the same time.
 const motley_kernels* Kernels(motley_driver_queue* queue) {
   static const motley_kernels* const right = MockDriver::Get().table().kernels(queue);
   static const motley_kernels wrong = [] {

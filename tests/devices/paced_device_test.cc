@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kUnit = std::chrono::milliseconds(1);
 
-// A paced device on virtual time that notes when each work ran and each Done came.
+// A paced device on virtual time that records when each work ran and each Done came.
 class PacedDeviceTest : public ::testing::Test {
  protected:
   void Make(Pace pace, std::function<double()> vary = nullptr) {
@@ -46,8 +46,8 @@ TEST_F(PacedDeviceTest, TakesUnitsTimesUnitTimeDividedBySpeed) {
   EXPECT_EQ(done_, Times{40});
 }
 
-// Else results would be seen before the device that is emulated has them.
-TEST_F(PacedDeviceTest, WhatWorkPostsRunsNoSoonerThanItsDone) {
+// Otherwise results would be visible before the emulated device has them.
+TEST_F(PacedDeviceTest, TasksPostedByWorkRunNoSoonerThanItsDone) {
   Make({.unit_time = kUnit});
   Times posted;
   device_->Submit(
@@ -118,7 +118,7 @@ TEST_F(PacedDeviceTest, ANegativeOrHugeVariationStaysInRange) {
 }
 
 TEST_F(PacedDeviceTest, WorkSlowerThanItsModelIsDoneWhenItIs) {
-  // An inner device that needs 30 units of its own.
+  // The inner device itself needs 30 units.
   inner_ = MakeInlineDevice(loop_).value();
   const auto slow = MakePacedDevice(loop_, *inner_, {.unit_time = kUnit * 3});
   device_ = MakePacedDevice(loop_, *slow, {.unit_time = kUnit});
@@ -140,7 +140,7 @@ TEST_F(PacedDeviceTest, DestroyedBetweenWorkAndItsTimeItCallsNoDone) {
   EXPECT_EQ(loop_.pending(), 0u);
 }
 
-TEST_F(PacedDeviceTest, WhatSubmitsInDoneRunsNext) {
+TEST_F(PacedDeviceTest, WorkSubmittedInDoneRunsNext) {
   Make({.unit_time = kUnit});
   device_->Submit(
       3, [] { return Status::Ok(); }, [this](Status) { Submit(4); });
@@ -159,7 +159,7 @@ TEST_F(PacedDeviceTest, ErrorsComeAtTheModelledTimeToo) {
   EXPECT_EQ(code, StatusCode::kDataError);
 }
 
-// Its timers come late by as much as is set.
+// A loop with timers that fire late by a set time.
 class LateLoop final : public Loop {
  public:
   explicit LateLoop(VirtualLoop& inner) : inner_(inner) {}
@@ -178,7 +178,7 @@ class LateLoop final : public Loop {
 
 class LatePacedDeviceTest : public ::testing::Test {
  protected:
-  // A chain of pieces of 10 ms, each submitted when the one before is done; when the last is.
+  // The duration of a chain of 10 ms pieces, each submitted when the previous one is done.
   Duration Chain(int pieces) {
     const Time start = loop_.Now();
     Next(pieces);

@@ -93,8 +93,8 @@ TEST_P(ParallelForTest, TellsItsNumberOfThreads) {
   EXPECT_EQ(parallel_->threads(), GetParam().threads);
 }
 
-#if !MOTLEY_ADDRESS_SANITIZER && !MOTLEY_THREAD_SANITIZER  // They take all addresses there are.
-// 0: every range was visited though no thread can be started.
+#if !MOTLEY_ADDRESS_SANITIZER && !MOTLEY_THREAD_SANITIZER  // Sanitizers need all addresses.
+// 0: every range was visited although no thread can be started.
 int RunWithoutRoomForThreads(ParallelFor& parallel) {
   uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -110,7 +110,7 @@ int RunWithoutRoomForThreads(ParallelFor& parallel) {
 
 TEST_P(ParallelForTest, DoesTheWorkAloneWhereNoThreadCanBeStarted) {
   if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // No stack of an earlier thread is left there.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // No stack of an earlier thread is left then.
   EXPECT_EXIT(_exit(RunWithoutRoomForThreads(*parallel_)), testing::ExitedWithCode(0), "");
 }
 #endif

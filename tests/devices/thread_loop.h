@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Loop for tests with real threads and no clock: the test's own thread runs what is posted, and
-// time moves only to the next timer, when nothing is left to do and nobody is expected to post.
+// A Loop for tests with real threads and no clock. The test's own thread runs what is posted. Time
+// moves only to the next timer, when no task is left and no thread is expected to post.
 #pragma once
 
 #include <condition_variable>
@@ -34,13 +34,13 @@ class ThreadLoop final : public Loop {
       if (!RunPosted() && !timers_.RunOne()) Wait();
     }
   }
-  // The same, while time stands still: for what would find other threads late.
+  // The same while time stands still, for tests in which other threads would appear late.
   void RunPostedUntil(const std::function<bool()>& condition) {
     while (!condition()) {
       if (!RunPosted()) Wait();
     }
   }
-  // Runs everything that is there, timers too, without waiting for other threads.
+  // Runs all present tasks and timers, without waiting for other threads.
   void RunAll() {
     while (RunPosted() || timers_.RunOne()) {
     }

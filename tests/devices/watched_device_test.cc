@@ -15,7 +15,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// Its work is reported when the test says so.
+// A device that reports work when the test says so.
 class ManualDevice final : public ForwardingDevice<> {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -56,9 +56,9 @@ TEST_F(WatchedDeviceTest, TheFirstWorkMayTakeLong) {
   EXPECT_EQ(done_[0].code(), StatusCode::kResource);
   Submit();
   Pass(90);
-  EXPECT_FALSE(device_->lost()) << "it may take as long as the one before";
+  EXPECT_FALSE(device_->lost()) << "a piece may take as long as the first one";
   Pass(60);
-  EXPECT_TRUE(device_->lost()) << "but not 20 times: kernels are compiled now";
+  EXPECT_TRUE(device_->lost()) << "it may not take 20 times as long as the first one";
 }
 
 TEST_F(WatchedDeviceTest, WorkThatDoesNotComeBackIsLostAndSoIsAllAfterIt) {
@@ -69,7 +69,7 @@ TEST_F(WatchedDeviceTest, WorkThatDoesNotComeBackIsLostAndSoIsAllAfterIt) {
   Submit();
   Pass(9);
   EXPECT_FALSE(device_->lost());
-  Pass(20);  // It was looking after the first one still.
+  Pass(20);  // The timer still watched the first piece.
   EXPECT_TRUE(device_->lost());
   ASSERT_EQ(done_.size(), 3u);
   for (const size_t i : {1, 2}) {
@@ -82,7 +82,7 @@ TEST_F(WatchedDeviceTest, WorkThatDoesNotComeBackIsLostAndSoIsAllAfterIt) {
   EXPECT_EQ(done_.size(), 4u);
   EXPECT_FALSE(done_.back().ok());
   inner_.Report();
-  EXPECT_EQ(done_.size(), 4u) << "what comes back after all was told before";
+  EXPECT_EQ(done_.size(), 4u) << "a result that comes late was reported before";
 }
 
 TEST_F(WatchedDeviceTest, EachWorkHasItsOwnTimeHoweverMuchWaits) {
@@ -107,7 +107,7 @@ TEST_F(WatchedDeviceTest, IdleTimeDoesNotCount) {
   }
 }
 
-// A loop that was stopped with its process: timers that are overdue run at once.
+// The loop of a process that was stopped: overdue timers run at once.
 class JumpingLoop final : public Loop {
  public:
   Time Now() const override { return inner_.Now() + jumped_; }
@@ -155,7 +155,7 @@ TEST_F(WatchedDeviceTest, OneThatHasEndedIsNotWaitedFor) {
   ASSERT_EQ(done_.size(), 3u);
   for (const size_t i : {1, 2}) EXPECT_THAT(done_[i].ToString(), HasSubstr("fell over"));
   Pass(1000);
-  EXPECT_EQ(done_.size(), 3u) << "it is told once";
+  EXPECT_EQ(done_.size(), 3u) << "it is reported once";
   EXPECT_EQ(loop_.pending(), 0u);
 }
 
@@ -168,7 +168,7 @@ TEST_F(WatchedDeviceTest, ADeviceThatGoesLeavesNoTimerBehind) {
   EXPECT_TRUE(done_.empty());
 }
 
-TEST_F(WatchedDeviceTest, WhoeverIsToldMayDestroyIt) {
+TEST_F(WatchedDeviceTest, DoneMayDestroyTheDevice) {
   device_->Submit(
       1, [] { return Status::Ok(); }, [this](const Status&) { device_.reset(); });
   Submit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the C API in any order, with any arguments that a program may give by mistake.
+// Calls the C API in any order, with any arguments that a program may pass by mistake.
 #include <motley/motley.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace motley::fuzz {
 namespace {
 
-// Every outcome is one of the codes, and what failed says why.
+// Every result must be one of the codes, and failures must have a message.
 motley_status Check(motley_status status) {
   MOTLEY_ASSERT(status >= MOTLEY_OK && status <= MOTLEY_CALLBACK);
   MOTLEY_ASSERT(status == MOTLEY_OK || std::strlen(motley_last_error()) > 0);
@@ -34,10 +34,10 @@ class Caller {
  private:
   struct Slot {
     motley_job* job = nullptr;
-    bool ends = false;  // Its run does, by itself and soon.
+    bool ends = false;  // Its run ends soon and by itself.
     bool ran = false;
   };
-  // Larger than any struct, so that every struct_size that is taken seriously may be read.
+  // Larger than any struct, so that memory up to any accepted struct_size can be read.
   struct alignas(8) Room {
     std::array<unsigned char, 8192> bytes{};
   };
@@ -70,7 +70,8 @@ class Caller {
     options.model = Pick<const char*>({nullptr, nullptr, "mlp:3", "resnet", ""});
     options.code = Pick<const char*>({nullptr, "cyclic", "rs", "repetition", "`code`"});
     options.tolerate = Next() % 4;
-    // The last is more than any role may have; a code for hundreds takes seconds under sanitizers.
+    // The last exceeds the limit of every role. A code for hundreds of workers takes seconds under
+    // sanitizers.
     options.workers = Pick({0U, 1U, 3U, 2000U});
     options.steps = 1 + Next() % 2;
     options.batch = Next();
@@ -86,7 +87,7 @@ class Caller {
     const auto* given = reinterpret_cast<const motley_job_options*>(room.bytes.data());
     const motley_status made = Check(motley_job_create(given, &slot.job));
     MOTLEY_ASSERT((made == MOTLEY_OK) == (slot.job != nullptr));
-    // A smaller struct leaves the number of steps to its default.
+    // A smaller struct leaves the number of steps at its default.
     slot.ends = options.role == MOTLEY_ALL_IN_ONE && options.struct_size >= sizeof(options);
   }
 
@@ -113,7 +114,7 @@ class Caller {
   }
 
   void Run(Slot& slot) {
-    // Once for each input: it takes longer than all the rest.
+    // Once per input, because it takes longer than everything else.
     if (slot.job != nullptr && !slot.ran && (!slot.ends || has_run_)) return;
     const motley_status status = Check(motley_job_run(slot.job));
     if (slot.ran) MOTLEY_ASSERT(status == MOTLEY_CONFLICT);

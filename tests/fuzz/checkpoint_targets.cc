@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t kFolders = 3;
 
-// A header whose checksum is right, so that what is behind the checksum is looked at too.
+// Sets the header's checksum right, so that the content is checked as well.
 void Seal(Bytes& file) {
   if (file.size() < kHeaderBytes) return;
   const uint64_t sum = Hash64(BytesView(file).first(kHeaderBytes - sizeof(uint64_t)));
   std::memcpy(file.data() + kHeaderBytes - sizeof(sum), &sum, sizeof(sum));
 }
 
-// Where the header says that the file belongs, or somewhere.
+// The step in the header, or any other.
 uint64_t StepOf(const Bytes& file) {
   const auto header = ParseHeader(file);
   return header.ok() ? header->step : 3;
@@ -38,8 +38,8 @@ void Put(SimStore& store, uint32_t folder, BytesView piece, bool seal) {
 
 }  // namespace
 
-// The first byte says which headers get a right checksum; the rest, cut into equal parts, is one
-// file for each folder. What can be read is whole, and what was repaired is healthy.
+// The first byte chooses the headers that get a right checksum. The rest is cut into equal parts,
+// one file for each folder. What can be read must be whole, and what was repaired must be healthy.
 void Checkpoint(std::string_view input) {
   if (input.empty()) return;
   SimStore store(1);
@@ -61,7 +61,8 @@ void Checkpoint(std::string_view input) {
   MOTLEY_ASSERT(report.ok() && report->healthy());
 }
 
-// What was read can be written and read again, and its model, if it has one, has its parameters.
+// A description that was read can be written and read again. Its model, if any, has as many
+// parameters as stated.
 void Description(std::string_view input) {
   const auto about = ParseJobDescription(std::string(input));
   if (!about.ok()) {

@@ -13,7 +13,7 @@
 namespace motley::fuzz {
 namespace {
 
-// As classes and as real numbers; an error must say something.
+// Reads labels as classes and as real numbers. An error must have a message.
 void Read(const std::string& path) {
   for (const bool regression : {false, true}) {
     const auto data = ReadTrainingData(path, {.regression = regression});
@@ -55,7 +55,7 @@ void Npy(std::string_view input) { Read(Scratch::Write("a.npy", input)); }
 void Npz(std::string_view input) { Read(Scratch::Write("a.npz", input)); }
 void SafetensorsData(std::string_view input) { Read(Scratch::Write("a.safetensors", input)); }
 
-// Three images are labelled beside; also as the labels of three images.
+// The input is read as images with three labels, and as labels of three images.
 void Idx(std::string_view input) {
   using namespace std::string_view_literals;
   Scratch::Write("a-labels-idx1", "\0\0\x08\x01\0\0\0\x03\0\1\2"sv);

@@ -12,7 +12,7 @@
 
 namespace motley::fuzz {
 
-// What was read can be written and read again.
+// A profile that was read can be written and read again.
 void Profile(std::string_view input) {
   const auto profile = ParseClusterProfile(std::string(input), "input");
   if (!profile.ok()) return;
@@ -32,8 +32,8 @@ void FaultPlan(std::string_view input) {
   MOTLEY_ASSERT(FormatFault(*again) == FormatFault(*fault));
 }
 
-// The header, as it is and with its checksum set right (few changes would get past it), and whether
-// everything that it announces has its place.
+// Parses the header as it is, and with a right checksum, which few mutations would have. Everything
+// that it announces must fit into the layout.
 void ShardFile(std::string_view input) {
   const BytesView raw = std::as_bytes(std::span(input));
   HeaderBytes bytes{};

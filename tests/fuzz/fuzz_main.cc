@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's way in, for ./dev fuzz: the environment variable MOTLEY_FUZZ names the target.
+// Entry point of libFuzzer for ./dev fuzz. The environment variable MOTLEY_FUZZ names the target.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every input in corpus/, and some hundred damaged copies of each: what fuzzing once found stays
-// found, without a fuzzer.
+// Replays every input in corpus/ and some hundred damaged copies of each, so that past findings are
+// tested without a fuzzer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@ class Scratch {
   static std::string Write(const std::string& name, std::string_view content) {
     static Scratch scratch;
     const std::filesystem::path path = scratch.folder_ / name;
-    // Some file systems flush a file that is overwritten, which takes as long as the disk does.
+    // Some file systems flush a file that is overwritten, which is slow.
     std::filesystem::remove(path);
     std::ofstream(path, std::ios::binary) << content;
     return path.string();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzzing drives: everything that reads bytes from outside. One target is one function of any
-// bytes; it must return, whatever they are, and ends the program when what was read does not hold
-// together. libFuzzer looks for inputs (fuzz_main.cc), replay_test.cc keeps those it found.
+// Fuzz targets for everything that reads bytes from outside. A target is a function of any bytes.
+// It must return, whatever they are, and ends the program if the result is inconsistent. libFuzzer
+// looks for inputs (fuzz_main.cc), and replay_test.cc repeats those that it found.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 namespace motley::fuzz {
 
 struct Target {
-  const char* name;  // Of its folder in corpus/, too.
+  const char* name;  // Also the name of its folder in corpus/.
   void (*run)(std::string_view input);
 };
 
-// Every target; the list is in targets.cc.
+// All targets; the list is in targets.cc.
 const std::vector<Target>& Targets();
 
 // Readers of data files: tests/fuzz/data_targets.cc.
@@ -28,18 +28,18 @@ void SafetensorsData(std::string_view input);
 // Trained models: header and file.
 void SafetensorsModel(std::string_view input);
 
-// What peers send: tests/fuzz/wire_targets.cc.
+// Data from peers: tests/fuzz/wire_targets.cc.
 void Frames(std::string_view input);
 void Control(std::string_view input);
 void Block(std::string_view input);
 
-// Text that people write, and checkpoints: tests/fuzz/file_targets.cc.
+// Text files of users, and checkpoints: tests/fuzz/file_targets.cc.
 void Profile(std::string_view input);
 void FaultPlan(std::string_view input);
 void ShardFile(std::string_view input);
 // Whole folders of shard files: tests/fuzz/checkpoint_targets.cc.
 void Checkpoint(std::string_view input);
-// What a checkpoint says about its job.
+// The description of a job in a checkpoint.
 void Description(std::string_view input);
 
 // Recorded times, of runs and of rounds: tests/fuzz/trace_targets.cc.

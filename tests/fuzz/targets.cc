@@ -3,8 +3,8 @@
 
 namespace motley::fuzz {
 
-// A new reader of anything from outside gets a line here, a function in target.h and a folder of
-// small examples in corpus/.
+// A new reader of outside data needs a line here, a function in target.h and a folder of small
+// examples in corpus/.
 const std::vector<Target>& Targets() {
   static const std::vector<Target> targets = {
       {"block", Block},

@@ -9,7 +9,7 @@
 
 namespace motley::fuzz {
 
-// Every part of a step has a time that can be replayed.
+// Every part of a step must have a time that can be replayed.
 void RunTraceFile(std::string_view input) {
   const auto trace = ReadRunTrace(Scratch::Write("a.trace.csv", input));
   if (!trace.ok()) {
@@ -24,7 +24,7 @@ void RunTraceFile(std::string_view input) {
   }
 }
 
-// More load never takes less time.
+// More load must never take less time.
 void WorkerTraceFile(std::string_view input) {
   const auto trace = ReadWorkerTrace(Scratch::Write("a.rounds.csv", input));
   if (!trace.ok()) {

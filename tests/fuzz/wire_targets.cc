@@ -17,7 +17,7 @@ namespace {
 
 BytesView View(std::string_view input) { return std::as_bytes(std::span(input)); }
 
-// Checks that what the reader says is in order; gives room to every second payload.
+// Checks that the reader's calls are in order, and accepts every second payload.
 class CheckingSink final : public FrameReader::Sink {
  public:
   std::span<std::byte> OnPayload(const Header& header) override {
@@ -41,7 +41,7 @@ class CheckingSink final : public FrameReader::Sink {
   Bytes room_;
 };
 
-// Damage to a header or payload would hardly ever get past its checksum: sets them right.
+// Sets checksums right, because mutations would hardly ever get past them.
 Bytes WithChecksums(BytesView input) {
   Bytes bytes(input.begin(), input.end());
   const auto hash = [](std::span<std::byte> part) {
@@ -63,7 +63,7 @@ Bytes WithChecksums(BytesView input) {
   return bytes;
 }
 
-// The lists of partitions that leases are about.
+// The lists of partitions in messages about leases.
 std::vector<const std::vector<uint32_t>*> ListsOf(const wire::ControlT& control) {
   std::vector<const std::vector<uint32_t>*> lists;
   if (const auto* extend = control.body.AsExtend()) lists.push_back(&extend->partitions);
@@ -74,7 +74,8 @@ std::vector<const std::vector<uint32_t>*> ListsOf(const wire::ControlT& control)
 
 }  // namespace
 
-// The first byte says in parts of which size the bytes come, and whether checksums are set right.
+// The first byte chooses the size of the pieces in which bytes arrive, and whether checksums are
+// set right.
 void Frames(std::string_view input) {
   if (input.empty()) return;
   const auto mode = static_cast<unsigned char>(input[0]);
@@ -117,7 +118,7 @@ void Control(std::string_view input) {
   }
 }
 
-// The first byte says what shape the job has.
+// The first byte chooses the shape of the job's data.
 void Block(std::string_view input) {
   if (input.empty()) return;
   const auto shape = static_cast<unsigned char>(input[0]);

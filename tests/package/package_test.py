@@ -64,7 +64,7 @@ class Symbols(unittest.TestCase):
 class Headers(unittest.TestCase):
     def compile_all(self, compiler, language, *flags):
         with tempfile.TemporaryDirectory() as folder:
-            # Each stands alone, and may be there twice.
+            # Each header compiles alone, and may be included twice.
             for header in HEADERS:
                 name = f"motley/{header.name}"
                 source = pathlib.Path(folder) / f"use.{language}"
@@ -110,12 +110,13 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        # A user's own installation from this build stays one that can be taken back.
+        # Keeps the manifest of a user's own installation from this build, so that it can still be
+        # removed.
         cls.manifest = BUILD / "install_manifest.txt"
         cls.users = cls.manifest.read_bytes() if cls.manifest.exists() else None
         first = pathlib.Path(cls.folder.name) / "first"
         run("cmake", "--install", BUILD, "--prefix", first)
-        cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # What is installed may be moved.
+        cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # An installed tree may be moved.
         first.rename(cls.prefix)
         cls.libdir = cls.prefix / os.environ["MOTLEY_LIBDIR"]
 
@@ -165,7 +166,7 @@ class Installed(unittest.TestCase):
     def test_nothing_but_the_package_is_installed(self):
         tops = {path.relative_to(self.prefix).parts[0] for path in self.prefix.rglob("*")
                 if path.is_file()}
-        # systemd's folder is lib also where libraries are in lib64.
+        # systemd's folder is below lib even if libraries are in lib64.
         self.assertEqual(tops, {"bin", "include", "share", "lib",
                                 pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
 
@@ -174,11 +175,30 @@ class Installed(unittest.TestCase):
         self.assertIn("Apache License", (share / "doc/motley/LICENSE").read_text())
         self.assertIn(".TH MOTLEY 1", (share / "man/man1/motley.1").read_text())
         self.assertIn("complete -F", (share / "bash-completion/completions/motley").read_text())
+        self.assertIn("#compdef motley", (share / "zsh/site-functions/_motley").read_text())
+        self.assertIn("complete -c motley", (share / "fish/vendor_completions.d/motley.fish").read_text())
         profiles = sorted(path.name for path in (SOURCE / "profiles").glob("*.toml"))
         self.assertEqual(sorted(path.name for path in (share / "motley/profiles").iterdir()), profiles)
         said = run(self.prefix / "bin" / "motley", "plan", "--cluster",
                    share / "motley/profiles/lab-mixed.toml", "--steps", "10")
         self.assertIn("ms", said)
+
+    def test_the_packages_that_it_takes_to_run_are_those_of_the_documentation(self):
+        if not shutil.which("dpkg") or not shutil.which("readelf"):
+            self.skipTest("this is no Debian, or readelf is not installed")
+        page = (SOURCE / "docs/reference/dependencies.md").read_text()
+        part = page.split("## On a machine that only runs it\n")[1].split("\n## ")[0]
+        named = re.search(r"apt install (.*)", part)[1].split()
+        files = [self.prefix / "bin/motley", self.libdir / "libmotley.so", *(self.libdir / "motley").glob("*cpu*.so")]
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", "".join(run("readelf", "-d", file) for file in files)))
+        # Every Debian has these.
+        needed = {name for name in needed if not re.match(r"lib(c|m|gcc_s|stdc\+\+)\.so|ld-linux", name)}
+        used = set()
+        for name in needed:  # The same name may belong to packages of other architectures, too.
+            owners = {line.split(":")[0] for line in run("dpkg", "-S", f"*/{name}").splitlines()}
+            self.assertTrue(owners & set(named), f"{name} is of {owners}")
+            used |= owners & set(named)
+        self.assertEqual(used, set(named))
 
     def uninstall(self, manifest, **options):
         return run("cmake", f"-DMANIFEST={manifest}", "-P", SOURCE / "cmake/uninstall.cmake", **options)
@@ -241,7 +261,7 @@ class DevScript(unittest.TestCase):
         program = BUILD / "motley-bench"
         if not program.exists():
             self.skipTest("motley-bench is not built")
-        # A build without OpenCL has one less.
+        # A build without OpenCL has one benchmark less.
         own = [line for line in run(program, "--list").splitlines()]
         self.assertEqual([line for line in own if line not in listed.splitlines()], [])
         self.assertLessEqual(len([name for name in names if "." in name]) - len(own), 1)
@@ -261,6 +281,16 @@ class Example(unittest.TestCase):
 
     def test_with_worker_processes(self):
         self.check("processes")
+
+    def test_with_workers_that_come_from_elsewhere(self):
+        program = os.environ["MOTLEY_EXAMPLE"]
+        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
+        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env=token) as server:
+            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
+            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
+            self.assertIn("300 steps, 2 workers", server.stdout.read())
+            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
 
     def test_a_worker_without_a_job_says_so(self):
         run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)

@@ -52,7 +52,7 @@ void AccountChecker::OnEvent(const StepEvent& event, double now, std::vector<Ste
 void AccountChecker::See(const std::vector<StepCommand>& commands, size_t from) {
   for (size_t i = from; i < commands.size(); ++i) {
     if (const auto* extend = std::get_if<ExtendList>(&commands[i])) {
-      if (lost_[extend->worker]) violations_.push_back("work for the lost");
+      if (lost_[extend->worker]) violations_.push_back("a lost worker was given work");
       for (const PartitionId p : extend->all()) {
         const auto& holders = setting_.holders[p];
         if (std::find(holders.begin(), holders.end(), extend->worker) == holders.end()) {
@@ -61,7 +61,7 @@ void AccountChecker::See(const std::vector<StepCommand>& commands, size_t from) 
         lists_[extend->worker].push_back({p, extend->row});
       }
     } else if (std::holds_alternative<RevokeList>(commands[i]) && !revokes_) {
-      violations_.push_back("what has fixed rows takes nothing back");
+      violations_.push_back("a policy with fixed rows took work back");
     } else if (std::holds_alternative<StepEnough>(commands[i])) {
       std::string wrong = judge_(vectors_);
       if (!wrong.empty()) violations_.push_back(std::move(wrong));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step policy that watches another and does its arithmetic: every vector that arrives stands for
-// a known sum of partitions, and what ends a step has to give each partition exactly once by the
-// scheme's own decoder.
+// A step policy that wraps another one and checks its arithmetic. Every vector that arrives stands
+// for a known sum of partitions. When a step ends, the scheme's own decoder must give each
+// partition exactly once.
 #pragma once
 
 #include <deque>
@@ -16,14 +16,14 @@ namespace motley {
 
 class AccountChecker final : public StepPolicy {
  public:
-  // A vector that came: partitions of row `row`, added with its coefficients.
+  // A vector that arrived: the sum of these partitions with the coefficients of row `row`.
   struct Vector {
     WorkerId worker;
     RowId row;
     std::vector<PartitionId> partitions;
   };
-  // Empty when these vectors, of workers that were not lost when they came, are enough; otherwise
-  // what is wrong.
+  // Returns an empty string if these vectors are enough to end the step, and what is wrong
+  // otherwise. No vector is from a worker that was lost when it arrived.
   using Judge = std::function<std::string(const std::vector<Vector>&)>;
 
   AccountChecker(const StepSetting& setting, StepPolicy& policy, Judge judge);
@@ -36,7 +36,7 @@ class AccountChecker final : public StepPolicy {
   bool resends() const override { return policy_.resends(); }
   bool wants_progress() const override { return policy_.wants_progress(); }
 
-  // What was not begun may be taken back.
+  // Allows the policy to take back work that was not begun.
   void AllowRevokes() { revokes_ = true; }
 
   const std::vector<std::string>& violations() const { return violations_; }
@@ -51,7 +51,7 @@ class AccountChecker final : public StepPolicy {
   const StepSetting& setting_;
   StepPolicy& policy_;
   Judge judge_;
-  std::vector<std::deque<Entry>> lists_;  // By worker: what no vector covers yet.
+  std::vector<std::deque<Entry>> lists_;  // By worker: entries that no vector covers yet.
   std::vector<bool> lost_;
   bool revokes_ = false;
   std::vector<Vector> vectors_;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Workers of such speeds (partitions per second), with balanced shares and backups in proportion.
+// Workers with these speeds (partitions per second), balanced shares, and backups in proportion.
 StepSetting Cluster(const std::vector<double>& speeds, uint32_t partitions, uint32_t copies,
                     double latency, double message = 0) {
   ShareRequest request;
@@ -57,7 +57,8 @@ CheckedRun RunChecked(const StepSetting& setting, const StepModelOptions& option
 const std::vector<double> kLab = {40, 40, 80, 80, 160, 160, 160, 240};
 constexpr uint32_t kPartitions = 960;
 
-// Over which worker it befalls, and draws of 4 % noise of the speeds.
+// The mean step time if one worker is slowed down or dead, over all choices of this worker and
+// draws of 4 % noise on the speeds.
 double MeanWith(double slowdown, double message, double& worst_ratio, double& most_vectors) {
   const StepSetting setting = Cluster(kLab, kPartitions, 2, 0.01, message);
   double total = 0;
@@ -111,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Faults, AdaptiveLab,
 
 TEST(AdaptiveStep, VectorsThatShareTheLinkComeOneAfterTheOther) {
   double ratio = 0, vectors = 0;
-  // The single-port divisible-load optimum is 1.033: sum of speed x slot, the slowest first.
+  // The optimum for divisible load on a single port is 1.033: the sum of speed times slot, with the
+  // slowest worker first.
   EXPECT_LE(MeanWith(1, 0.01, ratio, vectors), 1.033 * 1.04);
   EXPECT_EQ(vectors, 1);
 }
@@ -137,8 +139,8 @@ TEST(AdaptiveStep, DeathAtAnyMomentCostsLittleMoreThanWhatItDid) {
   EXPECT_LE(worst, 1.45);
 }
 
-// Mean of steps on that cluster in which one of the others becomes five times slower. The last
-// worker is changed so.
+// The mean step time on kLab when one worker becomes five times slower. That is never the last
+// worker, to which `change` is applied.
 double MeanWithChanged(const std::function<void(StepWorker&)>& change) {
   double total = 0;
   const auto last = static_cast<WorkerId>(kLab.size() - 1);
@@ -163,7 +165,7 @@ TEST(AdaptiveStep, OneThatIsFarAwayKeepsNobodyFromHelpingOthers) {
   }
 }
 
-// Nobody helps through it, and nothing is given to it that others have done long before.
+// A worker that waits for its data gets no work that others would have done long before.
 TEST(AdaptiveStep, OneWhoseDataAreOnTheirWayKeepsNobodyFromHelpingOthers) {
   const double without = MeanWithChanged([](StepWorker& last) { last.live = false; });
   for (const double seconds : {3.0, 20.0}) {
@@ -172,7 +174,7 @@ TEST(AdaptiveStep, OneWhoseDataAreOnTheirWayKeepsNobodyFromHelpingOthers) {
   }
 }
 
-// What it is asked comes behind its data, so that what was given to it is not to be had back.
+// A worker reads requests only after its data, so work that it was given cannot be taken back.
 TEST(AdaptiveStep, NothingIsGivenToOneWhoseDataComeTooLate) {
   StepSetting setting;
   for (int w = 0; w < 3; ++w) setting.workers.push_back({0.1, 0, 0.001, 0, true});
@@ -189,7 +191,7 @@ TEST(AdaptiveStep, NothingIsGivenToOneWhoseDataComeTooLate) {
   const auto asks = [](const StepCommand& command) {
     return std::holds_alternative<RevokeList>(command);
   };
-  EXPECT_TRUE(std::none_of(said.begin(), said.end(), asks)) << "both are on time";
+  EXPECT_TRUE(std::none_of(said.begin(), said.end(), asks)) << "the first two workers are on time";
   policy.OnEvent(StepWorkerLost{1}, 0.5, said);
   policy.OnEvent(StepTick{}, 0.6, said);
   EXPECT_EQ(policy.Owes(0), 20U);
@@ -204,8 +206,8 @@ TEST(AdaptiveStep, OneWhoseDataComeInAMomentHelps) {
   EXPECT_LT(soon, (with + without) / 2);
 }
 
-// Mean of steps on that cluster that begin later than is believed, up to half of what a message
-// takes, over draws of 4 % noise of the speeds.
+// The mean time of steps on kLab in which workers begin later than the policy believes, by up to
+// half of the latency. Draws have 4 % noise on the speeds.
 double MeanOfLateSteps(uint32_t copies, double latency) {
   const StepSetting believed = Cluster(kLab, kPartitions, copies, latency);
   double total = 0;
@@ -227,15 +229,16 @@ double MeanOfLateSteps(uint32_t copies, double latency) {
   return total / kRuns;
 }
 
-// Without copies nothing can be moved.
+// The policy must not move work away from workers that only began late. Without copies it cannot
+// move any, so that is the reference.
 TEST(AdaptiveStep, WhoBeginsLateIsNotTakenForSlow) {
   for (const double latency : {0.2, 0.5, 0.7, 1.0, 2.0}) {
     EXPECT_LE(MeanOfLateSteps(2, latency), 1.02 * MeanOfLateSteps(1, latency)) << latency;
   }
 }
 
-// Whatever the cluster is, what is believed of it and what happens: leases never overlap, every
-// partition counts once, and the step ends as long as somebody holds each.
+// For any cluster, any belief about it and any faults: leases never overlap, every partition counts
+// once, and the step ends if each partition has a live holder.
 TEST(AdaptiveStep, IsExactOnAnyClusterAndEnds) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed, Stream::kTest, 1);
@@ -262,8 +265,8 @@ TEST(AdaptiveStep, IsExactOnAnyClusterAndEnds) {
   }
 }
 
-// Two fast workers with a partition each and a slow one with five; the second fast one hangs and is
-// lost when the first has been idle for long.
+// Two fast workers have one partition each, and a slow one has five. The second fast worker hangs,
+// and is lost when the first one has been idle for long.
 TEST(AdaptiveStep, AWorkerThatIdlesIsNotTakenForSlow) {
   StepSetting setting;
   for (const double seconds : {0.1, 1.0, 0.1})
@@ -286,12 +289,12 @@ TEST(AdaptiveStep, WithoutAHolderTheStepDoesNotEnd) {
   EXPECT_EQ(RunChecked(setting, options).outcome.seconds, kInfinity);
 }
 
-// --- What a job does besides ---
+// --- Joining, losses and copies ---
 
-// A policy by hand: what it says is kept.
+// Drives a policy by hand and records its commands.
 class ByHand : public testing::Test {
  protected:
-  // Workers that take a tenth of a second per partition, of which the last is not there.
+  // Three workers that take 0.1 s per partition. The last one is absent.
   ByHand() {
     StepSetting setting;
     for (int w = 0; w < 3; ++w) setting.workers.push_back({0.1, 0, 0.001, 0, w < 2});
@@ -300,7 +303,7 @@ class ByHand : public testing::Test {
     policy_->Begin(said_);
   }
   void Tell(const StepEvent& event, double now) { policy_->OnEvent(event, now, said_); }
-  // What was leased to a worker since this was last asked.
+  // Partitions that were leased to the worker since the last call.
   std::vector<PartitionId> Leased(WorkerId worker) {
     std::vector<PartitionId> leased;
     for (const StepCommand& command : said_) {
@@ -328,7 +331,7 @@ TEST_F(ByHand, WhoJoinsGetsWhatOnlyItHolds) {
   EXPECT_THAT(policy_->orphans(), testing::IsEmpty());
   EXPECT_EQ(policy_->Owes(2), 1U);
   EXPECT_EQ(policy_->Uncomputed(2), 1U);
-  // Again is no news.
+  // Joining a second time changes nothing.
   said_.clear();
   policy_->Join(2, {0.1, 0, 0.001, 0, true}, 0.06, said_);
   EXPECT_THAT(Leased(2), testing::IsEmpty());
@@ -338,7 +341,7 @@ TEST_F(ByHand, WhoJoinsLateIsGivenWhatOthersHaveNotBegun) {
   const std::vector<PartitionId> first = Leased(1);
   policy_->Join(2, {0.01, 0, 0.001, 0, true}, 0.02, said_);
   Tell(ListProgress{1, 0}, 0.021);
-  // Of what both hold, 4; the owner is asked, and its answer moves it.
+  // Both hold partition 4. Its owner is asked to give it back, and its answer moves it.
   ASSERT_THAT(first, testing::Contains(4));
   const auto asked = std::find_if(said_.begin(), said_.end(), [](const StepCommand& command) {
     const auto* revoke = std::get_if<RevokeList>(&command);
@@ -351,8 +354,8 @@ TEST_F(ByHand, WhoJoinsLateIsGivenWhatOthersHaveNotBegun) {
   EXPECT_THAT(Leased(2), testing::ElementsAre(4));
 }
 
-// It is asked for what it is just sending, is silent from then on and given up: who was to get that
-// waits for nothing, and is told to send what it has.
+// A worker is asked to give back partitions that it has just sent, becomes silent and is given up.
+// The worker that was to get them must not wait for them, and must be asked to send its own vector.
 TEST_F(ByHand, NobodyWaitsForWhatTheLostWasAskedForAndHadSent) {
   const auto entries = static_cast<uint32_t>(Leased(1).size());
   policy_->Join(2, {0.01, 0, 0.001, 0, true}, 0.02, said_);
@@ -376,7 +379,7 @@ TEST_F(ByHand, NobodyWaitsForWhatTheLostWasAskedForAndHadSent) {
 TEST_F(ByHand, SomebodyNobodyKnewMayJoin) {
   policy_->Join(7, {0.1, 0, 0.001, 0, true}, 0.01, said_);
   EXPECT_EQ(policy_->Owes(7), 0U);
-  EXPECT_EQ(policy_->Owes(5), 0U) << "those between are not there";
+  EXPECT_EQ(policy_->Owes(5), 0U) << "workers between are absent";
   policy_->AddCopy(5, 7);
   Tell(StepTick{}, 0.02);
   EXPECT_THAT(Leased(7), testing::ElementsAre(5));
@@ -385,7 +388,7 @@ TEST_F(ByHand, SomebodyNobodyKnewMayJoin) {
 TEST_F(ByHand, ACopyThatComesTakesWhatNobodyHeld) {
   Leased(0);
   policy_->AddCopy(5, 0);
-  EXPECT_THAT(Leased(0), testing::IsEmpty()) << "with the next event";
+  EXPECT_THAT(Leased(0), testing::IsEmpty()) << "it is leased with the next event";
   Tell(StepTick{}, 0.02);
   EXPECT_THAT(Leased(0), testing::ElementsAre(5));
 }
@@ -394,12 +397,12 @@ TEST_F(ByHand, CopiesThatAreGoneAreLeasedToNobody) {
   Leased(0);
   policy_->DropCopies(1);
   Tell(StepWorkerLost{1}, 0.05);
-  // Of what the lost one had, only what another holds goes on.
-  EXPECT_THAT(Leased(1), testing::Contains(3));  // From the beginning of the step.
+  // Partitions of the lost worker continue only if another worker holds them.
+  EXPECT_THAT(Leased(1), testing::Contains(3));  // Leased at the beginning of the step.
   EXPECT_THAT(policy_->orphans(), testing::IsSupersetOf({3, 5}));
   EXPECT_THAT(policy_->orphans(), testing::Not(testing::Contains(2)));
   policy_->Join(1, {0.1, 0, 0.001, 0, true}, 0.06, said_);
-  EXPECT_THAT(Leased(1), testing::IsEmpty()) << "back, with nothing";
+  EXPECT_THAT(Leased(1), testing::IsEmpty()) << "it came back without data";
   policy_->AddCopy(3, 1);
   Tell(StepTick{}, 0.07);
   EXPECT_THAT(Leased(1), testing::ElementsAre(3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices of whole jobs: how soon one that does not keep its promise is left, when others are
-// looked at, and what the user is told. Steps of each code take what the test says, besides 0.16 s
-// of computing.
+// Choices of codes in whole jobs: how soon a job leaves a code that breaks its promise, when it
+// considers others, and which notices it gives. Each test sets the times of steps by code.
+// Computing takes another 0.16 s.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class AutoTrial : public testing::Test {
     EXPECT_THAT(cluster.violations(), IsEmpty());
     EXPECT_TRUE(cluster.end_status().ok()) << cluster.end_status().ToString();
   }
-  // Of these steps, those that another code had.
+  // The number of steps from `from` to `to` with another code.
   static int64_t StepsWithout(const VirtualCluster& cluster, const std::string& code, StepId from,
                               StepId to) {
     const auto begin = cluster.codes().begin();
@@ -50,7 +50,7 @@ TEST_F(AutoTrial, WhoseStepsTakeLongerThanForeseenIsLeftAndNotTakenAgain) {
   EXPECT_EQ(StepsWithout(cluster, "none", 40, 400), 0);
 }
 
-// What was chosen takes three times as long from this step on; what was left takes 1.3 s.
+// From step 265 on the chosen code takes three times as long. The code before it takes 1.3 s.
 TEST_F(AutoTrial, WhatBecomesSlowIsLeftSoonForWhatWasLeftBefore) {
   VirtualCluster cluster(AutoOptions(2, 400), {400, 400}, 1);
   cluster.SetApplySeconds([](const std::string& code, StepId step) {
@@ -68,7 +68,7 @@ TEST_F(AutoTrial, StepsTooShortForCopiesAreLeftWithoutThem) {
   Run(cluster);
   EXPECT_EQ(cluster.Stats().code, "none");
   for (const auto& chosen : Only<notice::CodeChosen>(cluster.notices())) {
-    EXPECT_THAT(chosen.why, Not(HasSubstr("copies took"))) << "none were sent";
+    EXPECT_THAT(chosen.why, Not(HasSubstr("copies took"))) << "no copies were sent";
   }
 }
 
@@ -78,7 +78,7 @@ TEST_F(AutoTrial, ShortJobsChangeNothing) {
   EXPECT_THAT(cluster.codes(), Each("adaptive"));
 }
 
-// A second copy of everything takes 48 s, as long as some 30 steps.
+// Sending a second copy of all data takes 48 s, as long as some 30 steps.
 TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreSent) {
   VirtualCluster cluster(AutoOptions(2, 400), {400, 400}, 1);
   cluster.SetApplySeconds(PlainIs(1, 1.3));
@@ -87,10 +87,10 @@ TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreSent) {
   EXPECT_EQ(StepsWithout(cluster, "none", 16, 400), 0);
 }
 
-// Its answers come and do not decode: it is tried once, and the user is told.
+// A code whose answers arrive but do not decode is tried once, and the user is notified.
 TEST_F(AutoTrial, WhoseAnswersDoNotDecodeIsTriedOnce) {
   SchedulerOptions options = AutoOptions(4, 400, 1);
-  options.most_sums = 2;  // So it begins with repetition.
+  options.most_sums = 2;  // Makes the job begin with repetition.
   VirtualCluster cluster(options, {400, 400, 400, 400}, 1);
   cluster.SetUndecodable("repetition", 2);
   Run(cluster);

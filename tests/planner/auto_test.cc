@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that choose their code: what is chosen, when it is chosen again, and that going on from one
-// policy to another loses nothing. That every step counts each partition once, the virtual cluster
-// checks.
+// Jobs that choose their code: which code they choose, when they choose again, and that changing
+// policies loses nothing. The virtual cluster checks that every step counts each partition once.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,14 +41,15 @@ TEST(Auto, SaysWhatItChoseAndStaysWithIt) {
   ASSERT_FALSE(stats.choices.empty());
   EXPECT_LE(stats.choices.size(), 3u);
   EXPECT_EQ(stats.code, stats.choices.back().code);
-  EXPECT_GE(stats.choices[0].step, 3u) << "nothing is known before";
+  EXPECT_GE(stats.choices[0].step, 3u) << "no worker is known before";
   EXPECT_LE(stats.choices[0].step, 20u);
   EXPECT_LE(stats.choices.back().step, 350u);
   const std::vector<notice::CodeChosen> chosen = Only<notice::CodeChosen>(cluster.notices());
   ASSERT_FALSE(chosen.empty());
   EXPECT_THAT(chosen.back().code, StartsWith(stats.code));
   EXPECT_THAT(chosen.back().why, HasSubstr("predicted"));
-  for (const auto& each : chosen) EXPECT_THAT(each.why, Not(HasSubstr("slow in"))) << "nobody is";
+  for (const auto& each : chosen)
+    EXPECT_THAT(each.why, Not(HasSubstr("slow in"))) << "no worker is";
 }
 
 TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
@@ -86,7 +86,7 @@ TEST(Auto, WhereVectorsOfAllWorkersFindNoRoomNothingIsLeased) {
   }
 }
 
-// Workers that come late to most steps, from a moment on: what was right before is no longer.
+// From step 60 on, one worker is slow in every eighth step, so the first choice is no longer right.
 TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
   SchedulerOptions options = AutoOptions(4, 400);
   VirtualCluster cluster(options, {400, 400, 400, 400}, 5);
@@ -100,12 +100,12 @@ TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
   EXPECT_FALSE(cluster.Stats().choices.empty());
 }
 
-// Rows take far longer than the leases with which the job began. One that is tried has no end while
-// somebody is away, since nothing is measured then: it is given up before that costs much.
+// Rows take far longer than the leases with which the job began. While a worker is away nothing is
+// measured, so a trial of rows would have no end. It must end before it costs much.
 TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
   VirtualCluster cluster(AutoOptions(4, 120), {400, 400, 400, 400}, 6);
   cluster.SetRowSeconds(30);
-  cluster.Kill(12, 3);  // In the first step with plain shares.
+  cluster.Kill(12, 3);  // Kills worker 3 in the first step with plain shares.
   cluster.Run(20000);
   ExpectDone(cluster);
   EXPECT_EQ(cluster.Stats().code, "adaptive");
@@ -147,7 +147,7 @@ TEST(ObservedCluster, WhoLeavesIsNoLoss) {
   EXPECT_GT(chance(Status::Unavailable("gone")), usual);
 }
 
-// Every policy goes on from every other while workers die, pause, come back and are refused.
+// Every policy takes over from every other while workers die, pause, come back and are refused.
 TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
   std::set<std::string> codes;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -161,7 +161,8 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
     VirtualCluster cluster(options, speeds, seed);
     const auto anybody = [&] { return static_cast<WorkerId>(random.Below(workers)); };
     for (int i = 0; i < 3; ++i) cluster.Pause(random.NextDouble() * 8, anybody(), 1.5);
-    const WorkerId spoiler = anybody();  // Several in one step would look like divergence.
+    const WorkerId spoiler =
+        anybody();  // Two spoilt answers in one step would look like divergence.
     for (int i = 0; i < 2; ++i) cluster.SpoilNext(random.NextDouble() * 8, spoiler, i == 0);
     const WorkerId victim = anybody();
     cluster.Kill(2, victim);
@@ -170,7 +171,8 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
     if (cluster.living() == 0) continue;
     ExpectDone(cluster, fmt::format("seed {}: ", seed));
     const SchedulerStats stats = cluster.Stats();
-    EXPECT_EQ(stats.steps_committed, 40u) << "seed " << seed << ": totals go on, too";
+    EXPECT_EQ(stats.steps_committed, 40u)
+        << "seed " << seed << ": totals must include earlier policies";
     for (const CodeChoice& choice : stats.choices) codes.insert(choice.code);
   }
   for (const char* code : {"none", "repetition", "heterogeneous", "group", "adaptive", "short"}) {
@@ -178,7 +180,7 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
   }
 }
 
-// --- Its parts ---
+// --- Parts of the choice ---
 
 TEST(RelabelToHeld, WhatIsHeldIsNotSentAgain) {
   for (const char* name : {"none", "repetition", "heterogeneous", "group"}) {
@@ -187,7 +189,7 @@ TEST(RelabelToHeld, WhatIsHeldIsNotSentAgain) {
     request.stragglers = name == std::string("none") ? 0 : 1;
     request.partitions = 64;
     const CodeForm code = BuildCode(name, request).value();
-    // Everybody holds what the code gives it, under other numbers.
+    // Every worker holds as many partitions as the code gives it, but with other numbers.
     std::vector<std::vector<bool>> held(4, std::vector<bool>(64, false));
     for (size_t w = 0; w < 4; ++w) {
       for (const CodeEntry& entry : code.rows[w]) held[w][(entry.partition * 13 + 5) % 64] = true;
@@ -205,7 +207,7 @@ TEST(RelabelToHeld, WhatIsHeldIsNotSentAgain) {
   }
 }
 
-// Whose coefficients of the other parts must go with them.
+// When partitions are renumbered, the coefficients of the other parts must move with them.
 TEST(RelabelToHeld, ShortAnswersStayWhatTheyAre) {
   CodeRequest request;
   request.speeds = {1, 2, 3, 2, 2};
@@ -245,7 +247,7 @@ TEST(RelabelToHeld, OfTwoHoldersOneIsChosenSoThatAllFit) {
 }
 
 TEST(SpeedsWithWaits, WhoseAnswerTakesLongComputesLess) {
-  // Done together at 2 s: 100 (2 - 0) + 100 (2 - 1) = 300.
+  // Both are done at 2 s: 100 (2 - 0) + 100 (2 - 1) = 300.
   const std::vector<double> speeds = SpeedsWithWaits({100, 100}, {0, 1}, 300, 300);
   EXPECT_NEAR(speeds[0], 100, 1e-6);
   EXPECT_NEAR(speeds[1], 50, 1e-6);
@@ -269,7 +271,7 @@ void Vector(VectorWatch& link, WorkerId worker, double from, double to) {
 
 TEST(VectorWatch, VectorsThatShareTheServersLinkSayWhatEachTakesOfIt) {
   VectorWatch link;
-  Vector(link, 0, 0, 1);  // Alone.
+  Vector(link, 0, 0, 1);  // This vector is alone.
   link.StepEnded();
   for (int step = 1; step <= 20; ++step) {  // Two at a time take twice as long.
     Vector(link, 0, 10.0 * step, 10.0 * step + 2);
@@ -287,10 +289,10 @@ TEST(VectorWatch, VectorsOnLinksOfTheirOwnAreNotInEachOthersWay) {
   }
   EXPECT_NEAR(link.message_seconds(), 0.25, 0.01);
   EXPECT_NEAR(link.SendSeconds(2), 0.75, 0.01);
-  EXPECT_NEAR(link.SendSeconds(99), 0.75, 0.01) << "as the others";
+  EXPECT_NEAR(link.SendSeconds(99), 0.75, 0.01) << "an unknown worker is like the others";
 }
 
-// All four at the same time in each step.
+// In each step four vectors arrive at the same time.
 void Together(VectorWatch& link, double seconds) {
   for (int step = 1; step <= 40; ++step) {
     for (WorkerId w = 0; w < 4; ++w) Vector(link, w, 100.0 * step, 100.0 * step + seconds);
@@ -302,17 +304,18 @@ TEST(VectorWatch, WhatOneTakesAloneTellsWhoseLinkIsNarrow) {
   VectorWatch link;
   Together(link, 4);
   EXPECT_FALSE(link.KnowsLinks());
-  EXPECT_NEAR(link.SendSeconds(3), 3, 0.01) << "as if it were the worker's";
+  EXPECT_NEAR(link.SendSeconds(3), 3, 0.01) << "the worker's own link is blamed";
   link.See(LinkMeasured{0, FromSeconds(1.5)}, At(9000));
-  link.See(LinkMeasured{0, FromSeconds(1.25)}, At(9000));  // Less was in its way.
+  link.See(LinkMeasured{0, FromSeconds(1.25)}, At(9000));  // This one met less traffic.
   EXPECT_TRUE(link.KnowsLinks());
   EXPECT_NEAR(link.message_seconds(), 1, 0.01);
   EXPECT_NEAR(link.SendSeconds(0), 0.25, 0.01);
-  EXPECT_NEAR(link.SendSeconds(3), 0.25, 0.01) << "not measured itself";
+  EXPECT_NEAR(link.SendSeconds(3), 0.25, 0.01) << "its link was not measured";
   link.See(LinkMeasured{3, FromSeconds(3.9)}, At(9000));
   EXPECT_NEAR(link.SendSeconds(3), 2.9, 0.01) << "its own link is narrow";
   link.See(WorkerJoined{0, 7}, At(9001));
-  EXPECT_NEAR(link.SendSeconds(0), 2.9, 0.05) << "it may be elsewhere, and is as the others";
+  EXPECT_NEAR(link.SendSeconds(0), 2.9, 0.05)
+      << "a new process may be elsewhere, and counts like the others";
 }
 
 TEST(VectorWatch, OfLinksThatAreTheirOwnAMeasurementSaysNothingNew) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job chooses, given what is foreseen and what was seen.
+// Tests what a job chooses by predicted and observed step times.
 #include "planner/auto/choose.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(Choose, ChangesOnlyForAGainThatPaysBack) {
   cluster.data_seconds = 10;
   EXPECT_EQ(Choose(Runs(kPlain), Schemes(1, 0.5), cluster), kCopies);
   EXPECT_EQ(Choose(Runs(kPlain), Schemes(1, 0.95), cluster), kPlain);
-  cluster.remaining_steps = 30;  // 15 seconds are gained, and 10 go for one more copy.
+  cluster.remaining_steps = 30;  // The gain is 15 s, and one more copy costs 10 s.
   EXPECT_EQ(Choose(Runs(kPlain), Schemes(1, 0.5), cluster), kPlain);
   cluster.data_seconds = 1;
   EXPECT_EQ(Choose(Runs(kPlain), Schemes(1, 0.5), cluster), kCopies);
@@ -67,16 +67,17 @@ TEST(Choose, PassesOverWhatNoJobRunsAndWhatLeavesAnError) {
   EXPECT_EQ(Choose(Runs(kPlain), ranking, Cluster()), std::nullopt);
 }
 
-// Copies that are leased cost nothing while all is well.
+// Leases with copies cost nothing while no worker is slow.
 TEST(Choose, WhoKnowsNothingInsuresHimselfWhereThatIsCheap) {
   PlannedCluster cluster = Cluster();
   EXPECT_EQ(Choose({}, Schemes(1, 1.01), cluster), kCopies);
   EXPECT_EQ(Choose({}, Schemes(1, 1.2), cluster), kPlain);
-  cluster.data_seconds = 100;  // 5 % of the job are 50 s.
+  cluster.data_seconds = 100;  // Far above the limit of five steps.
   EXPECT_EQ(Choose({}, Schemes(1, 1.01), cluster), kPlain);
 }
 
-// 3 % of a long job are many steps, in which the copies are not there and in the way.
+// Sending copies may take five steps, however long the job is. Until they have arrived, copies help
+// nobody and delay other messages.
 TEST(Choose, NobodyInsuresHimselfWithCopiesThatTakeManySteps) {
   PlannedCluster cluster = Cluster();
   cluster.remaining_steps = 100'000;
@@ -107,7 +108,8 @@ TEST(Choose, OneSlowStepIsNoProof) {
   EXPECT_EQ(Choose(Runs(kPlain), ranking, cluster), kCopies);
 }
 
-// What runs took `took` seconds in each of four rounds, `foreseen` when they are replayed.
+// A ranking in which `scheme` ran. It took `took` seconds in each of four rounds, and takes
+// `foreseen` when they are replayed.
 Ranking Seen(Ranking ranking, size_t scheme, double foreseen, double took,
              PlannedCluster& cluster) {
   cluster.rounds.assign(4, PlannedRound{{}, took});
@@ -128,7 +130,7 @@ TEST(Choose, OneLateRoundSpeaksAgainstNothing) {
   Ranking seen = Seen(Schemes(1, 0.8), 0, 0.8, 0.8, cluster);
   cluster.rounds.back().seconds = 100;
   EXPECT_EQ(Choose(Runs(kCopies), seen, cluster), kCopies);
-  for (PlannedRound& round : cluster.rounds) round.seconds = 0;  // Another one ran.
+  for (PlannedRound& round : cluster.rounds) round.seconds = 0;  // Another scheme ran.
   EXPECT_EQ(FactorOf(kCopies, seen, cluster), std::nullopt);
 }
 
@@ -139,7 +141,8 @@ TEST(Choose, WhatWasLeftIsRememberedWithAnyNumberOfCopies) {
   EXPECT_EQ(Choose(request, Schemes(1, 0.5), Cluster()), kPlain);
 }
 
-// 1 s a step besides what the model knows: of 0.2 s a quarter is gained, of 1.2 s little.
+// Steps take 1 s that the model does not know. A gain of 0.05 s is large in 0.2 s and small in 1.2
+// s.
 TEST(Choose, WhatTheModelDoesNotKnowCostsOthersAsMuch) {
   PlannedCluster cluster = Cluster();
   EXPECT_EQ(Choose(Runs(kPlain), Schemes(0.2, 0.15), cluster), kCopies);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes of fixed rows on the step model, against what anybody can work out: every row is done
-// when its worker is, and the step as soon as the rows that are done decode.
+// Compares schemes with fixed rows on the step model with a closed form: a row is done when its
+// worker is done, and the step ends as soon as the finished rows decode.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ double OnTheModel(const StepScheme& scheme, const std::vector<double>& slowdowns
     const bool dead = std::isinf(slowdowns[w]);
     options.truth[w] = {dead ? 1 : slowdowns[w], dead ? 0 : kNever};
   }
-  options.notice_seconds = 1e9;  // Nobody makes up for the dead.
+  options.notice_seconds = 1e9;  // No worker replaces a dead one.
   const auto policy = scheme.policy();
   const double seconds = RunStepModel(*scheme.setting, *policy, options).seconds;
   return seconds < 1e9 ? seconds : kNever;

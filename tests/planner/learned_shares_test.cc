@@ -14,8 +14,8 @@ using testing::ElementsAreArray;
 
 constexpr uint32_t kPartitions = 256;
 
-// Whose vectors share the server's link, so that waits change from step to step; the last one is
-// far off. Noise is drawn for whoever has any: the dead have none, and change nobody's.
+// Vectors share the server's link, so waits change from step to step. The last worker is far away.
+// The `dead` first workers have no jitter, so they do not change the noise of the others.
 PlannedCluster Cluster(const std::vector<double>& speeds, size_t dead) {
   PlannedCluster cluster;
   cluster.samples = 1600;
@@ -32,7 +32,7 @@ PlannedCluster Cluster(const std::vector<double>& speeds, size_t dead) {
   return cluster;
 }
 
-// By worker, of partitions held; the first ones are dead.
+// The learned number of partitions of each worker. The `dead` first workers are dead.
 std::vector<uint32_t> Learned(const std::vector<double>& speeds, size_t dead, const char* scheme,
                               uint32_t copies, uint64_t seed) {
   const PlannedCluster cluster = Cluster(speeds, dead);
@@ -59,7 +59,7 @@ TEST(LearnShares, WhoIsFarOffComputesLess) {
   EXPECT_GT(loads[0], loads[1] + 40);
 }
 
-// The others are who they are, whoever is missing before them.
+// Absent workers with lower numbers must not change the shares of the others.
 TEST(LearnShares, ADeadFirstWorkerIsAsGoodAsNone) {
   for (const auto& [scheme, copies] :
        std::vector<std::pair<const char*, uint32_t>>{{"none", 1}, {"heterogeneous", 2}}) {

@@ -14,7 +14,7 @@ using testing::SizeIs;
 
 Time At(double seconds) { return Time(FromSeconds(seconds)); }
 
-// Steps of one second, of two workers with partitions of 8 samples.
+// Two workers with partitions of 8 samples. A step takes one second.
 class Rounds : public testing::Test {
  protected:
   void Open(double at) { rounds_.See(Command(OpenLeases{0}), At(at)); }
@@ -34,7 +34,7 @@ TEST_F(Rounds, TellLateBeginningsFromSlowWork) {
   Open(0);
   Give(0, 0);
   Give(1, 0);
-  Report(0, 4, 0.7);  // 0.1 s for the next 32 samples: it began 0.6 s late.
+  Report(0, 4, 0.7);  // The next 32 samples take 0.1 s, so it began 0.6 s late.
   Report(0, 8, 0.8);
   Report(1, 4, 0.4);
   Report(1, 8, 0.8);
@@ -51,14 +51,15 @@ TEST_F(Rounds, ASilentWorkerBeginsWhenTheStepEndsAtTheEarliest) {
   Give(0, 0.25);
   Commit(1);
   EXPECT_NEAR(Seen()[0].workers[0].begins_late, 0.75, 1e-9);
-  EXPECT_EQ(Seen()[0].workers[0].seconds_per_sample, 0) << "nobody knows";
+  EXPECT_EQ(Seen()[0].workers[0].seconds_per_sample, 0) << "its speed is unknown";
   Open(1);
-  rounds_.See(Event(WorkerFree{0, 32, FromSeconds(1.5), 0}));  // Of the step before.
+  rounds_.See(
+      Event(WorkerFree{0, 32, FromSeconds(1.5), 0}));  // This report is about the step before.
   EXPECT_EQ(Seen()[0].workers[0].begins_late, 0);
   EXPECT_NEAR(Seen()[0].workers[0].seconds_per_sample, 1.5 / 32, 1e-9);
 }
 
-// A device that is called over a network: 0.7 s before its first sample, whatever the load.
+// A device behind a network begins 0.7 s late, whatever its load.
 TEST_F(Rounds, ASingleReportIsALateBeginningWhereOthersBeginLate) {
   Open(0);
   Give(0, 0);
@@ -68,7 +69,8 @@ TEST_F(Rounds, ASingleReportIsALateBeginningWhereOthersBeginLate) {
   Report(1, 1, 0.71);
   Commit(1);
   EXPECT_NEAR(Seen()[0].workers[0].begins_late, 0.7, 1e-9);
-  // As much of its time as of worker 0's least: 0.01 s a partition, of 0.0975 s.
+  // Computing is the same part of its time as in worker 0's best mean: 0.01 s of 0.0975 s per
+  // partition.
   EXPECT_NEAR(Seen()[0].workers[1].begins_late, 0.71 * (1 - 0.01 / 0.0975), 1e-3);
 }
 
@@ -107,7 +109,7 @@ TEST_F(Rounds, TheLastOnesAreKeptAndFewerOfManyWorkers) {
   EXPECT_THAT(rounds_.Of(std::vector<WorkerId>(256)), SizeIs(8));
 }
 
-// Copies are worth more against delays that come together than against as many that come alone.
+// A replayed round keeps delays together that came together, and counts as it was observed.
 TEST(ReplayedRounds, CountAsTheyCame) {
   PlannedCluster cluster;
   cluster.samples = 256;
@@ -129,7 +131,7 @@ TEST(ReplayedRounds, CountAsTheyCame) {
   const SchemeCost cost = CostOf(plain, cluster, {});
   ASSERT_THAT(cost.rounds, SizeIs(2));
   EXPECT_NEAR(cost.rounds[0], 0.64, 0.01);
-  EXPECT_NEAR(cost.rounds[1], 2.64, 0.01) << "the last of both";
+  EXPECT_NEAR(cost.rounds[1], 2.64, 0.01) << "the later of the two delays decides";
   EXPECT_GT(cost.expected, calm);
 }
 

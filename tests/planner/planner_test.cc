@@ -18,9 +18,9 @@
 namespace motley {
 namespace {
 
-constexpr double kSamples = 300;  // Of a worker of speed 1 in a second.
+constexpr double kSamples = 300;  // A worker of speed 1 computes this many in a second.
 
-// A step of one second of computing, perfectly divided.
+// A cluster on which a perfectly divided step takes one second of computing.
 PlannedCluster Cluster(std::vector<double> speeds, double slow, double lost) {
   PlannedCluster cluster;
   for (const double speed : speeds) {
@@ -62,7 +62,7 @@ TEST(Planner, WhereNothingGoesWrongNothingIsComputedTwice) {
   const PlannedScheme& best = ranking->schemes.front();
   EXPECT_NEAR(best.cost.work, 1, 0.05);
   EXPECT_LT(best.cost.expected, 1.1);
-  // Wang's code does everything twice.
+  // The code of Wang et al. computes everything twice.
   EXPECT_GT(Find(*ranking, {"heterogeneous", 2}).premium, 0.8);
 }
 
@@ -77,8 +77,8 @@ TEST(DrawUsual, SpeedsAreOneOnAverage) {
   }
 }
 
-// Also where copies let work move to whoever is fast just then: speeds that were more than 1 on
-// average promised 0.6 of what the work takes.
+// Copies let work move to workers that happen to be fast. If drawn speeds were above 1 on average,
+// a step could be promised in 0.6 of the time of its work.
 TEST(Planner, NoSchemeIsPromisedToBeFasterThanItsWork) {
   for (const double jitter : {0.4, 3.0, 10.0}) {
     PlannedCluster cluster = Cluster(std::vector<double>(24, 1), 0, 0);
@@ -103,7 +103,7 @@ TEST(Planner, StragglersAreWorthCopiesAndFeedback) {
   for (const PlannedScheme& planned : ranking->schemes) EXPECT_FALSE(planned.why.empty());
 }
 
-// Who waits for a straggler that never ends never ends, and is not the best for it.
+// A scheme that waits for a straggler that never ends does not end either, and must not be chosen.
 TEST(Planner, StragglersWithoutAnEndAreOutlivedByCopiesAlone) {
   PlannedCluster cluster = Cluster(kLab, 0.02, 0);
   for (PlannedWorker& worker : cluster.workers) {
@@ -116,7 +116,7 @@ TEST(Planner, StragglersWithoutAnEndAreOutlivedByCopiesAlone) {
   EXPECT_EQ(Find(*ranking, {"none", 1}).refused, "steps would not end");
 }
 
-// Answers take far longer than the work: what asks back comes too late, codes do not ask.
+// Answers take far longer than the work, so feedback comes too late. Codes need no feedback.
 TEST(Planner, FarOffClustersUseCodes) {
   PlannedCluster cluster = Cluster({4, 4, 4, 4, 4, 4, 4, 4}, 0.1, 0);
   for (PlannedWorker& worker : cluster.workers) {
@@ -146,7 +146,8 @@ TEST(Planner, NeverChoosesAnErrorByItself) {
 
 // --- Links ---
 
-// Each vector takes the server's link half as long as the work takes all eight.
+// One vector occupies the server's link for half of the time that all eight workers need for the
+// work.
 PlannedCluster ThinLink() {
   PlannedCluster cluster = Cluster({1, 1, 1, 1, 1, 1, 1, 1}, 0, 0);
   for (PlannedWorker& worker : cluster.workers) worker.message_seconds = 0.5;
@@ -158,13 +159,13 @@ TEST(Planner, NoMoreWorkersThanTheLinkBears) {
   const Result<Ranking> ranking = RankSchemes(ThinLink(), {});
   ASSERT_TRUE(ranking.ok());
   const PlannedScheme& best = ranking->schemes.front();
-  // k workers take k + 8 / k seconds: with three 5.7, with all eight 9.
+  // k workers take k + 8 / k seconds: three take 5.7, and all eight take 9.
   EXPECT_EQ(best.candidate, (Candidate{"none", 1, 3}));
   EXPECT_NEAR(best.cost.undisturbed, 3 + 8.0 / 3, 0.3);
   EXPECT_NEAR(Find(*ranking, {"none", 1}).cost.undisturbed, 9, 0.4);
 }
 
-// Vectors that were only seen together may have waited for each other, or for links of their own.
+// Vectors that were only observed together may have waited for each other or for their own links.
 TEST(Planner, WhatTheLinkIsToFewerIsTriedWhereItIsNotKnown) {
   PlannedCluster cluster = ThinLink();
   for (PlannedWorker& worker : cluster.workers) {
@@ -176,10 +177,11 @@ TEST(Planner, WhatTheLinkIsToFewerIsTriedWhereItIsNotKnown) {
   EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"none", 1, 3}));
   EXPECT_EQ(WithFewer(cluster, 0).workers[0].send_seconds, 3.5);
   for (PlannedWorker& worker : cluster.workers) worker.send_seconds = worker.receive_seconds = 10;
-  EXPECT_TRUE(FewerWorkers(cluster).empty());  // Longer than all of them take together.
+  EXPECT_TRUE(FewerWorkers(cluster).empty());  // The server's link cannot explain 10 s.
 }
 
-// Then only parameters were seen together, and their links are thought of as alike both ways.
+// If links were measured, only parameters were observed together. Links are assumed to be
+// symmetric.
 TEST(Planner, LinksThatWereMeasuredAreWhatTheyAreToFewer) {
   PlannedCluster cluster = ThinLink();
   cluster.seen_together = true;
@@ -204,7 +206,7 @@ TEST(Planner, FewerWorkersNeedWhatTheOthersHold) {
   EXPECT_EQ(SwitchSeconds(two, two, cluster), 0);
 }
 
-// As jobs, which learn how long answers take.
+// Like jobs, the planner learns how long answers take.
 TEST(Planner, RowsOfWhoIsFarOffAreShorter) {
   PlannedCluster cluster = Cluster({1, 1, 1, 1}, 0, 0);
   cluster.workers[3].latency_seconds = 0.3;
@@ -240,7 +242,7 @@ TEST(Planner, OneWorkerIsAClusterToo) {
   EXPECT_EQ(RankSchemes({}, {}).code(), StatusCode::kInvalidArgument);
 }
 
-// What the planner says of many workers from a sample, against all of them.
+// Compares predictions from a sample of many workers with predictions from all of them.
 TEST(Planner, ASampleSaysNearlyWhatAllWould) {
   const PlannedCluster cluster = Cluster(ManySpeeds(1200), 0.002, 0);
   PlanOptions options;
@@ -271,23 +273,24 @@ TEST(Planner, EventsGrowNoFasterThanWorkers) {
   }
 }
 
-// --- What devices bear ---
+// --- Limits of devices ---
 
 TEST(Planner, DevicesThatFillSlowlyAreGivenNoSmallPieces) {
   PlannedCluster cluster = Cluster({4, 4, 4, 4}, 0.02, 0);
   const double before = Find(*RankSchemes(cluster, {}), {"adaptive", 2}).cost.undisturbed;
-  // Each has 1,200 samples; what a job's workers cut that into takes as long as these would.
+  // A worker has 1,200 samples. Each piece of them now takes as long as at least 400 samples.
   for (PlannedWorker& worker : cluster.workers) worker.curve.knee_samples = 400;
   const Result<Ranking> ranking = RankSchemes(cluster, {});
   ASSERT_TRUE(ranking.ok());
   EXPECT_GT(Find(*ranking, {"adaptive", 2}).cost.undisturbed, 2 * before);
-  EXPECT_GT(Find(*ranking, {"none", 1}).cost.undisturbed, 1.8);  // Six pieces of a share.
+  EXPECT_GT(Find(*ranking, {"none", 1}).cost.undisturbed, 1.8);  // A share has six pieces.
   EXPECT_NE(ranking->schemes.front().candidate.scheme, "adaptive");
 }
 
 TEST(Planner, WhatDoesNotFitIntoMemoryIsRefused) {
   PlannedCluster cluster = Cluster({4, 4, 4, 4}, 0.02, 0);
-  cluster.workers[2].curve.most_samples = 250;  // Of 1,200 in six pieces, and of 2,400.
+  // Shares have 1,200 samples in six pieces with one copy, and 2,400 with two.
+  cluster.workers[2].curve.most_samples = 250;
   const Result<Ranking> ranking = RankSchemes(cluster, {});
   ASSERT_TRUE(ranking.ok());
   EXPECT_TRUE(Find(*ranking, {"none", 1}).refused.empty());
@@ -297,7 +300,7 @@ TEST(Planner, WhatDoesNotFitIntoMemoryIsRefused) {
                                  "250: use a smaller batch"));
 }
 
-// --- Changing one's mind ---
+// --- Changes of scheme ---
 
 TEST(SwitchSeconds, FewerCopiesMoveNothing) {
   PlannedCluster cluster;
@@ -308,7 +311,7 @@ TEST(SwitchSeconds, FewerCopiesMoveNothing) {
   EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"heterogeneous", 2}, cluster), 14);
 }
 
-// Means of a few random steps: they may be those of quick ones.
+// Costs are means of a few random steps and may come out below those of undisturbed steps.
 TEST(ReasonFor, NothingCostsLessThanNothing) {
   Ranking ranking;
   PlannedScheme& scheme = ranking.schemes.emplace_back();
@@ -323,7 +326,7 @@ TEST(ReasonFor, NothingCostsLessThanNothing) {
               testing::HasSubstr("a straggler costs nothing; a loss costs +25 %"));
 }
 
-// What SwitchSeconds counts on.
+// SwitchSeconds relies on this.
 TEST(SwitchSeconds, PlacementsOfMoreCopiesContainThoseOfFewer) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed, Stream::kTest, 4);

@@ -27,7 +27,7 @@ using Vectors = std::vector<AccountChecker::Vector>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Workers, what is believed of them, and what is true.
+// Workers as the policy believes them to be, and as they are.
 struct World {
   SchemeRequest request;
   StepModelOptions truth;
@@ -53,7 +53,7 @@ World RandomWorld(uint64_t seed, uint32_t copies) {
     worker.send_seconds = random.Chance(0.2) ? 0.05 : 0;
     world.request.workers.push_back(worker);
     ModelWorker truth;
-    // Measured wrongly, by up to five times.
+    // The true speed differs from the predicted one by up to five times.
     truth.slowdown = std::exp(std::log(5.0) * (2 * random.NextDouble() - 1));
     world.truth.truth.push_back(truth);
   }
@@ -73,7 +73,7 @@ void Kill(uint32_t count, uint64_t seed, World& world) {
   }
 }
 
-// Whether every partition is on somebody who lives for ever.
+// True if every partition has a holder that never dies.
 bool HeldByTheLiving(const StepSetting& setting, const World& world) {
   return std::all_of(setting.holders.begin(), setting.holders.end(), [&](const auto& holders) {
     return std::any_of(holders.begin(), holders.end(),
@@ -83,7 +83,8 @@ bool HeldByTheLiving(const StepSetting& setting, const World& world) {
 
 // --- Rows ---
 
-// The rows that vectors make up: each of a lost worker's from disjoint parts.
+// Sets `present` to the rows that the vectors make up. Several vectors may make up a lost worker's
+// row, from disjoint parts.
 std::string RowsOf(const Vectors& vectors, const RowCode& code, std::vector<bool>& present) {
   std::vector<std::multiset<PartitionId>> parts(code.rows.size());
   for (const auto& vector : vectors) {
@@ -100,13 +101,13 @@ std::string RowsOf(const Vectors& vectors, const RowCode& code, std::vector<bool
   return "";
 }
 
-// By least squares, which knows nothing of how the rows were made.
+// Judges by least squares, which does not know how the rows were made.
 std::string JudgeForm(const CodeForm& form, const RowCode& code, const Vectors& vectors) {
   std::vector<bool> present;
   std::string wrong = RowsOf(vectors, code, present);
   if (!wrong.empty()) return wrong;
   const Result<DecodingVector> decoding = SolveGeneral(form, present, {.tolerance = 1});
-  if (!decoding.ok()) return "ended with rows that do not decode";
+  if (!decoding.ok()) return "the step ended with rows that do not decode";
   return DecodingResidual(form, decoding->a) < 1e-6 ? "" : "partitions do not count once each";
 }
 
@@ -125,7 +126,7 @@ std::shared_ptr<const CodeForm> FormFor(const char* name, const SchemeRequest& r
 
 struct Checked {
   double seconds = 0;
-  bool held = false;  // Every partition, by somebody alive.
+  bool held = false;  // Every partition has a holder that never dies.
 };
 
 Checked RunRows(const char* name, const World& world, uint64_t seed) {
@@ -154,7 +155,8 @@ TEST_P(RowSchemes, AreExactAndEndWhateverIsBelieved) {
   }
 }
 
-// More are lost than the code bears: rows are made up for as long as somebody holds them.
+// More workers are lost than the code tolerates. Other workers compute their rows as long as all
+// partitions have a holder.
 TEST_P(CopiedRows, EndWhileEveryPartitionIsHeld) {
   int beyond = 0;
   for (uint64_t seed = 1000; seed < 1080; ++seed) {
@@ -189,7 +191,7 @@ TEST(RowStep, WhoIsAbsentFromTheStartIsMadeUpFor) {
       std::make_shared<const StepSetting>(StepSetting{world.request.workers, HoldersOf(*code)});
   RowStep policy(setting, code);
   const StepOutcome outcome = RunStepModel(*setting, policy, world.truth);
-  // Neighbours of a cyclic code: what only they held is gone.
+  // The two workers are neighbours in a cyclic code, so partitions that only they held are gone.
   EXPECT_EQ(outcome.seconds < kInfinity, HeldByTheLiving(
                                              *setting,
                                              [&] {
@@ -200,7 +202,7 @@ TEST(RowStep, WhoIsAbsentFromTheStartIsMadeUpFor) {
                                              }()));
 }
 
-// --- Through the registry ---
+// --- Schemes by name ---
 
 Checked RunScheme(const char* name, const World& world) {
   const Result<StepScheme> scheme = MakeStepScheme(name, world.request);
@@ -284,13 +286,14 @@ TEST(EachStep, EveryPartitionCountsOnceWhoeverIsFirst) {
       for (const auto& vector : vectors) {
         const PartitionId chunk = vector.partitions.front() / lists.size;
         const uint32_t end = std::min((chunk + 1) * lists.size, lists.partitions);
-        if (vector.partitions.size() != end - chunk * lists.size) return "a vector is no chunk";
+        if (vector.partitions.size() != end - chunk * lists.size)
+          return "a vector is not a whole chunk";
         if (policy.awarded()[chunk] != vector.worker) continue;
         for (const PartitionId p : vector.partitions) ++counted[p];
       }
       return std::all_of(counted.begin(), counted.end(), [](int n) { return n == 1; })
                  ? ""
-                 : "a partition does not count once";
+                 : "a partition does not count exactly once";
     });
     if (lists.skips) checker.AllowRevokes();
     const StepOutcome outcome = RunStepModel(setting, checker, world.truth);
@@ -299,7 +302,7 @@ TEST(EachStep, EveryPartitionCountsOnceWhoeverIsFirst) {
   }
 }
 
-// The slow one goes on at the other end instead of with what the fast one has done.
+// The slow worker skips partitions that the fast one has done, and continues with others.
 TEST(EachStep, WhatCameIsNotComputedAgain) {
   const auto seconds = [](bool skips) {
     StepSetting setting{std::vector<StepWorker>(2), {}};
@@ -357,7 +360,8 @@ TEST(PartialStep, WhatWasCutGivesEveryPartAndEnds) {
   }
 }
 
-// Two neighbours on the curve of R are as good as one: what they finished is no reason to cut.
+// Two workers that are neighbours on the curve of R are worth little more than one. Their finished
+// work must not cause a cut.
 TEST(PartialStep, HoldersThatAreTooAlikeAreNotEnough) {
   constexpr uint32_t kWorkers = 600;
   const PartialCode code = MakePartialCode(kWorkers, 2).value();
@@ -377,9 +381,9 @@ TEST(PartialStep, HoldersThatAreTooAlikeAreNotEnough) {
   for (const WorkerId w : alike) policy.OnEvent(ListProgress{w, 1}, 1, commands);
   EXPECT_TRUE(commands.empty());
   policy.OnEvent(ListProgress{third, 1}, 1, commands);
-  EXPECT_EQ(commands.size(), 3u) << "all three send";
+  EXPECT_EQ(commands.size(), 3u) << "all three must send";
 
-  // Where nobody else holds it, one part is all that can be had.
+  // If no other worker holds the partition, only one part is possible.
   setting.holders = {alike};
   lists[third].clear();
   PartialStep pair(std::make_shared<const StepSetting>(setting),
@@ -409,7 +413,7 @@ TEST(ApproximateStep, EndsAtTheQuorumOrTheDeadlineWithItsError) {
   EXPECT_THAT(run({n - 1, kInfinity}), testing::Pair(1, testing::DoubleNear(1.0 / n, 1e-9)));
   EXPECT_THAT(run({n, 4}), testing::Pair(4, testing::DoubleNear(1.0 / n, 1e-9)));
   EXPECT_THAT(run({n, 40}), testing::Pair(10, testing::DoubleNear(0, 1e-9)));
-  // Before anything came, a deadline only means that the first row is enough.
+  // A deadline that passes before the first row only means that this row is enough.
   EXPECT_THAT(run({n, 0.5}).first, 1);
 }
 

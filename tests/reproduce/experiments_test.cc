@@ -16,10 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of few runs means are further off than of all.
+// With few runs, means are less exact.
 constexpr double kEffort = 0.05;
 constexpr double kMoreTolerance = 0.08;
-// Where only the references are looked at.
+// For tests that only look at the references.
 constexpr double kLeastEffort = 1e-3;
 
 std::vector<std::string> Names() {
@@ -57,7 +57,7 @@ TEST_P(EachExperiment, ComesNearTheReferencesWithFewRuns) {
     EXPECT_TRUE(std::isfinite(row.measured));
     if (!row.reference) {
       const double bound = row.tolerance.value_or(row.measured);
-      // Gains have to reach theirs.
+      // Gains must reach theirs.
       EXPECT_TRUE(row.pass ||
                   (row.experiment != "lambda" && row.measured <= bound * (1 + kMoreTolerance)))
           << row.measured;
@@ -70,7 +70,7 @@ TEST_P(EachExperiment, ComesNearTheReferencesWithFewRuns) {
   }
 }
 
-// "Table IV", "Figure 3(b)": what a reader can look up.
+// True for references that a reader can look up, like "Table IV" or "Figure 3(b)".
 bool NamesATableOrAFigure(const std::string& source) {
   return std::regex_search(source, std::regex("(Table|Figure) ([0-9]+|[IVX]+)\\b"));
 }
@@ -91,7 +91,7 @@ TEST_P(EachExperiment, CitesATableOrAFigureForWhatItCallsPublished) {
     if (IsPublished(row.reference->kind)) {
       EXPECT_TRUE(NamesATableOrAFigure(row.reference->source)) << row.reference->source;
     }
-    // Simulations of our own and runs of others' code are not to look like citations.
+    // Our own simulations and runs of others' code must not look like citations.
     if (row.reference->kind == ReferenceKind::kOurSimulation) {
       EXPECT_THAT(row.reference->source, HasSubstr("of this project"));
     }
@@ -112,8 +112,8 @@ TEST(Experiments, OnlyFourCompareWithPublishedFigures) {
   EXPECT_EQ(published, (std::set<std::string>{"A1", "A2", "A3", "A6"}));
 }
 
-// Rows of A7 that fail with this decoder for codes named like `scheme`, without those that compare
-// it with least squares draw by draw.
+// Number of rows of A7 that fail with this decoder, for codes with names like `scheme`. Rows that
+// compare with least squares in every draw are not counted.
 int FailingMeans(const ApproximateSolver& solver, const std::string& scheme) {
   const auto parallel = MakeSerialParallelFor();
   ReproduceContext context;

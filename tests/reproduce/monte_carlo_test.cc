@@ -20,7 +20,7 @@ TEST(MeansOfRuns, AreMeansWithTheirStandardError) {
     figures[1] = 3;
   });
   EXPECT_EQ(calls, 10001U);
-  // A uniform number has variance 1/12.
+  // A uniform random number has variance 1/12.
   EXPECT_NEAR(estimates[0].error, 0.28868 / 100, 1e-4);
   EXPECT_NEAR(estimates[0].mean, 0.5, 5 * estimates[0].error);
   EXPECT_NEAR(estimates[1].mean, 3, 1e-12);

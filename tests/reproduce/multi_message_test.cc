@@ -37,13 +37,13 @@ TEST(MessageDecoder, PeelsAndEliminates) {
   EXPECT_TRUE(add({1, 2}));
   EXPECT_EQ(decoder.recovered(), 0);
   EXPECT_EQ(decoder.SumWeights(), (std::vector<double>{0, 0}));
-  EXPECT_TRUE(add({0, 2}));  // Peeling would be stuck: no message of a single partition.
+  EXPECT_TRUE(add({0, 2}));  // Peeling would be stuck, because no message has a single partition.
   EXPECT_EQ(decoder.recovered(), 3);
   EXPECT_FALSE(add({1}));
   EXPECT_EQ(decoder.SumWeights(), (std::vector<double>{0.5, 0.5, 0.5, 0}));
 }
 
-// A partition is recovered if and only if a message with it alone would be nothing new, and the
+// A partition is recovered if and only if a message with it alone would add nothing, and the
 // weights give the sum of the recovered ones.
 TEST(MessageDecoder, RecoversWhatFollowsAndNothingElse) {
   Random random(1, Stream::kTest);
@@ -84,10 +84,10 @@ constexpr uint32_t kWorkers = 40;
 
 struct Means {
   double seconds[3] = {};   // Until all, 85 % and 70 % are recovered.
-  double messages[3] = {};  // That came until then.
+  double messages[3] = {};  // Messages that arrived until then.
 };
 
-// `tasks[t]`: tasks that a worker has done when it sends message t.
+// `tasks[t]`: tasks that a worker has finished when it sends message t.
 template <typename Members>
 Means Simulate(const std::vector<uint32_t>& tasks, const Members& members) {
   constexpr int kRuns = 1500;

@@ -34,7 +34,8 @@ TEST(RoundRules, QuorumLeavesTheSlowestOut) {
 }
 
 TEST(RoundRules, GradientCodeEndsAtTwiceTheFastest) {
-  // One late: 2; two late: waits 9; nobody late, and all are there before the rule's time: 1.5.
+  // Round 1: one is late, 2 s. Round 2: two are late, and it waits 9 s. Round 3: all answer before
+  // the rule's time, 1.5 s.
   const auto taken =
       RunGradientCode(Trace({{1, 1, 1, 9}, {1, 1, 8, 9}, {1, 1, 1.5, 1}}), 3, 1, 1.0);
   ASSERT_TRUE(taken.ok());
@@ -42,15 +43,16 @@ TEST(RoundRules, GradientCodeEndsAtTwiceTheFastest) {
   EXPECT_EQ(taken->waits, 1U);
 }
 
-// Two of four are late in the first round; s = ceil(1 * 2 / 2) = 1 of their tasks is repeated.
+// Two of four are late in the first round, so s = ceil(1 * 2 / 2) = 1 of their tasks is repeated.
 TEST(RoundRules, SelectiveRepeatMendsTheRoundBefore) {
   const auto trace = Trace({{1, 1, 9, 9}, {1, 1, 1, 1}, {1, 1, 1, 1}});
   const auto taken = RunSelectiveRepeat(trace, 2, {1, 2, 2}, 1.0);
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
-  // The worker that repeats leaves job 1 with one result less, which s = 1 bears: round 3 is free.
+  // Job 1 has one result less because of the repetition, which s = 1 tolerates: round 3 has no
+  // wait.
   EXPECT_EQ(taken->seconds, 2 + 1);
   EXPECT_EQ(taken->waits, 0U);
-  // A worker that is late again in the round that should mend it must be waited for.
+  // The round must wait for a worker that is late again in the round of its repetition.
   const auto again =
       RunSelectiveRepeat(Trace({{1, 1, 9, 9}, {1, 1, 1, 8}, {1, 1, 1, 1}}), 2, {1, 2, 2}, 1.0);
   ASSERT_TRUE(again.ok());
@@ -63,7 +65,7 @@ TEST(RoundRules, MultiplexedNeedsEveryPlainTask) {
       RunMultiplexed(Trace({{1, 1, 1, 9}, {1, 1, 1, 1}, {1, 1, 1, 9}}), 2, {1, 2, 1}, 1.0);
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
   EXPECT_EQ(taken->seconds, 2 + 1 + 2);
-  // Late twice in a row: the second time everybody waits.
+  // A worker is late twice in a row, so the second round waits for all workers.
   const auto twice =
       RunMultiplexed(Trace({{1, 1, 1, 9}, {1, 1, 1, 9}, {1, 1, 1, 1}}), 2, {1, 2, 1}, 1.0);
   ASSERT_TRUE(twice.ok());
@@ -76,7 +78,8 @@ TEST(RoundRules, DelayNeedsRoundsOfItsOwn) {
   EXPECT_THAT(taken.status().ToString(), testing::HasSubstr("3 rounds"));
 }
 
-// The rules promise that every job is decoded in time: any pattern of late workers, any model.
+// The rules promise that every job is decoded in time, for any pattern of late workers and any
+// model.
 TEST(RoundRules, EveryJobIsDecodedWhateverTheTimes) {
   Random random(1, Stream::kTest, 5);
   for (int attempt = 0; attempt < 300; ++attempt) {

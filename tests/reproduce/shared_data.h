@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder with recorded traces, where it is.
+// Finds the folder with recorded traces.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// Empty when it is not there.
+// Empty if there is no such folder.
 inline std::string SharedDataFolder() {
   const char* named = std::getenv("MOTLEY_SHARED_DATA");
   const std::string folder = named != nullptr ? named : MOTLEY_SOURCE_DIR "/../shared/data";

@@ -38,21 +38,21 @@ TEST(Oracle, IsWorkOverSpeed) {
   EXPECT_DOUBLE_EQ(Oracle(OneSlow(4, 2)), 48.0 / 44);
 }
 
-// 12, 8, 8, 8, 4, 4, 2, 2 of 48 lose 1, 2, ... times 0.01.
+// The speeds 12, 8, 8, 8, 4, 4, 2, 2 of 48 lose 1, 2, ... times 0.01.
 TEST(Oracle, OfOnePortLosesTheSlots) {
   EXPECT_DOUBLE_EQ(SinglePortOracle(OneSlow(0, 1), 0.01), 1 + 158.0 / 48 * 0.01);
-  // With a very slow link the fastest does it alone.
+  // On a very slow link the fastest worker does all the work.
   EXPECT_DOUBLE_EQ(SinglePortOracle(OneSlow(0, 1), 100), 4 + 100);
 }
 
-// One way of a message: every worker sends one.
+// Latency of a message; every worker sends one.
 constexpr double kMessage = 0.01;
 
 TEST(TableScheme, TakesTheTimesOfItsLoads) {
   struct Expected {
     const char* name;
     uint32_t copies;
-    double undisturbed, dead;  // The fastest worker.
+    double undisturbed, dead;  // The fastest worker is dead.
   };
   Random random(1, Stream::kTest);
   for (const Expected& expected : std::vector<Expected>{{"none", 1, 1, kNever},

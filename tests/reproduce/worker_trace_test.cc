@@ -43,7 +43,7 @@ TEST_F(WorkerTraceFile, IsReadInAnyOrder) {
   EXPECT_EQ(trace->loads, (std::vector<double>{0, 0.5}));
   EXPECT_EQ(trace->Seconds(1, 0, 0), 3);
   EXPECT_EQ(trace->Seconds(0, 0, 1), 2);
-  EXPECT_DOUBLE_EQ(trace->SecondsPerLoad(), 4);  // Means 1.5 and 3.5.
+  EXPECT_DOUBLE_EQ(trace->SecondsPerLoad(), 4);  // The means are 1.5 and 3.5.
   EXPECT_EQ(trace->Round(0, 0.25), (std::vector<double>{2, 3}));
 }
 

@@ -246,9 +246,10 @@ TEST_F(Answers, LeavingIsALossWithItsReason) {
 TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
   fake->Say(ErrorMessage(Status::Resource("no memory for a block"), 0));
   ExpectRightModel();
-  EXPECT_NE(world.watcher.Notices().find("worker 2 (fake) reports: no memory for a block"),
-            std::string::npos)
-      << world.watcher.Notices();
+  const auto reported = Only<notice::Reported>(world.watcher.notices);
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].worker, 2u);
+  EXPECT_EQ(reported[0].what.ToString(), "no memory for a block");
 }
 
 // Each is refused with words; who never reads them would let them pile up at the server.

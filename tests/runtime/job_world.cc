@@ -26,12 +26,6 @@ std::unique_ptr<Device> InlineDevice(Loop& loop) {
 
 }  // namespace
 
-std::string Watcher::Notices() const {
-  std::string all;
-  for (const std::string& text : notices) all += text + "\n";
-  return all;
-}
-
 JobWorld::JobWorld(JobOptions job, size_t samples)
     : options(std::move(job)),
       network(loop),
@@ -125,8 +119,7 @@ const JobResult& JobWorld::Run() {
   static const JobResult kNone{.status = Status::Internal("the job did not finish")};
   EXPECT_TRUE(RunUntil([this] { return result.has_value(); }))
       << "at " << ToSeconds(loop.Now()) << " s, pending " << loop.pending() << ", applied "
-      << watcher.applied << "\n"
-      << watcher.Notices();
+      << watcher.applied;
   return result ? *result : kNone;
 }
 

@@ -34,34 +34,36 @@ inline std::string TestNameOf(std::string code) {
 
 // Remembers what happened, and lets a test act on it.
 struct Watcher : JobObserver {
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override {
-    joined.emplace_back(worker, name);
+  void OnEvent(const JobEvent& event) override {
+    Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
   }
-  void OnWorkerLost(WorkerId worker, const Status& why) override { lost.emplace(worker, why); }
-  void OnStepOpened(StepId step, const CodeForm&, Time) override {
+  void On(const event::WorkerJoined& event) { joined.emplace_back(event.worker, event.name); }
+  void On(const event::WorkerLost& event) { lost.emplace(event.worker, event.why); }
+  void On(const event::StepOpened& event) {
     ++opened;
-    if (on_step) on_step(step);
+    if (on_step) on_step(event.step);
   }
-  void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { ++rows_of[worker]; }
-  void OnStepApplied(StepId, std::span<const float>, double, Time) override { ++applied; }
-  void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { ++links_measured; }
-  void OnCommand(const Command& command, Time) override {
-    if (on_command) on_command(command);
+  void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
+  void On(const event::StepApplied&) { ++applied; }
+  void On(const event::LinkMeasured&) { ++links_measured; }
+  void On(const event::CommandGiven& event) {
+    if (on_command) on_command(event.command);
   }
-  void OnJudged(const JudgedVersion& version) override { judged.push_back(version); }
-  void OnNotice(const std::string& text) override { notices.push_back(text); }
-  void OnSchedulerNotice(const Notice& notice) override { scheduler_notices.push_back(notice); }
-  void OnAuditWarning(const AuditWarning& warning) override { warnings.push_back(warning); }
-  // The notices, one per line.
-  std::string Notices() const;
+  void On(const event::VersionJudged& event) { judged.push_back(event.judged); }
+  void On(const event::Noticed& event) {
+    notices.push_back(event.notice);
+    if (const auto* noticed = std::get_if<Notice>(&event.notice))
+      scheduler_notices.push_back(*noticed);
+  }
+  void On(const event::AuditWarned& event) { warnings.push_back(event.warning); }
 
   std::function<void(StepId)> on_step;
   std::function<void(const Command&)> on_command;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
-  std::vector<std::string> notices;
-  std::vector<Notice> scheduler_notices;
+  std::vector<JobNotice> notices;         // All,
+  std::vector<Notice> scheduler_notices;  // and those of the scheduler.
   std::vector<AuditWarning> warnings;
   std::vector<JudgedVersion> judged;
   int opened = 0;

@@ -102,7 +102,9 @@ TEST(Join, AnotherProtocolVersionIsAConflictWithBothVersionsInTheText) {
   ASSERT_EQ(old.errors.size(), 1u);
   EXPECT_EQ(StatusOf(old.errors[0]).code(), StatusCode::kConflict);
   EXPECT_NE(old.errors[0].message.find("77"), std::string::npos);
-  EXPECT_NE(world.watcher.Notices().find("77"), std::string::npos) << "the server's user hears it";
+  const auto refused = Only<notice::JoinRefused>(world.watcher.notices);
+  ASSERT_EQ(refused.size(), 1u) << "the server's user hears it";
+  EXPECT_EQ(refused[0].why.code(), StatusCode::kConflict);
   EXPECT_FALSE(old.accept);
 }
 
@@ -114,21 +116,15 @@ TEST(Join, RefusedJoinsAreToldButDoNotFillTheLog) {
     guesser.Join(-1, fmt::format("guess {}", life));
     ASSERT_TRUE(world.RunUntil([&] { return guesser.leave.has_value(); }));
   }
-  const auto refusals = [&] {
-    std::vector<std::string> found;
-    for (const std::string& notice : world.watcher.notices) {
-      if (notice.starts_with("refused")) found.push_back(notice);
-    }
-    return found;
-  };
-  ASSERT_EQ(refusals().size(), 1u) << world.watcher.Notices();
-  EXPECT_NE(refusals()[0].find("the token is not this job's"), std::string::npos);
+  const auto refusals = [&] { return Only<notice::JoinRefused>(world.watcher.notices); };
+  ASSERT_EQ(refusals().size(), 1u);
+  EXPECT_EQ(refusals()[0].why.code(), StatusCode::kPermission);
   world.loop.RunUntilTime(world.loop.Now() + std::chrono::seconds(11));
   FakeWorker last(world, 100);
   last.Join(-1, "guess");
   ASSERT_TRUE(world.RunUntil([&] { return last.leave.has_value(); }));
-  ASSERT_EQ(refusals().size(), 2u) << world.watcher.Notices();
-  EXPECT_NE(refusals()[1].find("19 more"), std::string::npos) << world.watcher.Notices();
+  ASSERT_EQ(refusals().size(), 2u);
+  EXPECT_EQ(refusals()[1].before, 19u);
 }
 
 TEST(Join, WhoSaysNothingIsDisconnectedAfterTenSeconds) {
@@ -315,8 +311,10 @@ TEST(Join, WordsOfPeersAreCleaned) {
   error.message = "disk\x1b[2J \xFF full\n";
   peer.Say(error);
   ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.notices.empty(); }));
-  EXPECT_NE(world.watcher.Notices().find("disk[2J \xEF\xBF\xBD full "), std::string::npos)
-      << world.watcher.Notices();
+  const auto reported = Only<notice::Reported>(world.watcher.notices);
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_NE(reported[0].what.ToString().find("disk[2J \xEF\xBF\xBD full "), std::string::npos)
+      << reported[0].what.ToString();
   FakeWorker other(world, 6);
   other.Join();
   wire::LeaveT leave;
@@ -394,8 +392,10 @@ TEST(Join, AJobBeginsWithoutTheOthersAndTakesThemIn) {
     if (step == 3 && !std::exchange(second, true)) world.StartWorker(-1, 1, kToken, "second");
   };
   EXPECT_TRUE(world.Run().status.ok());
-  const std::string notices = world.watcher.Notices();
-  EXPECT_NE(notices.find("worker 0 (first) joined from this process with "), std::string::npos);
+  const auto joined = Only<notice::Joined>(world.watcher.notices);
+  ASSERT_EQ(joined.size(), 2u);
+  EXPECT_EQ(joined[0].worker, 0u);
+  EXPECT_EQ(joined[0].host, "this process");
   EXPECT_THAT(Only<notice::Starting>(world.watcher.scheduler_notices),
               ElementsAre(notice::Starting{1, 3, {1, 2}, /*may_follow=*/true}));
   EXPECT_THAT(Only<notice::Ready>(world.watcher.scheduler_notices), ElementsAre(notice::Ready{1}));

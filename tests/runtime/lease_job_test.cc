@@ -32,7 +32,7 @@ class LeaseWorld : public JobWorld {
         steps_(violations, true),
         placement_(violations, count),
         tiling_(violations, count) {
-    fan_.Tell(&steps_, &placement_, &tiling_, &watcher);
+    fan_.Tell({&steps_, &placement_, &tiling_, &watcher});
     const auto partitions = PartitionCount(data.rows(), count).value();
     const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
                                  options.batch);
@@ -63,7 +63,7 @@ class LeaseWorld : public JobWorld {
   StepChecker steps_;
   PlacementChecker placement_;
   TilingChecker tiling_;
-  ObserverFan<StepChecker, PlacementChecker, TilingChecker, JobObserver> fan_;
+  ObserverFan fan_;
 };
 
 TEST(LeaseJob, WhateverIsLeasedAndAskedBackTheGradientIsExact) {

@@ -205,11 +205,11 @@ TEST(Audit, ThatFailsIsToldOnceAndTheJobGoesOn) {
   const JobResult& result = world.Run();
   EXPECT_TRUE(result.status.ok()) << result.status.ToString();
   EXPECT_EQ(result.audited_steps, 0u);
-  const std::string notices = world.watcher.Notices();
-  const size_t told = notices.find("step 0 could not be audited");
-  ASSERT_NE(told, std::string::npos) << notices;
-  EXPECT_NE(notices.find("the device is full"), std::string::npos) << notices;
-  EXPECT_EQ(notices.find("could not be audited", told + 30), std::string::npos) << notices;
+  const auto trouble = Only<notice::Trouble>(world.watcher.notices);
+  ASSERT_EQ(trouble.size(), 1u);
+  const std::string what = trouble[0].what.ToString();
+  EXPECT_NE(what.find("step 0 could not be audited"), std::string::npos) << what;
+  EXPECT_NE(what.find("the device is full"), std::string::npos) << what;
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ class RecorderTest : public testing::Test {
   static Duration Milliseconds(double ms) { return FromSeconds(ms * 1e-3); }
   // One row of a step.
   void Row(StepId step, WorkerId worker, uint64_t samples, double ms) {
-    recorder_.OnComputed(step, worker, samples, Milliseconds(ms), false, Time());
+    recorder_.OnEvent(event::WorkComputed{step, worker, samples, Milliseconds(ms), false, Time()});
   }
   std::string text_;
   RunRecorder recorder_{{.name = "recorded", .gradient_bytes = 4000},
@@ -107,11 +107,11 @@ TEST_F(RecorderTest, WritesALineForEachPartOfAStep) {
   Row(0, 0, 64, 10);
   Row(0, 1, 100, 20);
   Row(0, 1, 50, 10);  // Another row of the same step.
-  recorder_.OnVectorReceived(1, 0, 1 << 20, Milliseconds(5), Time());
+  recorder_.OnEvent(event::VectorReceived{1, 0, 1 << 20, Milliseconds(5), Time()});
   Row(1, 0, 64, 11);
   Row(2, 0, 0, 0);  // Cancelled before it began.
-  recorder_.OnComputed(3, 1, 10, Milliseconds(1), true, Time());
-  recorder_.OnComputed(3, 1, 30, Milliseconds(4), true, Time());
+  recorder_.OnEvent(event::WorkComputed{3, 1, 10, Milliseconds(1), true, Time()});
+  recorder_.OnEvent(event::WorkComputed{3, 1, 30, Milliseconds(4), true, Time()});
   recorder_.Finish();
   EXPECT_EQ(text_, std::string(kRunTraceColumns) +
                        "\n0,0,64,0.010000000,,\n1,0,64,0.011000000,1048576,0.005000000\n"
@@ -120,15 +120,15 @@ TEST_F(RecorderTest, WritesALineForEachPartOfAStep) {
 
 // Shares that vary tell overhead and speed apart; both are of pieces, of which a row has six.
 TEST_F(RecorderTest, LearnsTheCluster) {
-  recorder_.OnWorkerJoined(0, "fast");
-  recorder_.OnWorkerJoined(2, "idle");
+  recorder_.OnEvent(event::WorkerJoined{0, "fast"});
+  recorder_.OnEvent(event::WorkerJoined{2, "idle"});
   for (StepId step = 0; step < 200; ++step) {
     const uint64_t samples = step % 2 == 0 ? 600 : 1200;
     Row(step, 0, samples, 6 * 1 + static_cast<double>(samples) * 0.5);
     Row(step, 1, 600, 600);
-    recorder_.OnRoundTrip(0, 0, Milliseconds(4), Time());
-    recorder_.OnRoundTrip(0, 1'000'000, Milliseconds(104), Time());
-    recorder_.OnVectorReceived(step, 0, 2'000'000, Milliseconds(100), Time());
+    recorder_.OnEvent(event::RoundTrip{0, 0, Milliseconds(4), Time()});
+    recorder_.OnEvent(event::RoundTrip{0, 1'000'000, Milliseconds(104), Time()});
+    recorder_.OnEvent(event::VectorReceived{step, 0, 2'000'000, Milliseconds(100), Time()});
   }
   recorder_.Finish();
   const ClusterProfile profile = recorder_.Profile();
@@ -155,9 +155,9 @@ TEST_F(RecorderTest, LearnsTheCluster) {
 TEST_F(RecorderTest, WhatIsRecordedOfWorkersThatSleptCanBeRead) {
   for (StepId step = 0; step < 40; ++step) {
     Row(step, 0, 600, step == 30 ? 1e10 : 1);
-    recorder_.OnRoundTrip(0, 0, Milliseconds(4), Time());
-    recorder_.OnRoundTrip(0, 40, Milliseconds(1e8), Time());
-    recorder_.OnVectorReceived(step, 0, 40, Milliseconds(1e8), Time());
+    recorder_.OnEvent(event::RoundTrip{0, 0, Milliseconds(4), Time()});
+    recorder_.OnEvent(event::RoundTrip{0, 40, Milliseconds(1e8), Time()});
+    recorder_.OnEvent(event::VectorReceived{step, 0, 40, Milliseconds(1e8), Time()});
   }
   recorder_.Finish();
   const ClusterProfile profile = recorder_.Profile();
@@ -168,7 +168,7 @@ TEST_F(RecorderTest, WhatIsRecordedOfWorkersThatSleptCanBeRead) {
 }
 
 TEST_F(RecorderTest, WithoutAWordThereIsNoProfile) {
-  recorder_.OnWorkerJoined(0, "early");
+  recorder_.OnEvent(event::WorkerJoined{0, "early"});
   recorder_.Finish();
   EXPECT_TRUE(recorder_.Profile().workers.empty());
 }

@@ -245,12 +245,15 @@ TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
 TEST_F(TcpJob, APeerOfAnotherReleaseIsRefusedWithItsVersion) {
   struct Notices final : JobObserver {
     explicit Notices(UvLoop& the_loop) : loop(the_loop) {}
-    void OnNotice(const std::string& text) override {
-      said += text + "\n";
+    void OnEvent(const JobEvent& event) override {
+      const auto* noticed = std::get_if<event::Noticed>(&event);
+      if (noticed == nullptr) return;
+      if (const auto* refused = std::get_if<notice::JoinRefused>(&noticed->notice))
+        why = refused->why;
       loop.Stop();
     }
     UvLoop& loop;
-    std::string said;
+    Status why;
   } notices(*loop);
   const Dataset data = MakeSamples(20, 3, false, 500, 3);
   const MemorySource source(data);
@@ -262,7 +265,8 @@ TEST_F(TcpJob, APeerOfAnotherReleaseIsRefusedWithItsVersion) {
   bytes[sizeof(uint32_t)] = std::byte{99};  // The version, behind the magic number.
   ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t{kHeaderSize});
   loop->Run();
-  EXPECT_NE(notices.said.find("protocol version 99"), std::string::npos) << notices.said;
+  EXPECT_NE(notices.why.ToString().find("protocol version 99"), std::string::npos)
+      << notices.why.ToString();
   close(fd);
 }
 

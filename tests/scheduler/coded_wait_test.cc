@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user is told while nothing comes, and for whom the start does not wait.
+// What the user is reported while nothing comes, and for whom the start does not wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,15 +79,15 @@ TEST(CodedWait, AStepThatTakesLongIsToldAndWhoIsAwaited) {
   script.PassTime(7.9);
   EXPECT_THAT(Only<notice::LongStep>(script.notices()), IsEmpty());
   script.PassTime(0.2);
-  std::vector<notice::LongStep> told = Only<notice::LongStep>(script.notices());
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].step, 12u);
-  EXPECT_NEAR(ToSeconds(told[0].taken), 8, 1e-6);
-  EXPECT_NEAR(told[0].times, 20, 1e-6);
-  EXPECT_THAT(told[0].awaited, ElementsAre(0, 1, 2));
+  std::vector<notice::LongStep> reported = Only<notice::LongStep>(script.notices());
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].step, 12u);
+  EXPECT_NEAR(ToSeconds(reported[0].taken), 8, 1e-6);
+  EXPECT_NEAR(reported[0].times, 20, 1e-6);
+  EXPECT_THAT(reported[0].awaited, ElementsAre(0, 1, 2));
   script.PassTime(60);
-  told = Only<notice::LongStep>(script.notices());
-  EXPECT_THAT(told, SizeIs(4)) << "at 8, 16, 32 and 64 s";
+  reported = Only<notice::LongStep>(script.notices());
+  EXPECT_THAT(reported, SizeIs(4)) << "at 8, 16, 32 and 64 s";
 }
 
 TEST(CodedWait, TheStartTellsWhomItWaitsFor) {

@@ -9,10 +9,10 @@
 
 namespace motley {
 
-template <typename Kind>
-std::vector<Kind> Only(const std::vector<Notice>& notices) {
+template <typename Kind, typename AnyNotice>
+std::vector<Kind> Only(const std::vector<AnyNotice>& notices) {
   std::vector<Kind> found;
-  for (const Notice& notice : notices) {
+  for (const AnyNotice& notice : notices) {
     if (const auto* one = std::get_if<Kind>(&notice)) found.push_back(*one);
   }
   return found;

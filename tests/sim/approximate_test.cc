@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that end before they are exact, in whole simulated jobs: every invariant holds as always
-// (the decoded sum is the one that was told), nobody is waited for, and what is left out is left
-// out without a bias.
+// Whole simulated jobs with steps that end before they are exact. Every invariant holds (the
+// decoded sum is the reported one), steps wait for no straggler, and missing samples cause no bias.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,11 +53,11 @@ TEST_F(ApproximateJob, APausedWorkerHoldsNoStepUpForLongerThanTheDeadline) {
   options.faults = {*ParseFault("pause:1@step=5,2s")};
   const SimResult result = RunJob(options, data_);
   const std::vector<double>& seconds = result.job.step_seconds;
-  // The first step has data to send.
+  // The first step also waits for data.
   EXPECT_LE(*std::max_element(seconds.begin() + 1, seconds.end()), kDeadline + 1e-3);
   EXPECT_GT(result.job.approximate.steps, 0u);
-  EXPECT_LT(result.job.approximate.steps, 10u) << "once it is known to be away, it has no share";
-  // A quarter of the samples is missing, the others count 4/3 times.
+  EXPECT_LT(result.job.approximate.steps, 10u) << "a worker that is known to be away has no share";
+  // A quarter of the samples is missing, and the others count 4/3 times.
   EXPECT_NEAR(result.job.approximate.max_error, (0.25 * 1 + 0.75 / 9), 0.02);
   EXPECT_LE(result.job.batch_loss.back(), 0.8 * result.job.batch_loss.front());
 }
@@ -110,8 +109,8 @@ TEST_F(ApproximateJob, GoesOnFromACheckpointWithItsRecord) {
   options.power_cuts.most = 2;
   options.power_cuts.mean_seconds = 0.4;
   const SimResult result = RunJob(options, data_);
-  ASSERT_GT(result.job.first_step, 0u) << "no power cut hit";
-  // More than this run alone could have had, were the earlier ones' forgotten.
+  ASSERT_GT(result.job.first_step, 0u) << "no power cut came";
+  // Without the steps of earlier incarnations the count would be lower.
   EXPECT_GT(result.job.approximate.steps, (options.job.steps - result.job.first_step) / 2);
   EXPECT_EQ(result.job.batch_loss.size(), options.job.steps);
 }
@@ -125,14 +124,15 @@ TEST_F(ApproximateJob, TheSimulatedCostAloneIsCheckedLikewise) {
   EXPECT_GT(RunJob(options, data_).job.approximate.steps, 0u);
 }
 
-// The mean of a run's decoded sums, its first steps apart.
+// The mean of a run's decoded sums, without its first steps.
 class MeanSum final : public JobObserver {
  public:
   explicit MeanSum(StepId first) : first_(first) {}
 
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float>, Time) override {
-    if (step < first_) return;
-    const std::span<const float> gradient = sum.gradient;
+  void OnEvent(const JobEvent& event) override {
+    const auto* decoded = std::get_if<event::StepDecoded>(&event);
+    if (decoded == nullptr || decoded->step < first_) return;
+    const std::span<const float> gradient = decoded->sum.gradient;
     sum_.resize(gradient.size());
     ++steps_;
     for (size_t i = 0; i < gradient.size(); ++i) sum_[i] += gradient[i];
@@ -146,8 +146,8 @@ class MeanSum final : public JobObserver {
   std::vector<double> sum_;
 };
 
-// Many jobs that differ in who is slow when. The parameters hardly move and every batch is all of
-// the data, so the true sum is the same in all their steps; each worker has as much to do.
+// Runs many jobs with other stragglers in each. The parameters hardly move and every batch is the
+// whole data set, so all steps have the same true sum. All workers have equal shares.
 TEST_F(ApproximateJob, TheMeanOfManySumsIsTheTrueOne) {
   constexpr int kJobs = 400;
   const Dataset data = MakeSyntheticDataset(288, 8, 4, 3);
@@ -185,7 +185,7 @@ TEST_F(ApproximateJob, TheMeanOfManySumsIsTheTrueOne) {
     norm += exact[i] * exact[i];
     along += 5 * spread * std::abs(exact[i]);
   }
-  // Sums that were not scaled, too short by a fraction e / (1 + e) of the error e, would be seen.
+  // The test would notice sums that are not scaled: these are short by e / (1 + e) for error e.
   EXPECT_GT(mean_error, 0.1);
   EXPECT_LT(along / norm, mean_error / (1 + mean_error));
 }

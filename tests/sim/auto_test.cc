@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that is chosen while the job runs against fixed ones, on the same simulated cluster: it
-// may be little worse than the best of them, and never clearly worse.
+// Compares code "auto" with fixed codes on the same simulated cluster. It may be a little worse
+// than the best of them, but never clearly worse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,8 +56,8 @@ TEST_F(AutoTest, OnSampleClustersItIsNotClearlyWorseThanNoCode) {
   }
 }
 
-// Who computes copies slows all others, which the step model knows nothing of and takes for
-// stragglers: what steps took decides.
+// A worker that computes copies slows all others. The step model does not know this and sees
+// stragglers, so the choice must follow the measured step times.
 TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
   for (const double processors : {1.0, 2.0}) {
     SimOptions options = Of("uniform-8", 400);
@@ -75,9 +75,9 @@ TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
   }
 }
 
-// Round trips of several times the work: leases begin well, and copies of them that were tried
-// leave them slower than they were when they won. Kept until plain shares have had their pause,
-// they cost 1.24 and 1.27 times as much as plain shares, all steps together.
+// Round trips take several times as long as the work. Leases begin well, but a trial of copies
+// leaves them slower than they were when they won. A job that keeps them until plain shares may be
+// tried again takes 1.24 or 1.27 times as long as one with plain shares.
 TEST_F(AutoTest, WhoDoesNotKeepWhatItWonWithIsTriedAgain) {
   SimOptions options = Of("uniform-8", 200);
   options.cluster.workers.resize(5);
@@ -120,10 +120,10 @@ TEST_F(AutoTest, DataThatCopiesNeedAreWeighedBeforeTheyAreSent) {
   const SimResult chosen = Run(options, "auto");
   uint64_t placed = 0;
   for (const WorkerStats& worker : chosen.job.scheduler.workers) placed += worker.placed_partitions;
-  EXPECT_LT(placed, 200u) << "partitions, of which there are 128";
+  EXPECT_LT(placed, 200u) << "partitions were sent; there are 128";
 }
 
-// `motley plan` has a profile, the job what it learned in its first steps.
+// `motley plan` chooses by a profile, and the job by what it learned in its first steps.
 TEST_F(AutoTest, APlanShowsWhatTheJobThenChooses) {
   int same = 0;
   std::string others;
@@ -133,7 +133,7 @@ TEST_F(AutoTest, APlanShowsWhatTheJobThenChooses) {
     options.seed = seed;
     options.cluster.workers.resize(4 + random.Below(5));
     options.job.workers = static_cast<uint32_t>(options.cluster.workers.size());
-    const double speed = 256 / (0.05 + random.NextDouble());  // Steps of 6 ms to 0.3 s.
+    const double speed = 256 / (0.05 + random.NextDouble());  // Steps take 6 ms to 0.3 s.
     const bool far = random.Chance(0.3);
     for (WorkerProfile& worker : options.cluster.workers) {
       worker.device.samples_per_second = speed * (1 + 3 * random.NextDouble());
@@ -159,11 +159,11 @@ TEST_F(AutoTest, APlanShowsWhatTheJobThenChooses) {
   EXPECT_GE(same, 9) << others;
 }
 
-// Vectors take far longer than the work, and come all at the same time. Whose links are narrow is
-// what decides, and a job finds it out.
+// Vectors take far longer than the work, and all come at the same time. The best code depends on
+// whether the workers' links or the server's link is narrow, and a job finds that out.
 class ThinLinks : public AutoTest {
  protected:
-  // Per second: of each worker's link, and of the server's (0: no limit).
+  // `own` and `server` are bytes per second of each worker's link and the server's (0: no limit).
   SimOptions With(double own, double server) {
     SimOptions options = Of("uniform-8", 150);
     for (WorkerProfile& worker : options.cluster.workers) {

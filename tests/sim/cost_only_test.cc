@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost-only simulations: the times of a model that is not there, and sums that are checked still.
+// Cost-only simulations take the time of a model that is not there, and still check sums.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// When each step was opened, and its update applied.
+// The times at which each step was opened and its update applied.
 class Times final : public JobObserver {
  public:
-  void OnStepOpened(StepId, const CodeForm&, Time now) override { list.push_back(now); }
-  void OnStepApplied(StepId, std::span<const float>, double, Time now) override {
-    list.push_back(now);
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* opened = std::get_if<event::StepOpened>(&event)) list.push_back(opened->now);
+    if (const auto* applied = std::get_if<event::StepApplied>(&event)) list.push_back(applied->now);
   }
   std::vector<Time> list;
 };
@@ -56,7 +56,7 @@ std::vector<Time> TimesOf(const SimOptions& options, const Dataset& data) {
 
 class CostOnlyTest : public testing::Test {
  protected:
-  // As of the squares' model on `data`.
+  // A cost-only job that takes as long as least squares on `data`.
   static SimOptions Of(SimOptions options, const Dataset& data) {
     options.trainer = SimTrainer::kCostOnly;
     options.calibrated = false;
@@ -67,7 +67,7 @@ class CostOnlyTest : public testing::Test {
 
 class CostOnlySteps : public CostOnlyTest {
  protected:
-  // `times`: at which something is told of each of 40 steps.
+  // `times` is the number of recorded times of each of the 40 steps.
   static void ExpectSameTimes(const char* code, uint32_t features, size_t times) {
     const Dataset data = MakeSyntheticDataset(200, features, 0, 5);
     SimOptions options = Cluster(code, 1);
@@ -83,7 +83,7 @@ class CostOnlySteps : public CostOnlyTest {
 };
 
 TEST_F(CostOnlySteps, EndWhenThoseOfRealArithmeticWould) {
-  // Slices: three, one, and two of which the second has the loss alone.
+  // The vectors have three slices, one slice, and a full slice with one float in the second.
   for (const uint32_t features : {1500u, 300u, 1023u}) {
     for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs", "short"}) {
       ExpectSameTimes(code, features, 2);
@@ -100,7 +100,7 @@ TEST_F(CostOnlyTest, FaultsHitItAtTheSameTimes) {
   SimOptions options = Cluster("heterogeneous", 1);
   options.job.optimizer.learning_rate = 1e-6;
   options.trainer = SimTrainer::kSquares;
-  // No pauses: after one, a caller's trainer has a word more to say of its progress.
+  // Pauses are left out: after one, a caller's trainer sends an extra report of its progress.
   options.random_faults = {
       .kill_every = 8, .restart = 1, .slow_every = 4, .partition_every = 5, .until_seconds = 20};
   for (options.seed = 1; options.seed < 6; ++options.seed) {
@@ -129,7 +129,7 @@ TEST_F(CostOnlyTest, LeasesBeginSwiftlyWhereNoSpeedIsKnown) {
   }
 }
 
-// Its first partition takes nearly the whole step: nobody may let it begin the second.
+// The straggler's first partition takes nearly the whole step, so it may not begin a second one.
 TEST_F(CostOnlyTest, ASuddenStragglerBeginsNothingMore) {
   const Dataset data = MakeSyntheticDataset(4096, 4, 0, 5);
   SimOptions options = Cluster("adaptive", 1);
@@ -150,7 +150,7 @@ TEST_F(CostOnlyTest, ASuddenStragglerBeginsNothingMore) {
   EXPECT_LT(result->job.step_seconds[12], 1.2 * result->ideal_step_seconds);
 }
 
-// It kept the share of its usual speed for ever, unless a step in between was slow too.
+// A worker that is slow in every other step must not keep the share of its usual speed.
 TEST_F(CostOnlyTest, AWorkerSlowInEveryOtherStepGetsLess) {
   const Dataset data = MakeSyntheticDataset(4096, 4, 0, 5);
   constexpr uint64_t kFirst = 12, kLearned = 60, kSteps = 120;
@@ -176,7 +176,8 @@ TEST_F(CostOnlyTest, AWorkerSlowInEveryOtherStepGetsLess) {
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     const std::vector<double>& steps = result->job.step_seconds;
     const double sum = std::accumulate(steps.begin() + kLearned, steps.end(), 0.0);
-    // With its usual share 1.5, and never sooner than twice as slow for ever would be: 10 / 9.
+    // With the usual share a step would take 1.5 times the ideal. It cannot be faster than with a
+    // worker at half speed all the time, which takes 10 / 9.
     EXPECT_LT(sum / (kSteps - kLearned), 1.35 * result->ideal_step_seconds);
     EXPECT_GT(sum / (kSteps - kLearned), 1.05 * result->ideal_step_seconds);
   }
@@ -206,7 +207,7 @@ TEST_F(CostOnlyTest, LongerVectorsTakeLongerOnTheLinks) {
     const std::vector<Time> times = TimesOf(options, data);
     return ToSeconds(times.back() - times[times.size() - 2]);
   };
-  // There and back at 200 kB/s.
+  // The vector travels both ways at 200 kB/s.
   EXPECT_NEAR(step_seconds(400'000) - step_seconds(200'000), 2.0, 0.1);
 }
 
@@ -241,7 +242,8 @@ TEST_F(CostOnlyTest, OnAThinLinkShortAnswersBeatNoneAndRepetition) {
   EXPECT_LT(seconds("short", 0, 3), 0.75 * none);
 }
 
-// 256 workers were 1.6 times as slow as 255, of which three copies make whole groups.
+// 255 workers with three copies form whole groups. One more worker must not break them up: 256
+// workers would be 1.6 times as slow.
 TEST_F(CostOnlyTest, OneWorkerMoreDoesNotUndoTheGroupsOfCopies) {
   const auto seconds = [&](uint32_t workers) {
     SimOptions options;
@@ -281,7 +283,7 @@ TEST_F(CostOnlyTest, SamplesThatAreCountedOnlyTakeTheirTime) {
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_THAT(result->violations, IsEmpty());
   ASSERT_EQ(result->job.steps, 5U);
-  // Three steps of 20,000,003 samples and two of the rest, at 355 a second in all.
+  // Three steps have 20,000,003 samples and two have the rest; all workers compute 355 a second.
   const double least = (3 * 20'000'003.0 + 2 * 9'999'997.0) / 355;
   EXPECT_GT(result->virtual_seconds, least);
   EXPECT_LT(result->virtual_seconds, 1.5 * least);
@@ -298,7 +300,7 @@ TEST_F(CostOnlyTest, WithoutALengthItIsRefused) {
   EXPECT_THAT(result.status().ToString(), HasSubstr("gradient_bytes"));
 }
 
-// What a server hands over when an answer was lost, or counted twice, or is of another step.
+// A server decodes such sums if an answer was lost, counted twice, or belongs to another step.
 TEST_F(CostOnlyTest, AWrongSumIsReported) {
   const Dataset data = MakeSyntheticDataset(120, 4, 0, 5);
   const MemorySource source(data);
@@ -317,7 +319,7 @@ TEST_F(CostOnlyTest, AWrongSumIsReported) {
     Violations violations;
     auto checker = GradientChecker::Create(violations, job, source, quadratic);
     EXPECT_TRUE(checker.ok());
-    (*checker)->OnStepDecoded(0, {gradient, loss, 30}, parameters, Time{});
+    (*checker)->OnEvent(event::StepDecoded{0, {gradient, loss, 30}, parameters, Time{}});
     return violations.list();
   };
   const uint32_t all = quadratic->partitions();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers with two devices of unlike speed: exact sums, speeds that add up, and what happens when
-// one of the two breaks.
+// Workers with two devices of different speed: sums are exact, speeds add up, and a worker goes on
+// when one of the two breaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(JoinedDevices, OneThatBreaksTakesNothingWithIt) {
     }
   }
   EXPECT_GT(given_up, 10u);
-  EXPECT_LT(lost, given_up) << "a worker goes only with the second one";
+  EXPECT_LT(lost, given_up) << "a worker is lost only with its second device";
 }
 
 TEST(JoinedDevices, OneThatIsLateIsDoneWithoutUntilItIsBack) {
@@ -87,7 +87,7 @@ TEST(JoinedDevices, OneThatIsLateIsDoneWithoutUntilItIsBack) {
   for (const char* code : {"none", "cyclic", "adaptive", "multi-message"}) {
     SimOptions options = Cluster(code, std::string(code) == "cyclic" ? 1 : 0, {0.5, 0.2, 0.75});
     options.job.steps = 120;
-    // Devices that may break are watched: none of these is to be given up.
+    // A rate of breaks above 0 turns on timeouts for devices. Still none may be given up here.
     options.random_faults = {.break_every = 1e9, .stall_every = 1, .until_seconds = 10};
     for (options.seed = 1; options.seed <= 5; ++options.seed) {
       const SimResult result = Simulated(options);
@@ -102,7 +102,7 @@ TEST(JoinedDevices, OneThatIsLateIsDoneWithoutUntilItIsBack) {
   EXPECT_GT(without, 20u);
 }
 
-// With one worker nobody else does what it should have.
+// With one worker, no other worker can take over the work.
 TEST(JoinedDevices, OneThatIsLateHoldsNoStepUpForLong) {
   SimOptions options = Cluster("none", 0, {0.5});
   options.job.workers = 1;
@@ -114,7 +114,8 @@ TEST(JoinedDevices, OneThatIsLateHoldsNoStepUpForLong) {
     const SimResult result = Simulated(options);
     if (!result.reached.contains("gradient without a late device")) continue;
     ++without;
-    // Eight times a piece, or a second; and then all of it once more. Stalls are longer.
+    // The timeout is eight times a piece, at least 1 s. Then all of the work is done once more.
+    // Stalls are longer than this.
     for (const double seconds : result.job.step_seconds) EXPECT_LT(seconds, 1.45);
   }
   EXPECT_GT(without, 2u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that judge their progress on validation samples: which version is best, and when the job
-// ends, follows from the losses, whoever was slow, gone or resumed.
+// Jobs that judge their progress on validation samples. The best version and the end of the job
+// follow from the losses alone, even if workers are slow or lost or the job is resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kFeatures = 6, kClasses = 3;
-constexpr uint32_t kTraining = 90, kHeldOut = 60;  // Samples.
+constexpr uint32_t kTraining = 90, kHeldOut = 60;  // Numbers of samples.
 
-// Every fourth label is wrong, so that whoever learns them by heart does worse on other samples.
+// Every fourth label is wrong, so a model that learns them by heart does worse on other samples.
 Dataset Samples(uint64_t seed) {
   Dataset all = MakeSyntheticDataset(kTraining + kHeldOut, kFeatures, kClasses, seed);
   for (size_t i = 0; i < all.label.size(); i += 4) {
@@ -27,7 +27,7 @@ Dataset Samples(uint64_t seed) {
   return all;
 }
 
-// A perceptron that learns its few samples by heart, so that its validation loss rises again.
+// A perceptron that learns its few samples by heart. Its validation loss rises again.
 SimOptions Judged(uint64_t seed) {
   constexpr const char* kCodes[] = {"none",  "adaptive", "repetition",   "heterogeneous",
                                     "group", "cyclic",   "multi-message"};
@@ -55,7 +55,7 @@ SimOptions Judged(uint64_t seed) {
   return options;
 }
 
-// Workers are slow, stop, die and come back; the power fails, and the server's own evaluations take
+// Workers are slow, stop, die and come back, and the power fails. The server's evaluations take
 // longer than the steps between two of them.
 SimOptions Disturbed(SimOptions options) {
   for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0.2;
@@ -87,8 +87,8 @@ TEST(Judging, TheSameVersionIsBestWhoeverWasThere) {
     EXPECT_THAT(other->violations, testing::IsEmpty());
     ASSERT_TRUE(calm->job.status.ok()) << calm->job.status.ToString();
     ASSERT_TRUE(other->job.status.ok()) << other->job.status.ToString();
-    if (other->job.first_step == calm->job.steps) {  // The power failed as it ended.
-      // Resuming a job that ended trains until it is judged again (docs/learning.md).
+    if (other->job.first_step == calm->job.steps) {  // The power failed at the job's end.
+      // Resuming a job that ended trains until it is judged again (docs/reference/learning.md).
       EXPECT_GT(other->job.steps, calm->job.steps);
       ++resumed_at_the_end;
       continue;
@@ -110,10 +110,10 @@ TEST(Judging, TheSameVersionIsBestWhoeverWasThere) {
     best_before_the_cut += found.best_version < other->job.first_step ? 1 : 0;
     for (const auto& [state, times] : other->reached) reached[state] += times;
   }
-  // What it was about did happen.
+  // The states that this test is about did occur.
   EXPECT_LE(resumed_at_the_end, 5u);
   EXPECT_GE(ended_early, 10u);
-  EXPECT_GE(best_before_the_cut, 3u) << "a checkpoint brought the best version along";
+  EXPECT_GE(best_before_the_cut, 3u) << "the checkpoint has the best version";
   EXPECT_GE(reached["resumed from a checkpoint"], 10u);
   EXPECT_GE(reached["worker lost"], 10u);
 }

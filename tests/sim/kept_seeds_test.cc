@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds that once failed are run for ever.
+// Runs every seed that once failed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// First words of the lines of seeds/*.txt; '#' starts a comment.
+// The first words of the lines of seeds/*.txt; '#' starts a comment.
 std::vector<uint64_t> KeptSeeds() {
   const std::filesystem::path folder =
       std::filesystem::path(MOTLEY_SOURCE_DIR) / "tests" / "sim" / "seeds";

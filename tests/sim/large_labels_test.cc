@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs whose loss is far larger than the gradient of some parameter: a regression on prices.
+// Whole jobs with a loss far larger than the gradient of some parameter: a regression on prices.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kWorkers = 8;
 
-// Labels of 2e5 +- 3e4. With eight features the bias is the last of nine parameters: it has no
-// parameter for a partner where coordinates are coded in pairs.
+// Labels are 2e5 +- 3e4. With eight features the bias is the last of nine parameters, so it has no
+// other parameter as partner when coordinates are coded in pairs.
 Dataset Prices() {
   Dataset data = MakeSyntheticDataset(4055, 8, 0, 5);
   Random random(5, Stream::kTest);

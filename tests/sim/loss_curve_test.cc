@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss curve of a job is that of its seed, data and batch size, to rounding: not of its
-// workers, its code, or where it was interrupted.
+// The loss curve of a job depends on its seed, data and batch size, up to rounding. It does not
+// depend on its workers, its code or where it was interrupted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ void PrintTo(const CurveCase& value, std::ostream* out) { *out << value.code; }
 
 class LossCurve : public testing::TestWithParam<CurveCase> {
  protected:
-  // Epochs of 13 batches of 48 and one of 16; workers of three speeds.
+  // An epoch has 13 batches of 48 samples and one of 16. Workers have three speeds.
   static SimOptions Options(const std::string& code, uint32_t workers) {
     SimOptions options;
     options.job.model = {"mlp:8", 6, 3};
@@ -55,7 +55,7 @@ class LossCurve : public testing::TestWithParam<CurveCase> {
     return result->job.batch_loss;
   }
 
-  // The job of the last curve, as a checkpoint at its end has it.
+  // The state of the last curve's job in a checkpoint at its end.
   std::shared_ptr<const SavedJob> Saved(const SimOptions& options) const {
     SavedJob saved;
     saved.run = 1;
@@ -83,7 +83,7 @@ class LossCurve : public testing::TestWithParam<CurveCase> {
 TEST_P(LossCurve, IsTheSameForOneTo64Workers) {
   const std::vector<double> alone = CurveOf(Options("none", 1));
   ASSERT_EQ(alone.size(), 30u);
-  EXPECT_LT(alone.back(), 0.8 * alone.front()) << "it learns something";
+  EXPECT_LT(alone.back(), 0.8 * alone.front()) << "the job learns nothing";
   for (const uint32_t workers : {2u, 3u, 5u, 8u, 16u, 64u}) {
     if (workers < GetParam().least_workers) continue;
     SCOPED_TRACE(testing::Message() << workers << " workers");
@@ -97,7 +97,7 @@ TEST_P(LossCurve, GoesOnAfterAResumeWithOtherWorkers) {
   for (const auto& [before, after] : {std::pair(least, 16u), std::pair(16u, least)}) {
     SCOPED_TRACE(testing::Message() << before << " workers, then " << after);
     SimOptions options = Options(GetParam().code, before);
-    options.job.steps = 10;  // Within an epoch.
+    options.job.steps = 10;  // Ends within an epoch.
     CurveOf(options);
     const auto saved = Saved(options);
     options = Options(GetParam().code, after);

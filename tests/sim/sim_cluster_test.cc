@@ -63,7 +63,7 @@ TEST_F(SimulateTest, TheSameSeedGivesTheSameDigestAndAnotherSeedAnotherOne) {
 TEST_F(SimulateTest, AnUncodedStepTakesAboutItsIdealTime) {
   const SimOptions options = Options("none", 0, {1000, 1000, 500, 250}, data_);
   const SimResult result = RunJob(options, data_);
-  // Computing, and a little for parameters and vectors on the links.
+  // Computing takes nearly all of it; parameters and vectors take a little time on the links.
   EXPECT_GE(result.ideal_step_seconds, 32 / 2750.0);
   EXPECT_LE(result.ideal_step_seconds, 1.05 * 32 / 2750.0);
   double total = 0;
@@ -91,8 +91,8 @@ TEST_F(SimulateTest, AKilledWorkerIsReportedLostAndNothingElseChanges) {
   }
 }
 
-// Whoever is sent data by a new plan and stops at that moment must not be waited for as if
-// transfers took seconds, nor after answers that came late at first.
+// A new plan may send data to a worker that stops at that moment. Steps must not wait for it as if
+// transfers took seconds, even after answers that were late at first.
 TEST_F(SimulateTest, APauseIsNotWaitedOutWheneverItBegins) {
   for (const char* early : {"", "pause:0@step=0,300ms", "pause:2@step=1,700ms"}) {
     for (int step = 4; step < 22; ++step) {
@@ -116,7 +116,7 @@ TEST_F(SimulateTest, PausesAndSlowPhasesDoNotChangeABitOfRepetition) {
                       *ParseFault("pause:0@step=20,15ms")};
     options.link_jitter_seconds = 0.002;
     const SimResult hit = RunJob(options, data_);
-    ASSERT_EQ(hit.job.scheduler.replans, 0u) << code << ": another plan is another order of sums";
+    ASSERT_EQ(hit.job.scheduler.replans, 0u) << code << ": a new plan changes the order of sums";
     EXPECT_NE(hit.digest, calm.digest) << code;
     EXPECT_EQ(*hit.job.parameters, *calm.job.parameters) << code;
   }
@@ -140,10 +140,10 @@ TEST_F(SimulateTest, ThreeSpoiltAnswersSendAWorkerAway) {
   EXPECT_EQ(result.reached.at("worker sent away"), 1u);
 }
 
-// Of eight workers that are a hundred times as fast as the server each. Audits have a device of
-// their own here, as in jobs. So this shows that no step waits for one, except where each that is
-// drawn is wanted, and that they begin only as often as their share of the time allows. What they
-// take from the server's other threads it does not show.
+// Eight workers are each a hundred times as fast as the server, and audits have their own device,
+// as in jobs. The test shows that steps do not wait for audits unless every drawn audit is wanted,
+// and that audits begin only as often as their share of the time allows. It does not show what
+// audits cost the server's other threads.
 TEST_F(SimulateTest, AuditsTakeNoThroughput) {
   SimOptions options = Options("none", 0, std::vector<double>(8, 1000), data_);
   options.job.steps = 3000;
@@ -156,7 +156,7 @@ TEST_F(SimulateTest, AuditsTakeNoThroughput) {
   EXPECT_GE(audited.job.audited_steps, 1u);
   const double spent = 3.2 * static_cast<double>(audited.job.audited_steps - 1);
   EXPECT_LT(spent, 0.02 * audited.job.wall_seconds);
-  options.job.audit_time = 0;  // Each that is drawn.
+  options.job.audit_time = 0;  // Makes every audit that is drawn.
   EXPECT_GT(RunJob(options, data_).job.wall_seconds, 1.01 * none.job.wall_seconds);
 }
 
@@ -202,7 +202,7 @@ TEST_F(SimulateTest, ATrainerOfTheCallersGivesASerialRunsParametersUnderFaultsWi
   }
 }
 
-// Nothing is measured before the work, so all begin with equal shares.
+// No speed is measured before the work, so all workers begin with equal shares.
 TEST_F(SimulateTest, SpeedsOfACallersTrainerAreLearnedFromItsWork) {
   const Dataset data = MakeSyntheticDataset(2000, 6, 0, 3);
   SimOptions options = Options("none", 0, {4000, 4000, 2000, 1000}, data);
@@ -243,7 +243,7 @@ TEST_F(SimulateTest, AWorkerStillStoppedWhenTheJobEndsHearsOfItWhenItGoesOn) {
   EXPECT_LT(result.virtual_seconds, 3600) << "the job itself does not wait";
 }
 
-// All links break or go dark again and again, and a stranger keeps coming.
+// All links break or carry nothing again and again, and a stranger keeps connecting.
 TEST_F(SimulateTest, ATornNetworkChangesNothingThatIsLearned) {
   for (const char* code : {"none", "rs", "heterogeneous", "multi-message", "adaptive", "auto"}) {
     SCOPED_TRACE(code);
@@ -286,7 +286,7 @@ TEST_F(SimulateTest, AJobThatTakesTooLongEndsWithHowFarItCame) {
 
 TEST_F(SimulateTest, AJobMayTakeAsLongAsItsStepsDo) {
   SimOptions options = Options("none", 0, {0.05}, data_);
-  options.job.start_timeout = std::chrono::hours(24);  // Its speed is measured first.
+  options.job.start_timeout = std::chrono::hours(24);  // The worker first measures its speed.
   options.max_virtual_seconds = std::numeric_limits<double>::infinity();
   const auto result = Simulate(options, data_, nullptr);
   ASSERT_TRUE(result.ok()) << result.status().ToString();
@@ -295,7 +295,7 @@ TEST_F(SimulateTest, AJobMayTakeAsLongAsItsStepsDo) {
   EXPECT_THAT(result->violations, IsEmpty());
 }
 
-// Not to be over at once, which times beyond what the clock can tell once were.
+// A transfer that would take longer than the clock's range must not end at once.
 TEST_F(SimulateTest, WhatNeverComesIsNotThereAtOnce) {
   SimOptions options = Options("none", 0, {1000, 1000}, data_);
   options.cluster.workers[1].link.bytes_per_second = 1e-12;

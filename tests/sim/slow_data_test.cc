@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose data take far longer to be sent than a step takes: whoever waits for them is not late,
-// and they are not sent again and again.
+// Jobs in which sending the data takes far longer than a step. Workers that wait for data do not
+// count as late, and the data are not sent again and again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 constexpr uint32_t kPartitions = 96;
 
-// Of which a step takes about a fifth of a second, and all the data twenty.
+// A step of this cluster takes about 0.2 s, and sending all the data 20 s.
 SimOptions Cluster(const char* code, uint32_t tolerate) {
   SimOptions options;
   options.trainer = SimTrainer::kCostOnly;
@@ -63,7 +63,7 @@ uint64_t Placed(const SimOptions& options) {
   return placed;
 }
 
-// The median of the last `steps`.
+// The median time of the last `steps` steps.
 double UsualSeconds(const SimOptions& options, size_t steps) {
   std::vector<double> seconds = Run(options).step_seconds;
   if (seconds.size() < steps) return 0;
@@ -72,7 +72,7 @@ double UsualSeconds(const SimOptions& options, size_t steps) {
   return seconds[steps / 2];
 }
 
-// One run has half as much again as another, depending on what it first sees of its workers.
+// The mean over eight seeds. Single runs differ by half, depending on their first measurements.
 double MeanPlaced(SimOptions options) {
   uint64_t placed = 0;
   for (options.seed = 1; options.seed <= 8; ++options.seed) placed += Placed(options);
@@ -90,8 +90,8 @@ TEST(SlowData, OfLeasesAreSentOnceAndCopiesAsOftenAsPlansChange) {
   EXPECT_LE(Placed(Cluster("adaptive", 1)), 3.2 * kPartitions);
 }
 
-// Many workers with `speed` samples a second and more, of which somebody is slow now and then; data
-// that all together take `data_seconds` to be sent, four times as long as one worker's link takes.
+// Many workers with `speed` samples a second and more; each is sometimes slow. Sending all data
+// takes `data_seconds` on the server's link, four times as long as one worker's part on its link.
 SimOptions ManyWorkers(uint32_t workers, double speed, double data_seconds, double slow) {
   SimOptions options = Cluster("auto", 0);
   options.job.workers = workers;
@@ -113,14 +113,14 @@ SimOptions ManyWorkers(uint32_t workers, double speed, double data_seconds, doub
   return options;
 }
 
-// Whoever waits for copies of the data is not silent, and nobody is sent what it held.
+// Workers that wait for copies do not count as silent, so their data are not sent to others.
 TEST(SlowData, CopiesAreSentOnceWhileStepsGoOn) {
   SimOptions options = ManyWorkers(29, 5, 185, 0.005);
   options.stop_after_steps = 80;
   EXPECT_LE(Placed(options), 2.3 * options.job.partitions);
 }
 
-// Answers that waited for data of an earlier step look as if their workers' links were slow.
+// Answers that waited for data of an earlier step may look like slow links.
 TEST(SlowData, TrialsLeaveSharesAsTheyWere) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     SimOptions options = ManyWorkers(18, 1200, 3, 0.002);

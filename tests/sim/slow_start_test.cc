@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose workers take seconds for one sample: they begin soon, with everybody, and learn.
+// Jobs with workers that take seconds for one sample. They begin soon and with all workers, and
+// learn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,16 +12,17 @@
 namespace motley {
 namespace {
 
-// When the first step opened, and for how many rows.
+// Records when the first step opened, and with how many rows.
 class FirstStep final : public JobObserver {
  public:
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override {
-    if (step > 0 || opened) return;
+  void OnEvent(const JobEvent& event) override {
+    if (std::holds_alternative<event::WorkerJoined>(event)) joined += opened ? 0 : 1;
+    const auto* first = std::get_if<event::StepOpened>(&event);
+    if (first == nullptr || first->step > 0 || opened) return;
     opened = true;
-    seconds = ToSeconds(now - Time{});
-    rows = form.rows.size();
+    seconds = ToSeconds(first->now - Time{});
+    rows = first->code.rows.size();
   }
-  void OnWorkerJoined(WorkerId, const std::string&) override { joined += opened ? 0 : 1; }
   bool opened = false;
   double seconds = 0;
   size_t rows = 0;
@@ -72,7 +74,7 @@ TEST_P(SlowStart, WorkersOfHalfASecondASampleBeginTogether) {
   const std::vector<double> seconds(4, 0.5);
   const JobResult job = Run(Workers(GetParam(), seconds));
   EXPECT_EQ(first_.joined, 4);
-  EXPECT_LT(first_.seconds, 2) << "two samples of each";
+  EXPECT_LT(first_.seconds, 2) << "each worker measures two samples";
   ExpectSpeeds(job, seconds);
 }
 
@@ -83,7 +85,7 @@ TEST_P(SlowStart, ASampleOf12SecondsStopsNoJob) {
   ExpectSpeeds(job, seconds);
 }
 
-// Nobody's speed is known when the job begins; after a step the shares are what they should be.
+// No speed is known when the job begins. After one step the shares follow the speeds.
 TEST_P(SlowStart, UnlikeWorkersLearnTheirSpeedsFromAnswers) {
   const std::vector<double> seconds = {6, 12, 24};
   SimOptions options = Workers(GetParam(), seconds);
@@ -92,7 +94,7 @@ TEST_P(SlowStart, UnlikeWorkersLearnTheirSpeedsFromAnswers) {
   EXPECT_LT(first_.seconds, 11);
   ExpectSpeeds(job, seconds);
   const double ideal = 64 / (1.0 / 6 + 1.0 / 12 + 1.0 / 24);
-  EXPECT_LT(job.step_seconds.back(), 1.4 * ideal) << "with equal shares 2.3 times";
+  EXPECT_LT(job.step_seconds.back(), 1.4 * ideal) << "equal shares take 2.3 times the ideal";
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, SlowStart, testing::Values("none", "adaptive", "auto"));

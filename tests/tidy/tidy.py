@@ -3,13 +3,15 @@
 """The house style as a test: one-way includes, sizes, banned calls, registrations.
 
 Usage: tidy.py [ROOT]. Prints one line per finding and exits 1 when there is any.
-docs/design.md says why each rule is there.
+docs/explanation/design.md says why each rule is there.
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+
+import wording
 
 # Which folders a folder may include, besides itself.
 ORDER = {
@@ -105,12 +107,11 @@ LARGE_CLASSES = {
     ("runtime/coordinator/auditor.h", "Auditor", "data members"): 30,
     ("runtime/coordinator/checkpointer.h", "Checkpointer", "data members"): 22,
     ("runtime/coordinator/server_job.h", "ServerJob", "data members"): 41,
-    ("runtime/coordinator/server_job.h", "ServerJob", "methods"): 73,
+    ("runtime/coordinator/server_job.h", "ServerJob", "methods"): 74,
     ("runtime/coordinator/server_model.h", "ServerModel", "data members"): 14,
     ("runtime/coordinator/server_peers.h", "ServerPeers", "data members"): 16,
-    ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 35,
+    ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 34,
     ("runtime/coordinator/validator.h", "Validator", "data members"): 21,
-    ("runtime/job.h", "JobObserver", "virtual functions"): 21,
     ("runtime/shard/answer_log.h", "AnswerLog", "data members"): 15,
     ("runtime/shard/lease_collector.h", "LeaseCollector", "data members"): 15,
     ("runtime/shard/row_collector.h", "RowCollector", "data members"): 20,
@@ -167,14 +168,17 @@ FUNCTION = re.compile(r"^(?!\s*(namespace|class|struct|union|enum|extern)\b)\S.*
                       r"struct|return)\b)[\w:<>,&*~\s]+\(.*\)\s*(const|override|noexcept|final)*\s*\{$")
 
 
-def sources(root):
+def files(root):
     """Tracked and new files, so that nothing hides by being uncommitted."""
     out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, text=True,
                          capture_output=True)
     names = out.stdout.split("\n") if out.returncode == 0 else [
         str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-    return sorted(n for n in names if re.search(r"\.(h|cc|c|cu|cuh|cl|inc|py|fbs|cmake|sh)$|CMakeLists.txt$", n)
-                  and (root / n).is_file())
+    return sorted(n for n in names if (root / n).is_file())
+
+
+def sources(names):
+    return [n for n in names if re.search(r"\.(h|cc|c|cu|cuh|cl|inc|py|fbs|cmake|sh)$|CMakeLists.txt$", n)]
 
 
 def check_includes(name, lines, report):
@@ -353,13 +357,47 @@ def check_subfolders(name, lines, report):
             report(name, number, f"{room}/{rest[0]}/ may not include {room}/{match.group(1)}/")
 
 
+LINK = r"\[[^\]]*\]\(([^)\s]+)\)"
+
+
+def anchors(page):
+    """The anchors that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", text).lower()).replace(" ", "-") for text in headings}
+
+
+def check_links(root, name, lines, report):
+    """Relative links of a page lead to a file, and to a heading where they name one. Files under docs/ that a
+    text or a comment names exist."""
+    for number, line in enumerate(lines, 1):
+        is_page = name.endswith(".md")
+        for page in re.findall(r"(?<![\w/])docs/[\w/-]+\.\w+", re.sub(LINK, "", line) if is_page else line):
+            if not (root / page).exists():
+                report(name, number, f"{page} does not exist")
+        if not is_page or line.startswith("    "):
+            continue
+        for target in re.findall(LINK, line):
+            path, _, anchor = target.partition("#")
+            page = (root / name).parent / path if path else root / name
+            if re.match(r"\w+:", target):
+                continue
+            if not page.exists():
+                report(name, number, f"the link {target} leads nowhere")
+            elif anchor and anchor not in anchors(page):
+                report(name, number, f"the link {target} names no heading of its page")
+
+
 def run(root):
     findings = []
 
     def report(name, line, what):
         findings.append(f"{name}:{line}: {what}")
 
-    names = sources(root)
+    every = files(root)
+    names = sources(every)
+    for name in every:
+        if name != "tests/tidy/tidy_test.py" and (name in names or re.search(r"\.(md|service)$|^dev$", name)):
+            check_links(root, name, (root / name).read_text(errors="replace").split("\n"), report)
     for name in names:
         lines = (root / name).read_text(errors="replace").split("\n")
         if lines and lines[-1] == "":
@@ -373,6 +411,7 @@ def run(root):
         check_marks(name, lines, report)
     check_registered(root, names, report)
     check_folders(names, report)
+    wording.check(root, names + [name for name in every if name.endswith(".md")], report)
     return findings
 
 

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import tidy
+import wording
 
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 
@@ -128,11 +129,34 @@ class TidyTest(unittest.TestCase):
             counts = {found[1]: found[2:] for found in tidy.class_counts((root / name).read_text().split("\n"))}
             self.assertGreater(counts[cls][list(tidy.CLASS_LIMITS).index(what)], tidy.CLASS_LIMITS[what], name)
 
+    def test_retired_word_is_found(self):
+        for line in ("// This is want of memory.", "// Whether it is so.", "WorkDesk desk;",
+                     "// What people read."):
+            self.check("tests/new/a.h", line + "\n", "1 lines with retired words")
+        self.check("base/a.h", "// The queue is empty. Often.\nint described = 0;\n", None)
+
+    def test_counts_of_retired_words_are_of_today(self):
+        root = pathlib.Path(tidy.__file__).resolve().parents[2]
+        self.assertEqual(dict(wording.today(root, tidy.files(root))), wording.ALLOWED, "see wording.py --counts")
+
     def test_subfolder_out_of_order_is_found(self):
         self.check("coding/kernels/a.h", '#include "coding/codes/b.h"\n', "may not include coding/codes/")
         self.check("coding/codes/a.h", '#include "coding/kernels/b.h"\n', None)
         self.check("coding/codes/a.h", '#include "coding/code_form.h"\n', None)
         self.check("coding/new_one/a.h", "int x;\n", "has no place in SUBFOLDERS")
+
+    def test_link_that_leads_nowhere_is_found(self):
+        page = "# A title\n\n[one](how-to/a.md), [two](#a-title), [three](https://a.b/c)\n"
+        files = {"docs/README.md": page, "docs/how-to/a.md": "# What `a` is: it's\n[up](../README.md#a-title)\n"}
+        self.assertEqual(self.findings(files), [])
+        for line, expected in (("[a](how-to/b.md)", "leads nowhere"), ("[a](#b)", "names no heading"),
+                               ("[a](how-to/a.md#b)", "names no heading"), ("see docs/b.md", "does not exist")):
+            with self.subTest(line):
+                found = self.findings(files | {"docs/README.md": page + line + "\n"})
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(expected, found[0])
+        self.assertEqual(self.findings(files | {"docs/README.md": page + "[a](how-to/a.md#what-a-is-its)\n"}), [])
+        self.check("base/a.h", "// docs/none.md says why.\n", "docs/none.md does not exist")
 
 
 if __name__ == "__main__":

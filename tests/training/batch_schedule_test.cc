@@ -14,8 +14,8 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 
-// Walks an epoch and checks that the ranges tile each batch, have the samples that lie in their
-// partitions, and have all of these once.
+// Walks through an epoch: the ranges tile each batch, contain the samples of their partitions, and
+// visit each sample once.
 void ExpectEpochVisitsEverySampleOnce(const BatchSchedule& schedule, uint64_t epoch) {
   const Sizes& sizes = schedule.partition_sizes();
   Sizes reached(sizes.size(), 0);
@@ -73,7 +73,7 @@ TEST(BatchSchedule, RandomShapesVisitEverySampleOnce) {
   }
 }
 
-// One partition or hundreds, of one size or unlike: the batch has the same samples.
+// The batch has the same samples for one partition or hundreds, of equal or unequal sizes.
 TEST(BatchSchedule, PartitionsChangeNoBatch) {
   constexpr uint32_t kSamples = 600;
   const std::vector<Sizes> cuts = {PartitionSizes(kSamples, 1),
@@ -107,7 +107,7 @@ TEST(BatchSchedule, SharedRangesStayWhileTheyAreHeld) {
   std::vector<std::shared_ptr<const std::vector<BatchSchedule::Range>>> held;
   for (StepId step = 0; step < 20; ++step) {
     const auto shared = schedule.SharedRanges(step);
-    if (step % 3 == 0) held.push_back(shared);  // Others may be used again.
+    if (step % 3 == 0) held.push_back(shared);  // The others' memory may be reused.
   }
   for (size_t i = 0; i < held.size(); ++i) {
     const auto again = BatchSchedule(7, {30, 50, 20}, 16).Ranges(3 * i);
@@ -118,7 +118,7 @@ TEST(BatchSchedule, SharedRangesStayWhileTheyAreHeld) {
   }
 }
 
-// What others asked before, on the same thread, changes nothing.
+// Earlier calls on the same thread have no effect.
 TEST(BatchSchedule, IsThatOfItsSeedSizesAndBatch) {
   const BatchSchedule one(7, {30, 50, 20}, 16);
   const BatchSchedule others[] = {BatchSchedule(8, {30, 50, 20}, 16),

@@ -24,14 +24,14 @@ using testing::IsEmpty;
 constexpr size_t kParameters = 3;
 constexpr uint32_t kFeatures = 2;
 
-// Of sample i: exact in float, and different for each.
+// Gradient of sample i: exact in float, and different for each.
 float GradientOf(uint64_t sample, size_t parameter) {
   return static_cast<float>(parameter == 0 ? sample + 1 : sample * sample % (parameter + 5));
 }
 double LossOf(uint64_t sample) { return 2.0 * static_cast<double>(sample); }
 double TokensOf(uint64_t sample) { return static_cast<double>(1 + sample % 7); }
 
-// What a call was about.
+// The arguments of a call.
 struct Seen {
   PartitionId begin, end;
   double coefficient;
@@ -39,7 +39,7 @@ struct Seen {
   std::optional<Dataset> batch;
 };
 
-// A job of 5 partitions whose samples the caller has, on one worker that holds them all.
+// A job of 5 partitions, all on one worker, whose samples the caller has.
 class CallbackTrainer : public testing::Test {
  protected:
   CallbackTrainer() {
@@ -96,7 +96,7 @@ class CallbackTrainer : public testing::Test {
     return outcome.value();
   }
 
-  // The batch's samples of partitions [begin, end), within the whole data set.
+  // The batch's samples in partitions [begin, end), as positions in the data set.
   std::vector<uint64_t> BatchOf(StepId step, PartitionId begin, PartitionId end) const {
     const auto first = std::accumulate(sizes_.begin(), sizes_.begin() + begin, uint64_t{0});
     const auto last = std::accumulate(sizes_.begin(), sizes_.begin() + end, uint64_t{0});
@@ -141,7 +141,7 @@ class CallbackTrainer : public testing::Test {
   std::shared_ptr<ForeignTrainer> foreign_ = std::make_shared<ForeignTrainer>();
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   std::function<Status(const ForeignWork&)> on_call_;
-  bool counts_tokens_ = false;  // Samples weigh as many.
+  bool counts_tokens_ = false;  // Samples weigh their number of tokens.
   std::unique_ptr<Trainer> trainer_;
   StepId step_ = 0;
   std::vector<Seen> seen_;
@@ -172,7 +172,8 @@ TEST_F(CallbackTrainer, AWeightThatNothingCanBeDividedByIsTheTrainersFault) {
     for (const Complex coefficient : {Complex(1), Complex(0, 1)}) {
       const auto outcome = Run(1, {{0, 2, coefficient}}, sum);
       EXPECT_EQ(outcome.code(), StatusCode::kCallback);
-      EXPECT_THAT(outcome.status().message(), HasSubstr("a weight is finite and not negative"));
+      EXPECT_THAT(outcome.status().message(),
+                  HasSubstr("a weight must be finite and not negative"));
     }
   }
 }
@@ -187,7 +188,7 @@ TEST_F(CallbackTrainer, OneCallForEachRunOfPartitionsWithOneCoefficient) {
   EXPECT_EQ(seen_[1].begin, 4u);
   EXPECT_EQ(seen_[1].samples, BatchOf(1, 4, 5));
   seen_.clear();
-  ExpectSum(1, {{0, 1, 0.5}, {3, 4, 0.5}});  // Partition 1 lies between.
+  ExpectSum(1, {{0, 1, 0.5}, {3, 4, 0.5}});  // Partition 1 is between them.
   EXPECT_EQ(seen_.size(), 2u);
   seen_.clear();
   ExpectSum(1, {{0, 1, {0.6, 0.8}}});
@@ -257,7 +258,7 @@ TEST_F(CallbackTrainer, ProgressCountsTheSamplesOfAllCalls) {
   std::vector<float> sum(VectorLength(kParameters), 0.0f);
   on_call_ = [](const ForeignWork& work) {
     work.progress(2);
-    work.progress(1u << 20);  // Nonsense is cut.
+    work.progress(1u << 20);  // A number beyond the samples is clamped.
     return Status::Ok();
   };
   ASSERT_TRUE(Run(1, {{0, 3, 1.0}, {3, 5, 2.0}}, sum).ok());
@@ -315,7 +316,7 @@ TEST_F(CallbackTrainer, SpeedIsNotKnownBeforeThereIsWork) {
   EXPECT_THAT(seen_, IsEmpty());
 }
 
-// Progress from another thread while the loop runs, and work that outlives the trainer.
+// Progress comes from another thread while the loop runs, and work outlives the trainer.
 TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   ThreadLoop loop;
   const auto device =
@@ -330,7 +331,7 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   std::vector<float> sum(VectorLength(kParameters), 0.0f);
   const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
   std::optional<Result<Trainer::Outcome>> outcome;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   trainer_->Accumulate({.step = 1,
                         .version = 17,
                         .parameters = parameters_,
@@ -339,8 +340,8 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
                         .progress =
                             [&](uint64_t samples) {
                               EXPECT_FALSE(outcome.has_value());
-                              EXPECT_GE(samples, told);
-                              told = samples;
+                              EXPECT_GE(samples, reported);
+                              reported = samples;
                             }},
                        nullptr, [&](Result<Trainer::Outcome> result) { outcome = result; });
   trainer_.reset();
@@ -348,7 +349,7 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   loop.RunUntil([&] { return outcome.has_value(); });
   ASSERT_TRUE(outcome->ok()) << outcome->status().ToString();
   EXPECT_EQ((*outcome)->samples, 40u);
-  EXPECT_EQ(told, 40u);
+  EXPECT_EQ(reported, 40u);
 }
 
 }  // namespace

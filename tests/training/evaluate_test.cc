@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores against values worked out by hand.
+// Compares scores with values that were computed by hand.
 #include "training/models/evaluate.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ Evaluation OfScores(Loss loss, const std::vector<std::pair<float, float>>& score
 }
 
 TEST(Evaluator, ScoresTwoClasses) {
-  // By score: 0 1 | 0 1 1, the bar where the sign changes.
+  // Labels by score: 0 1 | 0 1 1, where the bar marks the sign change.
   const Evaluation found = OfScores(Loss::kLogistic, {{-2, 0}, {-1, 1}, {1, 0}, {2, 1}, {3, 1}});
   EXPECT_EQ(found.samples, 5u);
   EXPECT_DOUBLE_EQ(*found.accuracy, 3.0 / 5);

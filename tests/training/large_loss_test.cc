@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loss of any size does to gradient and weight, from the trainer to the decoded sum:
-// nothing.
+// A loss of any size does not disturb gradient and weight, from the trainer to the decoded sum.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,12 +19,12 @@
 namespace motley {
 namespace {
 
-constexpr size_t kParameters = 7;  // Odd: the last has no parameter for a partner.
+constexpr size_t kParameters = 7;  // Odd, so the last parameter has no partner.
 constexpr size_t kSlice = 4;
 constexpr uint32_t kPartitions = 12;
 constexpr uint32_t kSamples = 5 * kPartitions;
 
-// The last is the smallest.
+// The last gradient is the smallest.
 double GradientOf(uint64_t sample, size_t parameter) {
   const double size = 1.0 + 0.125 * static_cast<double>((sample * 31 + parameter * 7) % 8);
   return parameter + 1 < kParameters ? 4 * size : size;
@@ -83,7 +82,7 @@ class LargeLoss : public testing::Test {
     trainer_ = MakeCallbackTrainer(rig_.loop, *rig_.device, foreign_, {}, store_, schedule_);
   }
 
-  // What a worker sends for each row.
+  // The answer of each row.
   std::vector<Answer> Answers(const CodeForm& form) {
     std::vector<Answer> answers(form.workers);
     for (RowId row = 0; row < form.workers; ++row) {
@@ -124,7 +123,7 @@ class LargeLoss : public testing::Test {
     }
   }
 
-  // Decodes without the rows of `missing`, a set of bits, and compares with the direct sum.
+  // Decodes without the rows in the bit set `missing`, and compares with the direct sum.
   void ExpectExact(const CodeForm& form, const std::vector<Answer>& answers, uint32_t missing) {
     StreamDecoder decoder(form, VectorLength(kParameters), kSlice, *parallel_);
     for (RowId row = 0; row < form.workers; ++row) {
@@ -198,7 +197,7 @@ TEST_F(LargeLoss, ChangesNothingWhereAnswersArePutTogetherFromKeptRows) {
   }
 }
 
-// The weights of the rows that came, which are not those of an exact sum.
+// The weights of the rows that arrived differ from those of an exact sum.
 TEST_F(LargeLoss, OfAnApproximateSumIsThatOfWhatItCovers) {
   for (const char* code : {"repetition", "graph", "cyclic"}) {
     const auto form = Build({code, 6, 1}, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of joined devices one that fails, or is late for good or for a while: the others do its part.
+// One of several joined devices fails, or is late for a while or for good; the others do its part.
 #include <gmock/gmock.h>
 
 #include "devices/watched_device.h"
@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 using LateDeviceTest = SharedTrainerTest;
 
-// Samples that can be read until somebody takes the disk away.
+// Samples that can be read until the test removes the disk.
 class LostSource final : public DataSource {
  public:
   explicit LostSource(std::shared_ptr<const DataSource> inner) : inner_(std::move(inner)) {}
@@ -85,7 +85,7 @@ TEST_F(LateDeviceTest, ADeviceThatHangsHoldsUpNobodyAndIsLeftInTheEnd) {
   EXPECT_LT((*next.outcome)->compute, std::chrono::seconds(1));
 }
 
-// Nobody says that it hangs: it comes back, in the middle of another gradient.
+// The device hangs without an error, and returns during a later gradient.
 TEST_F(LateDeviceTest, WhatALateDeviceHadIsDoneByTheOthersAndItsAnswerCountsForNothing) {
   const std::vector<PartitionTerm> weighted = {{0, 3, {0.6, -0.8}, {}}, {3, 6, 2.0, {}}};
   for (const auto& terms : {all_, weighted}) {
@@ -111,7 +111,7 @@ TEST_F(LateDeviceTest, WhatALateDeviceHadIsDoneByTheOthersAndItsAnswerCountsForN
   }
 }
 
-// It begins anew then: what it was late with is not in its sum, nor in its loss.
+// It begins anew: its late piece is neither in its sum nor in its loss.
 TEST_F(LateDeviceTest, ALateDeviceThatIsBackWithinTheSameGradientCountsItsLatePieceOnce) {
   UnreliableDevice odd(rig_.loop, *rig_.device, 3);
   UnreliableDevice very_slow(rig_.loop, *rig_.device, 0.05);
@@ -148,7 +148,7 @@ TEST_F(LateDeviceTest, AllThatAreLateAreWaitedFor) {
   EXPECT_THAT(lost_, IsEmpty());
 }
 
-// Of what the others fail at, nothing is on any device until a piece of another gradient is back.
+// When the other devices fail, the work waits until a piece of another gradient returns.
 TEST_F(LateDeviceTest, WhoIsLateIsWaitedForWhenAllOthersFail) {
   for (const bool fails : {false, true}) {
     UnreliableDevice late(rig_.loop, *rig_.device, 3), failing(rig_.loop, *rig_.device, 1);

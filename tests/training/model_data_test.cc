@@ -10,7 +10,7 @@ namespace {
 
 class ModelData : public testing::Test {
  protected:
-  // Classes and the last label.
+  // Returns the number of classes and the last label.
   std::pair<uint32_t, float> Read(const std::string& model, const std::string& content) {
     const auto data = OpenDataFor(model, folder_.Write("data.csv", content), {});
     EXPECT_TRUE(data.ok()) << data.status().ToString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as PyTorch saves them.
+// Imports and exports models in PyTorch's format.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -129,13 +129,14 @@ TEST_F(ModelImport, ConvolutionsAreTurnedToChannelsFirst) {
   std::iota(ours.begin(), ours.end(), 0.0f);
   std::vector<float> theirs((*tensors)[0].count());
   ToTorch((*tensors)[0], ours, theirs);
-  // Output 1, input 1, row 2, column 0: ours is [row, column, input, output].
+  // Output 1, input 1, row 2, column 0: our order is [row, column, input, output].
   EXPECT_EQ(theirs[((1 * 2 + 1) * 3 + 2) * 3 + 0], ours[((2 * 3 + 0) * 2 + 1) * 3 + 1]);
   const TorchTensor& dense = (*tensors)[2];
-  ASSERT_EQ(dense.shape, (std::vector<uint64_t>{2, 6}));  // Of images 1 x 2 of 3 channels.
+  // Follows images of 1 x 2 with 3 channels.
+  ASSERT_EQ(dense.shape, (std::vector<uint64_t>{2, 6}));
   theirs.resize(dense.count());
   ToTorch(dense, ours, theirs);
-  // Output 1, channel 2, column 1: ours is [column, channel, output].
+  // Output 1, channel 2, column 1: our order is [column, channel, output].
   EXPECT_EQ(theirs[1 * 6 + 2 * 2 + 1], ours[dense.offset + (1 * 3 + 2) * 2 + 1]);
   std::vector<float> back(ours.size(), -1);
   FromTorch(dense, theirs, back);
@@ -180,7 +181,7 @@ TEST_F(ModelImport, WhatIsNoPerceptronIsRefusedWithWhatWouldBe) {
               "'norm1.weight' has a smaller number than 'fc2.weight'");
   ExpectFails(
       {{"a.weight", "F32", "[1,2]", Raw<float>({1, 2})}, {"a.bias", "F32", "[1]", Raw<float>({1})}},
-      "make no classifier");
+      "are not a classifier");
   ExpectFails({{"a.weight", "I32", "[2,1]", Raw<int32_t>({1, 2})},
                {"a.bias", "F32", "[2]", Raw<float>({1, 2})}},
               "can be imported");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in memory that is not the host's.
+// Models on a device whose memory is not the host's.
 #include "training/models/model_session.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(ModelSessionTest, NoModelAllocatesAnewForBatchesThatAreNoLarger) {
   }
 }
 
-// The last layer's gradient is complete first, on a device as on the host.
+// On the device as on the host, the last layer's gradient is complete first.
 TEST_F(ModelSessionTest, TellsOfTheLastLayerFirst) {
   const auto model = MakeModel({"mlp:9,5", 12, 4});
   const std::vector<float> parameters = Parameters(*model);
@@ -120,14 +120,14 @@ TEST_F(ModelSessionTest, TellsOfTheLastLayerFirst) {
   }
 }
 
-// Writes down which copies wait for what.
+// Records which copies wait for which moments.
 class CopyLog final : public ForwardingDevice<> {
  public:
   struct Copy {
     Moment after;
     size_t offset;
     size_t size_bytes;
-    Moment marked;  // The last moment when it was called.
+    Moment marked;  // Last moment at the time of the call.
   };
 
   using ForwardingDevice::ForwardingDevice;
@@ -168,7 +168,7 @@ TEST_F(ModelSessionTest, CopiesWaitForNoMoreThanTheyMust) {
   for (const CopyLog::Copy& copy : log.in) {
     if (placed < 3 && copy.size_bytes == layers[placed]) ++placed;
     if (copy.size_bytes != samples) continue;
-    // What the batch before last used is free when that one is done.
+    // The copy waits until the batch before the last one is done, whose memory it reuses.
     EXPECT_NE(copy.after, kNow);
     if (batch >= 1) {
       EXPECT_LT(copy.after, copy.marked) << "batch " << batch;
@@ -181,7 +181,8 @@ TEST_F(ModelSessionTest, CopiesWaitForNoMoreThanTheyMust) {
   }
   EXPECT_EQ(placed, 3U) << "each layer's parameters by themselves";
   EXPECT_EQ(batch, batches.size());
-  // The losses, which wait for no more than the last layer's gradient does, then the layers'.
+  // Losses come first, and wait no longer than the last layer's gradient; then come the layers'
+  // gradients.
   ASSERT_GE(log.out.size(), 4U);
   EXPECT_EQ(log.out[0].after, log.out[1].after);
   for (size_t i = 1; i <= 3; ++i) {

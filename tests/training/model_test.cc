@@ -117,7 +117,7 @@ TEST(Model, RangesOfImagesAndFactorsSayTheirShapes) {
 TEST(Model, CostsAreThoseOfItsProducts) {
   EXPECT_EQ(MakeModel({"softmax", 20, 3})->multiply_adds(7), 8 * 3);
   EXPECT_EQ(MakeModel({"mlp:10", 20, 3})->multiply_adds(20), 21 * 10 + 11 * 3);
-  // Every weight of a convolution is used at each pixel.
+  // Each pixel uses every weight of a convolution.
   EXPECT_EQ(MakeModel({"cnn:5", 16, 3})->multiply_adds(16), 16 * 10 * 5 + 21 * 3);
   EXPECT_EQ(MakeModel({"factorization:8", 1000, 0})->multiply_adds(2), 2 * (8 + 2) + 8);
 }
@@ -132,7 +132,7 @@ TEST(Model, ComplexWeightsNeedPairsOfOutputsEverywhere) {
   EXPECT_FALSE(MakeModel({"linear", 12, 0})->takes_complex_weights());
 }
 
-// As scikit-learn's class_weight means it.
+// The meaning of class_weight in scikit-learn.
 TEST(Model, ASampleThatWeighsThreeCountsAsThreeOfThem) {
   TestRig rig;
   for (const char* name : {"logistic", "softmax", "hinge", "mlp:6", "factorization:2"}) {
@@ -165,7 +165,7 @@ struct Dropped {
     Random random(3, Stream::kTest);
     for (float& value : parameters) value = static_cast<float>(0.4 * random.Normal());
   }
-  // Of these rows of the batch, which are `samples` of the data set.
+  // The gradient of these rows of the batch, which are `samples` of the data set.
   std::vector<float> Gradient(const std::vector<uint32_t>& rows, std::vector<uint32_t> samples,
                               double& loss, uint64_t step = 5) {
     std::vector<float> gradient(parameters.size());
@@ -205,7 +205,7 @@ TEST(Dropout, GradientIsTheSlopeOfTheLossWithItsMasks) {
   }
 }
 
-// Of convolutions there is no other reference than the model itself.
+// The only reference for convolutions is the model itself.
 TEST(Dropout, GradientOfImagesIsTheSlopeOfTheLossWithItsMasks) {
   Dropped of("cnn:4,5/7,norm", 36);
   const std::vector<uint32_t> rows = Iota(0, 50);
@@ -235,7 +235,7 @@ TEST(Dropout, FollowsFromTheSampleAndTheStepWhereverTheRowIs) {
     for (const uint32_t row : all) samples.push_back(1000 + 3 * row);
     double loss = 0;
     const std::vector<float> whole = of.Gradient(all, samples, loss);
-    // In two batches, backwards.
+    // In two batches, in reverse order.
     const std::vector<uint32_t> turned(all.rbegin(), all.rend());
     const std::vector<uint32_t> of_turned(samples.rbegin(), samples.rend());
     double loss_of_parts = 0;
@@ -293,7 +293,7 @@ TEST(Model, ClassWeightsThatMakeNoSenseAreRefused) {
 }
 
 TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
-  // 48 x 48 x 27 values of patches: some 16 rows at once.
+  // 48 x 48 x 27 values of patches: about 16 rows at once.
   TestRig rig;
   const auto model = MakeModel({"cnn:2,4", 48 * 48 * 3, 2});
   const Dataset batch = MakeSamples(48 * 48 * 3, 2, false, 150, 3);
@@ -314,7 +314,7 @@ TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
   for (size_t i = 0; i < whole.size(); ++i) {
     ASSERT_NEAR(parts[i], whole[i], 1e-4 * (1 + std::abs(whole[i]))) << i;
   }
-  // Weights, too, are cut there: twice all rows less i times the last 130.
+  // The batch's cut must also cut weights: twice all rows, minus i times the last 130.
   ModelSession session(*rig.device, *model);
   const RowWeight weights[] = {{20, 2}, {130, {2, -1}}};
   std::vector<float> got(whole.size()), last(whole.size());

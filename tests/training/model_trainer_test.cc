@@ -17,7 +17,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// A job of 5 partitions on one worker that holds them all.
+// A job of 5 partitions, all on one worker.
 class ModelTrainer : public testing::Test {
  protected:
   static constexpr uint32_t kBatch = 40;
@@ -49,7 +49,8 @@ class ModelTrainer : public testing::Test {
     return outcome.value();
   }
 
-  // coefficient * gradient of each term by the plain twin; packed pairs are complex. And its tally.
+  // coefficient * gradient of each term by the reference model, where packed pairs are complex; and
+  // its tally.
   std::vector<double> Wanted(StepId step, const std::vector<PartitionTerm>& terms,
                              Tally* tally = nullptr) {
     std::vector<double> sum(VectorLength(model_->parameter_count()), 0.0);
@@ -111,7 +112,7 @@ class SparseModelTrainer : public ModelTrainer {
   SparseModelTrainer() : ModelTrainer(true) {}
 };
 
-// With pairs of outputs everywhere, so that the model takes complex weights.
+// Layers have pairs of outputs, so that the model takes complex weights.
 class PairedModelTrainer : public ModelTrainer {
  protected:
   PairedModelTrainer() : ModelTrainer(false, {"mlp:4,norm,6", 6, 4}) {}
@@ -141,7 +142,7 @@ TEST_F(PairedModelTrainer, ComplexCoefficientsAreWeightsOfSamples) {
   ExpectSum(4, {{0, 2, 1.0}, {1, 4, {0.28, 0.96}}, {4, 5, 2.0}});
 }
 
-// More than a session keeps losses for.
+// More coefficients than a session keeps losses for.
 TEST_F(PairedModelTrainer, ManyCoefficientsAreAllCounted) {
   sizes_.assign(150, 1);
   store_.clear();
@@ -157,7 +158,7 @@ TEST_F(PairedModelTrainer, ManyCoefficientsAreAllCounted) {
   ExpectSum(0, terms);
 }
 
-// The device of a test, counting its matrix products.
+// A test device that counts its matrix products.
 class CountedProducts : public ForwardingDevice<> {
  public:
   explicit CountedProducts(Device& inner) : ForwardingDevice(inner), table_(inner.kernels()) {
@@ -196,7 +197,7 @@ TEST_F(ModelTrainer, SamplesOf16BitsAreComputedWithAsTheyWereRounded) {
   uint32_t start = 0;
   for (PartitionId p = 0; p < sizes_.size(); ++p) {
     Dataset samples = Select(data_, Iota(start, start + sizes_[p]));
-    // Whoever sends them may mix them.
+    // Callers may mix storages.
     const Storage storages[] = {Storage::kBf16, Storage::kFp16, Storage::kFloat32};
     ASSERT_TRUE(Narrow(samples, storages[p % 3]).ok());
     store_[p] = std::make_shared<MemorySource>(std::move(samples));
@@ -255,7 +256,7 @@ TEST_F(ModelTrainer, SamplesCountsWhatTheTermsCover) {
   EXPECT_EQ(all, schedule_.batch_size(2));
 }
 
-// A term for each part, as one vector of a part's length.
+// Each part has a term; together they form one vector of a part's length.
 TEST_F(ModelTrainer, PartsOfAVectorAreMixedIntoOneOfTheirLength) {
   const size_t length = VectorLength(model_->parameter_count());
   const std::vector<std::vector<Complex>> weights = {{{1, 2}, {0.5, 0}, {0, -1}},
@@ -322,7 +323,7 @@ TEST_F(ModelTrainer, DeviceWithItsOwnThreadGivesTheSameBits) {
   int done = 0;
   trainer_->Accumulate({.step = 1, .parameters = parameters_, .terms = terms, .sum = there},
                        nullptr, [&](const auto& outcome) { done += outcome.ok() ? 1 : 100; });
-  // A block may leave the store while it is computed on.
+  // A block may leave the store during the computation.
   store_.clear();
   loop.RunUntil([&] { return done > 0; });
   EXPECT_EQ(done, 1);
@@ -346,7 +347,7 @@ TEST_F(ModelTrainer, PacedDeviceTakesItsTimePerSample) {
                          [&](const auto& outcome) { taken.push_back(outcome->compute); });
   }
   rig_.loop.RunUntil([] { return false; });
-  // The second call waited for the first; that time is not its own.
+  // The second call waited for the first; that time does not count.
   EXPECT_THAT(taken, testing::Each(std::chrono::milliseconds(4 * kBatch)));
 }
 
@@ -386,7 +387,7 @@ TEST_F(ModelTrainer, CalibrationFindsTheSpeedOfAPacedDevice) {
   }
 }
 
-// Two samples where they take half a second each, one where it takes 12.
+// Two samples at half a second each, or one at 12 seconds.
 TEST_F(ModelTrainer, CalibrationOfASlowDeviceIsShort) {
   for (const auto& [seconds, samples] : {std::pair(0.5, 2), std::pair(12.0, 1)}) {
     const auto paced = MakePacedDevice(rig_.loop, *rig_.device, {FromSeconds(seconds)});

@@ -30,7 +30,7 @@ void PrintTo(const TrainingCase& value, std::ostream* out) {
   *out << value.spec.name << (value.sparse ? " sparse" : " dense");
 }
 
-// Trains by kernels: one batch gathered over all partitions, as a single worker would.
+// Trains with kernels on one batch gathered over all partitions, as a single worker would.
 std::vector<float> TrainByKernels(Model& model, Device& device, const OptimizerOptions& options,
                                   const BatchSchedule& schedule, const Dataset& data, size_t steps,
                                   std::vector<float> parameters) {

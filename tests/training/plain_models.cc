@@ -10,7 +10,7 @@
 namespace motley::reference {
 namespace {
 
-// A model's parameters, taken in their order.
+// Hands out a model's parameters in order.
 template <typename T>
 struct Parameters {
   std::span<const T> all;
@@ -48,7 +48,7 @@ struct Picture {
   T At(size_t y, size_t x, size_t c) const { return values[(y * width + x) * channels + c]; }
 };
 
-// 3 x 3 with a margin of zeros, ReLU, then the largest of each 2 x 2.
+// A 3 x 3 window with a margin of zeros, ReLU, then the largest of each 2 x 2.
 template <typename T>
 Picture<T> ConvolveAndPool(const Picture<T>& in, size_t channels, Parameters<T>& w) {
   const auto weight = w.Take(9 * in.channels * channels), bias = w.Take(channels);
@@ -96,7 +96,8 @@ std::vector<T> DenseLayers(std::vector<T> x, const std::string& words, size_t cl
     x = Dense(x, std::stoul(layers[i]), norm, w);
     for (T& value : x) value = Larger(T(0.0), value);
   }
-  return Dense(x, std::max<size_t>(classes, 1), false, w);  // One real number for no classes.
+  // One real number if there are no classes.
+  return Dense(x, std::max<size_t>(classes, 1), false, w);
 }
 
 template <typename T>
@@ -124,7 +125,7 @@ std::vector<T> Cnn(const ModelSpec& spec, std::vector<T> x, Parameters<T>& w) {
   return DenseLayers(picture.values, parts.size() > 1 ? parts[1] : "", spec.classes, w);
 }
 
-// By all pairs, as the model is defined.
+// Sums over all pairs, as in the model's definition.
 template <typename T>
 std::vector<T> Factorization(const ModelSpec& spec, const std::vector<T>& x, Parameters<T>& w) {
   const size_t factors = std::stoul(spec.name.substr(spec.name.find(':') + 1));

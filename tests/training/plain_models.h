@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of the models that are more than layers of products, one sample at a time, over
-// doubles or numbers that are differentiated (tape.h).
+// Plain formulas of the models that are more than layers of products, one sample at a time, over
+// doubles or differentiable numbers (tape.h).
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace motley::reference {
 
-// Whether the model is one of them; else reference.cc has it.
+// True for models defined here; reference.cc has the others.
 bool IsPlainModel(const ModelSpec& spec);
 
 // Loss of one sample; adds its gradient to `gradient` unless that is empty.

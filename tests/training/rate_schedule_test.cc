@@ -44,7 +44,7 @@ TEST(RateSchedule, RefusesWhatItDoesNotKnow) {
   const std::pair<const char*, const char*> wrong[] = {
       {"cosin", "Did you mean 'cosine'?"},
       {"", "is not known"},
-      {"step", "say after how many steps"},
+      {"step", "the number of steps between reductions"},
       {"step:every=0", "whole number from 1"},
       {"step:every=10,factor=1", "between 0 and 1"},
       {"cosine:every=3", "warmup=N, all that"},
@@ -79,7 +79,7 @@ TEST(LossJudge, GoesOnAfterAFirstLossThatIsNoNumber) {
   LossJudge judge(options, RateSchedule());
   EXPECT_FALSE(judge.Hear(1, std::nan("")));
   EXPECT_FALSE(judge.Conclude());
-  // As from a checkpoint, where no number is a very large one.
+  // A checkpoint cannot store an infinite number, so the state has only finite ones.
   LossJudge again(options, RateSchedule(), judge.state());
   EXPECT_TRUE(std::isfinite(again.state().first));
   EXPECT_TRUE(again.Hear(2, 50));

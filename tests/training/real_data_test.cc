@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accuracies on real data sets, by the plainest loop over model, optimizer and schedule.
+// Accuracies on real data sets, with a minimal loop over model, optimizer and schedule.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ struct Recipe {
   OptimizerOptions optimizer;
   uint32_t batch;
   size_t epochs;
-  uint64_t seed = 7;  // Of the order of the samples.
+  uint64_t seed = 7;  // Seed of the order of the samples.
 };
 
 double TestAccuracy(const Dataset& train, const Dataset& test, const Recipe& recipe) {
@@ -87,14 +87,14 @@ TEST(A9a, LogisticReaches84AndAHalfPercent) {
   EXPECT_GE(TestAccuracy(data->train, *data->test, recipe), 0.845);
 }
 
-// What examples/data ships with must do what the demo promises.
+// The data in examples/data must reach the accuracy that the demo promises.
 TEST(Digits, SoftmaxReaches95PercentOnUnscaledPixels) {
   const auto data = ReadTrainingData(MOTLEY_SOURCE_DIR "/examples/data/digits.csv.gz", {});
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   EXPECT_EQ(data->train.rows(), 1797u);
   EXPECT_EQ(data->class_labels.size(), 10u);
   const auto split = SplitDataset(data->train, 0.8, 7);
-  // The mean over five orders: of 600, however drawn, 14 % end below 0.95, and all have 0.959.
+  // The mean over five orders. Of 600 random orders 14 % end below 0.95; the mean of all is 0.959.
   const auto accuracy = [&](double rate) {
     double sum = 0;
     for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -104,7 +104,7 @@ TEST(Digits, SoftmaxReaches95PercentOnUnscaledPixels) {
     return sum / 5;
   };
   EXPECT_GE(accuracy(0.03), 0.95);
-  // The default rate is too large for values up to 16, yet it must not fall apart.
+  // The default rate is too large for values up to 16, but training must not break down.
   EXPECT_GE(accuracy(0.1), 0.90);
 }
 

@@ -26,7 +26,7 @@ Vector Features(const Dataset& data, size_t row) {
   return x;
 }
 
-// The loss of one sample; `out` becomes its derivative.
+// The loss of one sample; `out` is replaced by its derivative.
 double Loss(const ModelSpec& spec, double label, Vector& out) {
   if (spec.name == "linear") {
     out[0] -= label;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models and optimizers once more, as plainly as possible: double precision, one sample at a
-// time, no kernels. What the real ones are held against.
+// Minimal implementations of the models and optimizers: double precision, one sample at a time, no
+// kernels. The real ones are compared with these.
 #pragma once
 
 #include <span>
@@ -16,19 +16,19 @@ namespace motley::reference {
 // Widths from the features to the outputs, for a name like "mlp:7,5".
 std::vector<size_t> Widths(const ModelSpec& spec);
 
-// What a sample weighs in training.
+// Weight of a sample in training.
 double WeightOfSample(const ModelSpec& spec, double label);
 
-// Whose gradient a sample's is: what dropout depends on.
+// The values of a sample's gradient that dropout depends on.
 struct Origin {
   uint64_t seed = 0;
   uint64_t step = 0;
-  uint32_t sample = 0;  // In the data set.
+  uint32_t sample = 0;  // Number in the data set.
 };
-// What the units of a hidden layer are multiplied by.
+// Factors of a hidden layer's units.
 std::vector<double> MaskOf(const ModelSpec& spec, const Origin& origin, size_t layer, size_t units);
 
-// Sum of the weighted losses over the samples, as of step 0 of seed 0; adds the gradients to
+// Sum of the weighted losses over the samples, in step 0 of seed 0. Adds the gradients to
 // `gradient` unless it is empty.
 double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters,
                        const Dataset& data, std::span<double> gradient);

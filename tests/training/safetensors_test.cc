@@ -30,7 +30,7 @@ std::string File(const std::string& header, const std::string& data) {
   return text + header + data;
 }
 
-// A file of one logistic model with one feature, made of pieces that tests replace.
+// A file of a logistic model with one feature, built of pieces that tests replace.
 struct Pieces {
   std::string metadata =
       R"("__metadata__":{"format":"motley","model":"logistic","features":"1","classes":"2",)"
@@ -111,9 +111,10 @@ TEST(Safetensors, FilesThatAreNotStrictlyRightAreRefused) {
          "do not fit its shape");
   expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[8,4]})"),
          "do not fit its shape");
-  expect(with(&Pieces::bias, bias + R"("shape":[-1],"data_offsets":[4,8]})"), "needs just a dtype");
-  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4]})"), "needs just a dtype");
-  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4,8],"x":1})"), "needs just");
+  expect(with(&Pieces::bias, bias + R"("shape":[-1],"data_offsets":[4,8]})"),
+         "needs exactly a dtype");
+  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4]})"), "needs exactly a dtype");
+  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4,8],"x":1})"), "needs exactly");
   expect(with(&Pieces::bias, bias + R"("shape":[4294967296,4294967296,9],"data_offsets":[4,8]})"),
          "too large for any file");
   expect(with(&Pieces::bias, R"("layer0.bias":{"dtype":"F16","shape":[2],"data_offsets":[4,8]})"),
@@ -138,8 +139,8 @@ TEST(Safetensors, MetadataThatCannotBeIsRefused) {
     EXPECT_THAT(loaded.status().ToString(), HasSubstr(part));
   };
   expect("\"motley\"", "\"pt\"", "not 'motley'");
-  expect("\"motley\"", "7", "no string");
-  expect("logistic", "magic", "names no usable model");
+  expect("\"motley\"", "7", "not a string");
+  expect("logistic", "magic", "does not name a usable model");
   expect("\"features\":\"1\"", "\"features\":\"2\"", "has 3 parameters");
   expect("\"features\":\"1\"", "\"features\":\"x\"", "not a count");
   expect("\"features\":\"1\"", "\"features\":\"4294967295\"", "bytes of tensors where");
@@ -177,7 +178,7 @@ TEST(Safetensors, FullDiskLeavesTheOldFile) {
   ASSERT_TRUE(SaveModel(path, MakeSaved()).ok());
   SavedModel large = MakeSaved();
   large.parameters[0] = 9;
-  // A limit on file sizes makes writes fail as a full disk does.
+  // A limit on file sizes makes writes fail like a full disk.
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

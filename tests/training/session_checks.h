@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sums of a ModelSession must be, on any device.
+// Checks the sums of a ModelSession, on any device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,27 +26,27 @@ inline std::vector<float> RandomParameters(const Model& model, Random& random) {
   return parameters;
 }
 
-// Batches with the weights 1, -1/2, 1/4, ... of their first rows and others of the last, added to
-// what is not 0 at first.
+// Batches whose first rows have the weights 1, -1/2, 1/4, ..., and the last one other weights. They
+// are added to values that are not 0.
 inline SessionSum RunSession(ModelSession& session, const Model& model,
                              std::span<const float> parameters, std::span<const Dataset> batches,
                              std::optional<uint64_t> version = 1) {
   SessionSum sum{std::vector<float>(model.parameter_count(), 0.5f), 1};
   EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
-  // What is said to be final, as it was then.
+  // Values that were reported as final, at that time.
   std::vector<float> final(sum.gradient.size(), NAN);
   std::complex<double> final_loss = 0;
-  size_t told = 0;
+  size_t reported = 0;
   const ModelSession::Final tell = [&](size_t begin, size_t end, std::complex<double> loss) {
     for (size_t i = begin; i < end; ++i) {
       EXPECT_TRUE(std::isnan(final[i])) << i << " twice";
       final[i] = sum.gradient[i];
     }
-    if (told > 0) {
+    if (reported > 0) {
       EXPECT_EQ(loss, final_loss);
     }
     final_loss = loss;
-    told += end - begin;
+    reported += end - begin;
   };
   double weight = 1;
   for (const Dataset& batch : batches) {
@@ -59,14 +59,14 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
   std::complex<double> loss = 0;
   EXPECT_TRUE(session.Finish(loss, tell).ok());
   sum.loss += loss.real();
-  EXPECT_EQ(told, final.size());
+  EXPECT_EQ(reported, final.size());
   EXPECT_EQ(final, sum.gradient);
   EXPECT_EQ(final_loss, loss);
   return sum;
 }
 
-// Of every kind of model and data, with batches of unlike sizes, new parameters, and both few
-// batches and more than losses stay on a device.
+// Covers every kind of model and data, with batches of unequal sizes and new parameters, with few
+// batches and with more than the losses that stay on a device.
 inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random) {
   for (const char* name : {"softmax", "mlp:9,5", "mlp:9,norm,5", "mlp:8,norm,6",
                            "cnn@4x3x1:3/5,norm", "cnn@4x3x1:4/6,norm", "factorization:3"}) {

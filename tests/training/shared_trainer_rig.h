@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joined devices that are slow, fail and hang when told to, and a job for them.
+// Joined devices that are slow, fail and hang on request, and a job for them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@
 
 namespace motley {
 
-inline constexpr Duration kSample = std::chrono::milliseconds(1);  // At speed 1.
+inline constexpr Duration kSample = std::chrono::milliseconds(1);  // Time of a sample at speed 1.
 
-// A device of some speed that counts what it does, and fails or hangs when told to.
+// A device of some speed that counts its work, and fails or hangs on request.
 class UnreliableDevice final : public ForwardingDevice<PacedDevice> {
  public:
   UnreliableDevice(Loop& loop, Device& host, double speed)
@@ -120,7 +120,7 @@ class SharedTrainerTest : public testing::Test {
     RunAll();
     return call;
   }
-  // The same sum as one device's, to rounding; and all of its samples.
+  // The sum equals one device's, to rounding, and has all its samples.
   void ExpectAsAlone(const Call& call, StepId step, const std::vector<PartitionTerm>& terms) {
     const auto alone = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
     const Call want = Accumulate(*alone, step, terms);

@@ -55,7 +55,7 @@ TEST_F(SharedTrainerTest, SharesFollowTheSpeedsThatAreSeen) {
   EXPECT_NEAR(part_of_slow(30), 0.75, 0.08);
 }
 
-// As if one device did the work of both.
+// The time is as if one device had both speeds.
 TEST_F(SharedTrainerTest, DevicesAreDoneTogether) {
   const auto trainer = Shared(two_);
   Calibrated(*trainer);
@@ -105,7 +105,7 @@ TEST_F(SharedTrainerTest, ADeviceThatCannotBeMeasuredIsLeftOut) {
 }
 
 TEST_F(SharedTrainerTest, ADeviceThatIsLongInGettingReadyJoinsLater) {
-  UnreliableDevice late(rig_.loop, *rig_.device, 3e-4);  // A minute for the first piece.
+  UnreliableDevice late(rig_.loop, *rig_.device, 3e-4);  // It takes a minute for the first piece.
   JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
   const auto trainer = Shared(joined);
   std::optional<double> speed;
@@ -166,7 +166,7 @@ TEST_F(SharedTrainerTest, NothingIsLeftBehindWhenAllGoesInTheMiddle) {
     TestRig rig;
     UnreliableDevice one(rig.loop, *rig.device, 1), other(rig.loop, *rig.device, 3);
     JoinedDevice joined(*rig.device, {&one, &other}, 1 << 20);
-    // As in a worker, where what waits for the end keeps the trainer.
+    // As in a worker, work that waits for `done` keeps the trainer alive.
     const std::shared_ptr<Trainer> trainer =
         MakeSharedTrainer(rig.loop, joined, *model_, store_, schedule_, nullptr);
     for (int i = 0; i < 3; ++i) {
@@ -191,7 +191,7 @@ TEST_F(SharedTrainerTest, WrongWorkIsRefusedAsByOneDevice) {
   EXPECT_THAT(none.sum, testing::Each(0.5f));
 }
 
-// With threads of their own, and memory that is not the host's.
+// Devices with threads and memory of their own.
 class SharedByThreads : public SharedTrainerTest {
  protected:
   SharedByThreads() {
@@ -227,13 +227,13 @@ TEST_F(SharedByThreads, ParametersGoToADeviceOncePerVersionAndNothingIsAllocated
   for (const StepId step : {4, 5, 6, 7}) {
     const uint64_t before = mock.copied_in_bytes;
     ExpectAsAlone(Run(step), step, all_);
-    // Samples, losses and the parameters.
+    // Copies are samples, losses and the parameters.
     EXPECT_LT(mock.copied_in_bytes - before, samples_bytes + 2 * parameter_bytes + 16 * 512);
   }
   EXPECT_EQ(mock.allocations, allocations);
 }
 
-// Rows are cut into pieces, whose sum stays where it is until the last one.
+// Rows are cut into pieces, whose sum stays on the device until the last one.
 TEST_F(SharedByThreads, OneDeviceAloneIsAskedForItsSumOnce) {
   trainer_ = MakeSharedTrainer(loop_, *mock_, *model_, store_, schedule_, nullptr);
   ExpectAsAlone(Run(0), 0, all_);
@@ -276,7 +276,7 @@ TEST_F(SharedByThreads, OneDeviceKeepsASumBetweenCalls) {
   EXPECT_LT(MockDriver::Get().copied_out_bytes - before,
             parameters_.size() * sizeof(float) + 2 * 512);
   Call call{.outcome = outcome, .sum = sum};
-  (*call.outcome)->samples = kBatch;  // Of all calls.
+  (*call.outcome)->samples = kBatch;  // The samples of all calls.
   ExpectAsAlone(call, 1, all_);
   // Another sum takes its place.
   ASSERT_TRUE(add({{0, 2, 1.0, {}}}, true, false).ok());
@@ -284,7 +284,7 @@ TEST_F(SharedByThreads, OneDeviceKeepsASumBetweenCalls) {
   EXPECT_EQ(add({{2, 6, 1.0, {}}}, false, true).code(), StatusCode::kInternal);
 }
 
-// The same of a complex code, where the model takes its coefficients as weights.
+// Also for a complex code, if the model takes its coefficients as weights.
 TEST_F(SharedByThreads, OneDeviceIsAskedOnceForARowOfManyCoefficients) {
   trainer_.reset();
   model_ = MakeModel({"mlp:4", 6, 4});
@@ -311,7 +311,7 @@ TEST_F(SharedByThreads, OneDeviceIsAskedOnceForARowOfManyCoefficients) {
             parameters_.size() * sizeof(float) + 2 * 512);
 }
 
-// 1,024 rows would be 16 MB.
+// 1,024 rows would need 16 MB.
 TEST_F(SharedByThreads, BatchesAreAsSmallAsADevicesMemoryNeeds) {
   trainer_.reset();
   model_ = MakeModel({"softmax", 4000, 3});

@@ -43,7 +43,7 @@ TEST(SharedWork, PiecesAreCutAcrossTermsAndPartitions) {
   EXPECT_EQ(work.Terms(first).size(), 1u);
 }
 
-// What comes back is taken again before anything else, and all of it once.
+// Returned pieces are taken again first, each exactly once.
 TEST(SharedWork, WhatIsGivenBackIsTakenByOthers) {
   SharedWork work = Work();
   std::vector<SharedWork::Piece> failed = {work.Take(4), work.Take(4)};
@@ -58,8 +58,8 @@ TEST(SharedWork, WhatIsGivenBackIsTakenByOthers) {
   EXPECT_EQ(times, std::vector<int>(16, 1));
 }
 
-// Complex weights are the model's to take, and it needs outputs in pairs; parts of vectors never
-// are one sum.
+// Only some models take complex weights, and they need pairs of outputs. Parts of vectors never add
+// up in one sum.
 TEST(SharedWork, KnowsWhichTermsAddUpInOneSum) {
   EXPECT_FALSE(Work({Term({0, 1}, {Slice(0, 0, 1)})}, 3).one_sum());
   EXPECT_TRUE(Work({Term({0, 1}, {Slice(0, 0, 1)})}, 4).one_sum());
@@ -69,8 +69,8 @@ TEST(SharedWork, KnowsWhichTermsAddUpInOneSum) {
   EXPECT_EQ(Work({}, 3).left(), 0u);
 }
 
-// Two devices that keep what they promise: how far apart they end, in the time that one sample
-// takes both together.
+// Difference between the ends of two devices that run at their promised speeds, in units of the
+// time of one sample on both together.
 double Apart(uint64_t total, double part) {
   uint64_t left = total;
   double now[2] = {0, 0};
@@ -92,7 +92,7 @@ double Apart(uint64_t total, double part) {
 TEST(NextPiece, DevicesOfAnySpeedsAreDoneAtAboutTheSameTime) {
   for (const uint64_t total : {1024u, 4096u, 65536u}) {
     for (const double part : {0.5, 0.6, 0.75, 0.9}) {
-      // The slower one's last piece, which is as small as pieces get.
+      // The last piece of the slower device, which has the smallest size.
       EXPECT_LE(Apart(total, part), 32 / (1 - part)) << total << " " << part;
     }
   }

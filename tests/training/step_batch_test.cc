@@ -20,7 +20,7 @@ Samples SamplesOf(const StepBatch& batch) {
   return samples;
 }
 
-// Walks an epoch; each step's samples ascend, and the steps have all samples once.
+// Walks through an epoch: each step's samples ascend, and the steps have each sample once.
 void ExpectEpochVisitsEverySampleOnce(uint64_t seed, uint64_t samples, uint32_t batch,
                                       uint64_t epoch) {
   SCOPED_TRACE(testing::Message() << "N " << samples << " b " << batch << " epoch " << epoch);
@@ -71,7 +71,8 @@ TEST(StepBatch, SamplesBeforeAPositionAreCounted) {
   }
 }
 
-// One sample of each run: what lies within runs counts exactly, and each end adds less than one.
+// A batch has one sample of each run: runs inside the part count exactly, and each end adds less
+// than one.
 TEST(StepBatch, AContiguousPartHasItsShare) {
   Random random(5, Stream::kTest);
   for (int i = 0; i < 2000; ++i) {
@@ -87,7 +88,7 @@ TEST(StepBatch, AContiguousPartHasItsShare) {
   }
 }
 
-// Ten labels in order: 60 samples of a batch have six of each, give or take two.
+// Ten labels in order: a batch of 60 samples has six of each, plus or minus two.
 TEST(StepBatch, HasEveryLabelOfSortedData) {
   constexpr uint64_t kLabels = 10, kOfEach = 137;
   for (StepId step = 0; step < 22; ++step) {  // An epoch without its last, smaller batch.
@@ -99,7 +100,7 @@ TEST(StepBatch, HasEveryLabelOfSortedData) {
   }
 }
 
-// Also in the last, smaller batch, and at both ends of the data set.
+// This includes the last, smaller batch, and both ends of the data set.
 TEST(StepBatch, EverySampleIsEquallyLikelyInEveryStep) {
   constexpr int kEpochs = 20'000;
   const std::pair<uint64_t, uint32_t> cases[] = {{5, 4}, {10, 4}, {7, 1}, {17, 3}, {24, 8}};
@@ -123,7 +124,7 @@ TEST(StepBatch, EverySampleIsEquallyLikelyInEveryStep) {
   }
 }
 
-// Two samples of one run are never in one batch; which samples share a run changes with the epoch.
+// Two samples of one run are never in one batch. Each epoch has other runs.
 TEST(StepBatch, AnyTwoSamplesMeetInSomeBatch) {
   constexpr uint64_t kSamples = 12;
   std::vector<std::vector<bool>> met(kSamples, std::vector<bool>(kSamples, false));
@@ -143,7 +144,7 @@ TEST(StepBatch, ChangesWithSeedStepAndEpoch) {
   EXPECT_EQ(first, SamplesOf(StepBatch(7, 1000, 50, 0)));
   EXPECT_NE(first, SamplesOf(StepBatch(8, 1000, 50, 0)));
   EXPECT_NE(first, SamplesOf(StepBatch(7, 1000, 50, 1)));
-  EXPECT_NE(first, SamplesOf(StepBatch(7, 1000, 50, 20)));  // The next epoch's first.
+  EXPECT_NE(first, SamplesOf(StepBatch(7, 1000, 50, 20)));  // First step of the next epoch.
 }
 
 TEST(StepBatch, OfAllSamplesIsAllOfThemInOrder) {
@@ -155,7 +156,7 @@ TEST(StepBatch, OfAllSamplesIsAllOfThemInOrder) {
   }
 }
 
-// At the largest sizes nothing overflows. Ten million samples cost no more than ten.
+// Nothing overflows at the largest sizes. Ten million samples cost no more than ten.
 TEST(StepBatch, OfTheLargestDataSetsIsFoundInConstantTime) {
   constexpr uint64_t kMost = uint64_t{1} << 32;
   for (const uint64_t samples : {uint64_t{10'000'000}, kMost - 1, kMost}) {
@@ -174,7 +175,7 @@ TEST(StepBatch, OfTheLargestDataSetsIsFoundInConstantTime) {
   }
 }
 
-// Fixed for all time: another machine, compiler or version must train on the same batches.
+// These never change: another machine, compiler or version must train on the same batches.
 TEST(StepBatch, GoldenValuesStayAsTheyAre) {
   EXPECT_THAT(SamplesOf(StepBatch(7, 100, 8, 0)),
               testing::ElementsAre(9, 26, 37, 47, 53, 66, 86, 99));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that remember how they were made, so that the derivatives of one of them by all others
-// can be taken backwards (reverse-mode differentiation, in double precision): gradients of plain
-// formulas without writing them down a second time.
+// Numbers that record how they were computed, so that a result can be differentiated by all inputs
+// (reverse mode, in double precision). They give gradients of plain formulas without writing them
+// down a second time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace motley::reference {
 
-// One thread; numbers of a tape end with it.
+// One thread. The numbers of a tape must not outlive it.
 class Tape {
  public:
   size_t Add(size_t a, double slope_a, size_t b, double slope_b) {
@@ -48,7 +48,7 @@ struct Traced {
   Traced() = default;
   Traced(double constant) : value(constant) {}  // NOLINT(runtime/explicit)
   Traced(Tape& on, double leaf) : tape(&on), number(on.AddLeaf()), value(leaf) {}
-  // Of a, and of b.
+  // A result with its slopes by a and by b.
   Traced(const Traced& a, double slope_a, const Traced& b, double slope_b, double result)
       : tape(a.tape != nullptr ? a.tape : b.tape), value(result) {
     if (tape == nullptr) return;
@@ -86,7 +86,7 @@ inline Traced Log(const Traced& x) { return {x, 1 / x.value, x, 0, std::log(x.va
 inline double Sqrt(double x) { return std::sqrt(x); }
 inline double Exp(double x) { return std::exp(x); }
 inline double Log(double x) { return std::log(x); }
-// The first of equal ones.
+// The first of equal numbers.
 template <typename T>
 T Larger(const T& a, const T& b) {
   return ValueOf(b) > ValueOf(a) ? b : a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up data sets, a device to compute on, and files that vanish after the test.
+// Synthetic data sets, a device, and files that are removed after the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace motley {
 
-// Computes at once on the test's thread.
+// A device that computes at once on the test's thread.
 struct TestRig {
   TestRig() {
     auto made = MakeInlineDevice(loop);
@@ -38,8 +38,8 @@ inline std::vector<uint32_t> Iota(size_t begin, size_t end) {
   return rows;
 }
 
-// Samples whose labels depend on the features, so that there is something to learn. About a third
-// of the values are there when sparse.
+// Samples with labels that depend on the features, so that training can learn something. About a
+// third of sparse values are present.
 inline Dataset MakeSamples(uint32_t features, uint32_t classes, bool sparse, size_t rows,
                            uint64_t seed) {
   Dataset data;
@@ -85,7 +85,7 @@ class TemporaryFolder {
   }
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
   std::string Write(const std::string& name, const std::string& content) const {
-    // Some file systems flush a file that is overwritten, which takes as long as the disk does.
+    // Some file systems flush a file that is overwritten, which is slow.
     std::filesystem::remove(Path(name));
     std::ofstream(Path(name), std::ios::binary) << content;
     return Path(name);

@@ -18,7 +18,7 @@
 namespace motley {
 namespace {
 
-// That two of our models have the same tensors; `has` is the file's.
+// Checks that two of our models have the same tensors; `has` is the file's.
 Status CheckSameShapes(const ModelSpec& has, const ModelSpec& wanted) {
   MOTLEY_ASSIGN_OR_RETURN(const auto model, Model::Create(has));
   MOTLEY_ASSIGN_OR_RETURN(const auto other, Model::Create(wanted));
@@ -57,7 +57,7 @@ Result<InitialModel> InitialModel::Read(const std::string& path) {
     initial.shape_ = *shape;
     return initial;
   }
-  std::string().swap(initial.content_);  // As large as the model, which is read again.
+  std::string().swap(initial.content_);  // Frees a copy as large as the model, which is read again.
   MOTLEY_ASSIGN_OR_RETURN(initial.ours_, LoadModel(path));
   const ModelSpec& spec = initial.ours_->spec;
   initial.shape_ = {.name = spec.name, .outputs = spec.classes};
@@ -78,8 +78,8 @@ Result<std::vector<float>> InitialModel::ParametersFor(const SavedModel& wanted)
   const auto finite = [](float value) { return std::isfinite(value); };
   if (std::all_of(parameters->begin(), parameters->end(), finite)) return parameters;
   return Status::DataError(
-      fmt::format("{}: its parameters are beyond what a float can hold where columns are "
-                  "standardised. Use `scale` none, or bring the columns to like sizes",
+      fmt::format("{}: its parameters are too large for floats once columns are "
+                  "standardised. Use `scale` none, or scale the columns to similar sizes",
                   path_));
 }
 

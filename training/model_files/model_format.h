@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two forms in which a model is a safetensors file; LoadModel reads both.
+// The two forms of a model as a safetensors file. LoadModel reads both.
 #pragma once
 
 #include <span>
@@ -13,15 +13,15 @@ namespace motley {
 enum class ModelFormat {
   kMotley,
   // PyTorch's names, shapes and order (torch_tensors.h) of the model that takes raw columns
-  // (raw_columns.h). The metadata tell LoadModel the rest.
+  // (raw_columns.h). The metadata have what LoadModel needs besides.
   kTorch
 };
-// "motley", "torch"; empty: kMotley. kInvalidArgument.
+// Parses "motley" or "torch"; empty means kMotley. kInvalidArgument otherwise.
 Result<ModelFormat> ParseModelFormat(const std::string& name);
-// kInvalidArgument: the model has no such form, and what to do.
+// kInvalidArgument if the model has no such form, with advice.
 Status CheckFormat(const SavedModel& about, ModelFormat format);
 
-// As SaveModel (safetensors.h).
+// Like SaveModel in safetensors.h.
 Status SaveModel(const std::string& path, const SavedModel& about,
                  std::span<const float> parameters, ModelFormat format);
 

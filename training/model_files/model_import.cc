@@ -24,7 +24,7 @@ constexpr std::string_view kWeight = "weight";
 constexpr const char* kUnderstood =
     "imported are layers NAME.weight and NAME.bias, in the order of the numbers in their names: "
     "convolutions [outputs, inputs, 3, 3], then fully connected ones [outputs, inputs], and "
-    "normalisations [outputs] behind these";
+    "normalisations [outputs] after these";
 constexpr uint64_t kMostSize = 1u << 30;
 constexpr uint64_t kKernel = 3;
 
@@ -41,7 +41,7 @@ Status Refuse(const std::string& what) {
   return Status::DataError(fmt::format("{}; {}", what, kUnderstood));
 }
 
-// The name cut into text and numbers, so that "fc10" comes behind "fc2".
+// Splits a name into text and numbers, so that "fc10" sorts after "fc2".
 std::vector<std::pair<uint64_t, std::string>> OrderOf(const std::string& name) {
   std::vector<std::pair<uint64_t, std::string>> order;
   for (size_t at = 0; at < name.size();) {
@@ -64,7 +64,7 @@ std::vector<uint64_t> NumbersIn(const std::string& name) {
   return numbers;
 }
 
-// In order, convolutions first.
+// The layers in order, convolutions first.
 Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
   std::vector<ForeignLayer> layers;
   for (const auto& [name, tensor] : header.tensors) {
@@ -94,8 +94,8 @@ Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
   return layers;
 }
 
-// That each layer takes what the one before it makes; the image between convolutions and others has
-// a size that no tensor tells.
+// Checks that each layer takes what the one before it produces. No tensor tells the size of the
+// image between convolutions and dense layers.
 Status CheckChain(const std::vector<ForeignLayer>& layers) {
   const ForeignLayer* before = nullptr;
   for (const ForeignLayer& layer : layers) {
@@ -103,15 +103,15 @@ Status CheckChain(const std::vector<ForeignLayer>& layers) {
     const std::vector<uint64_t>& shape = layer.weight->shape;
     if (dimensions == 1) {
       if (before != nullptr && before->dimensions() == 2 && before->weight->shape[0] == shape[0]) {
-        // Of fc1, fc2 and norm1, the names come in this order, the layers in another.
+        // Names like fc1, fc2 and norm1 sort in another order than the layers.
         if (NumbersIn(layer.prefix) >= NumbersIn(before->prefix)) continue;
         return Refuse(fmt::format(
-            "'{}' has a smaller number than '{}', so nobody can tell behind which layer it is. "
+            "'{}' has a smaller number than '{}', so its place among the layers is unclear. "
             "Rename the tensors",
             layer.name(), before->name()));
       }
       return Refuse(
-          fmt::format("'{}' is ({}), and no fully connected layer of so many outputs is "
+          fmt::format("'{}' is ({}), and no fully connected layer with that many outputs is "
                       "before it",
                       layer.name(), shape[0]));
     }
@@ -128,7 +128,7 @@ Status CheckChain(const std::vector<ForeignLayer>& layers) {
   return Status::Ok();
 }
 
-// "mlp:64,norm,32", "cnn:16,32/64", "softmax"; empty where one layer has one output.
+// A name like "mlp:64,norm,32", "cnn:16,32/64" or "softmax"; empty for one layer of one output.
 std::string NameOf(const std::vector<ForeignLayer>& layers) {
   std::vector<std::string> convolutions, dense;
   for (const ForeignLayer& layer : layers) {
@@ -149,8 +149,8 @@ std::string NameOf(const std::vector<ForeignLayer>& layers) {
 Result<ModelSpec> SpecOf(const std::vector<ForeignLayer>& layers) {
   if (layers.front().dimensions() == 4) {
     return Refuse(
-        "it has convolutions, but does not tell the size of its images. `motley train "
-        "--init` takes it, with the data that it is for");
+        "it has convolutions, but the file lacks the size of its images. `motley train "
+        "--init` can use it with its data");
   }
   if (layers.front().dimensions() != 2 || layers.back().dimensions() != 2) {
     return Refuse("its first and its last layer are not fully connected");
@@ -158,7 +158,8 @@ Result<ModelSpec> SpecOf(const std::vector<ForeignLayer>& layers) {
   const uint64_t features = layers.front().weight->shape[1];
   const uint64_t classes = layers.back().weight->shape[0];
   if (classes < 2 || classes > kMostSize || features > kMostSize) {
-    return Refuse(fmt::format("{} features and {} outputs make no classifier", features, classes));
+    return Refuse(
+        fmt::format("{} features and {} outputs are not a classifier", features, classes));
   }
   return ModelSpec{.name = NameOf(layers),
                    .features = static_cast<uint32_t>(features),
@@ -191,7 +192,7 @@ bool IsForeignModel(const SafetensorsHeader& header) {
   if (header.tensors.empty() || header.metadata.count("model") != 0) return false;
   const auto format = header.metadata.find("format");
   if (format != header.metadata.end()) return format->second == "pt";
-  // A layer that we name so, and that lost its metadata, has its weights the other way round.
+  // A layer with our name comes from our file without its metadata; its weights are transposed.
   return header.tensors.count("layer0.weight") == 0;
 }
 
@@ -241,7 +242,7 @@ Result<SavedModel> ImportModel(const SafetensorsHeader& header, std::string_view
   SavedModel saved;
   MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecOf(layers));
   const auto model = Model::Create(saved.spec);
-  if (!model.ok()) return Status::DataError("is no usable model: " + model.status().ToString());
+  if (!model.ok()) return Status::DataError("is not a usable model: " + model.status().ToString());
   saved.class_labels.resize(saved.spec.classes);
   std::iota(saved.class_labels.begin(), saved.class_labels.end(), 0.0);
   MOTLEY_ASSIGN_OR_RETURN(saved.parameters, ImportParameters(header, data, saved.spec));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SaveModel noted about a model in the metadata of its file.
+// Reads what SaveModel recorded about a model in the metadata of its file.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace motley {
 
-// The model's name, where SaveModel wrote PyTorch's tensors: "model" would promise our own.
+// Metadata key of the model's name in a file with PyTorch's tensors. The key "model" would promise
+// our own layout.
 inline constexpr const char* kTorchModel = "motley_model";
 
-// What SaveModel noted about the model, in either format; kDataError when it is missing or not from
-// motley.
+// The recorded model, from either format. kDataError: there is none, or motley did not write it.
 Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);
-// Finite and > 0.
+// The recorded scale; it is finite and above 0.
 Result<float> InputScaleFromMetadata(const std::map<std::string, std::string>& metadata);
 Result<std::vector<double>> ClassLabelsFromMetadata(
     const std::map<std::string, std::string>& metadata);

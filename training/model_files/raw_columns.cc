@@ -12,10 +12,10 @@
 namespace motley {
 namespace {
 
-// feature = (raw - mean) * factor; label = raw * target_factor + target_mean.
+// feature = (raw - mean) * factor; label = output * target_factor + target_mean.
 struct Scaling {
   std::vector<double> mean;
-  std::vector<double> factor;  // 0: of a constant column.
+  std::vector<double> factor;  // 0: a constant column.
   double target_mean = 0;
   double target_factor = 1;
 };
@@ -43,7 +43,7 @@ Result<Scaling> ScalingOf(const SavedModel& about) {
   return scaling;
 }
 
-// Weight and bias of a layer: [inputs, outputs] and [outputs].
+// Weight [inputs, outputs] and bias [outputs] of a layer.
 struct Layer {
   std::span<float> weight;
   std::span<float> bias;
@@ -65,7 +65,7 @@ Layer LastLayer(const Model& model, std::span<float> parameters) {
 
 bool Convolves(const Model& model) { return WordOf(model.spec().name) == "cnn"; }
 
-// Of a convolution all pixels must have one factor and no mean, because windows reach over edges.
+// For a convolution all pixels must have one factor and mean 0, because windows reach over edges.
 Status CheckUniform(const Model& model, const Scaling& scaling) {
   if (!Convolves(model)) return Status::Ok();
   const auto same = [&](double factor) { return factor == scaling.factor.front(); };
@@ -76,8 +76,8 @@ Status CheckUniform(const Model& model, const Scaling& scaling) {
     return Status::Ok();
   }
   return Status::InvalidArgument(fmt::format(
-      "{} has learned from pixels that were each standardised by itself, which convolutions over "
-      "raw pixels cannot do. Train it with `scale` largest or none",
+      "{} was trained on pixels that were standardised one by one, and convolutions over "
+      "raw pixels cannot do that. Train it with `scale` largest or none",
       model.spec().name));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of scaled features, and the model of raw ones that computes the same: scaling is a part
-// of the first layer, and the unit of a real target a part of the last.
+// Converts between a model of scaled features and the model of raw ones that computes the same. The
+// first layer absorbs the features' scaling, the last layer the target's.
 #pragma once
 
 #include <span>
@@ -10,15 +10,14 @@
 
 namespace motley {
 
-// `parameters` are those of a model whose features and target are scaled as `about` says (its
-// table, its input_scale). They become those of the model that takes the columns as they are, and
-// answers in the units of the labels. Example: column x has mean 5 and deviation 2, and the weight
-// of (x - 5) / 2 is 3: then that of x is 1.5, and 7.5 is taken off the bias.
-// kInvalidArgument: convolutions over pixels that were each scaled by itself.
+// Converts `parameters` from features and target that are scaled as `about` says (its table, its
+// input_scale) to raw columns and the labels' own units. Example: column x has mean 5 and deviation
+// 2, and the weight of (x - 5) / 2 is 3. Then the weight of x is 1.5, and the bias falls by 7.5.
+// kInvalidArgument: convolutions over pixels that were scaled one by one.
 Status FoldScaling(const SavedModel& about, std::span<float> parameters);
-// The way back. What belongs to constant columns is 0 afterwards.
+// The inverse of FoldScaling. Weights of constant columns become 0.
 Status UnfoldScaling(const SavedModel& about, std::span<float> parameters);
-// Whether the two can do it.
+// kInvalidArgument if the two functions above cannot convert the model.
 Status CheckFoldable(const SavedModel& about);
 
 }  // namespace motley

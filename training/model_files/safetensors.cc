@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The header as text, padded with blanks so that the data is aligned to 8 bytes.
+// The header as text, padded with blanks so that the data are aligned to 8 bytes.
 std::string MakeHeader(const SavedModel& saved, ModelFormat format,
                        const std::vector<std::pair<std::string, Json>>& shapes) {
   const bool torch = format == ModelFormat::kTorch;
@@ -57,7 +57,7 @@ Status CheckFinite(std::span<const float> values) {
   return Status::Ok();
 }
 
-// Takes each of the model's tensors from where the file has it.
+// Copies each of the model's tensors from its place in the file.
 Status TakeTensors(const SafetensorsHeader& header, std::string_view data, const Model& model,
                    std::vector<float>& parameters) {
   parameters.resize(model.parameter_count());
@@ -73,7 +73,7 @@ Status TakeTensors(const SafetensorsHeader& header, std::string_view data, const
       return Status::DataError(fmt::format("tensor '{}' is not F32 of the shape that {} needs",
                                            range.name, model.spec().name));
     }
-    // The header was checked: F32 of this shape is exactly this many bytes.
+    // The header was checked, so F32 of this shape has exactly this many bytes.
     std::memcpy(parameters.data() + range.offset, data.data() + tensor.begin,
                 range.count * sizeof(float));
   }
@@ -98,7 +98,7 @@ Status CheckClassLabels(const SavedModel& saved) {
   return Status::Ok();
 }
 
-// That the description of the table fits the model.
+// Checks that the description of the table fits the model.
 Status CheckTable(const SavedModel& saved) {
   if (saved.table.empty()) return Status::Ok();
   MOTLEY_ASSIGN_OR_RETURN(const TableSchema table, ParseTableSchema(saved.table));
@@ -111,7 +111,7 @@ Status CheckTable(const SavedModel& saved) {
       table.features(), table.classes.size()));
 }
 
-// All but the parameters.
+// Everything but the parameters.
 Result<SavedModel> ParseAbout(const SafetensorsHeader& header) {
   SavedModel saved;
   MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecFromMetadata(header.metadata));
@@ -132,7 +132,8 @@ Result<SavedModel> ParseModel(const std::string& content) {
   if (!torch && IsForeignModel(header)) return ImportModel(header, data);
   MOTLEY_ASSIGN_OR_RETURN(SavedModel saved, ParseAbout(header));
   const auto model = Model::Create(saved.spec);
-  if (!model.ok()) return Status::DataError("names no usable model: " + model.status().ToString());
+  if (!model.ok())
+    return Status::DataError("does not name a usable model: " + model.status().ToString());
   if ((*model)->parameter_count() * sizeof(float) != data.size()) {
     return Status::DataError(fmt::format("has {} bytes of tensors where {} has {} parameters",
                                          data.size(), saved.spec.name,
@@ -149,7 +150,7 @@ Result<SavedModel> ParseModel(const std::string& content) {
   return saved;
 }
 
-// What LoadModel would refuse is not written.
+// Refuses to write what LoadModel would refuse.
 Status CheckSaved(const std::string& path, const SavedModel& saved,
                   std::span<const float> parameters) {
   for (const Status& status : {CheckClassLabels(saved), CheckFinite(parameters)}) {

@@ -10,12 +10,12 @@
 namespace motley {
 namespace {
 
-// Numbers modules as nn.Sequential does, and lays their tensors one behind the other.
+// Numbers modules like nn.Sequential, and places their tensors one after the other.
 class Sequence {
  public:
   explicit Sequence(bool alone) : alone_(alone) {}
 
-  // With the ReLU and the MaxPool2d behind it.
+  // Adds a convolution with its ReLU and MaxPool2d.
   void AddConvolution(const LayerPlan& plan) {
     const motley_window& window = plan.window;
     const uint64_t out = plan.channels, in = window.channels;
@@ -25,7 +25,7 @@ class Sequence {
     AddVector("bias", out);
     module_ += 3;
   }
-  // The input of the first dense layer behind convolutions: PyTorch has channels first.
+  // Adds the Flatten before the first dense layer after convolutions; PyTorch has channels first.
   void AddFlatten() { ++module_; }
   void AddDense(const LayerPlan& plan, const LayerPlan* image, bool last) {
     const uint64_t out = plan.outputs, in = plan.inputs;
@@ -63,13 +63,13 @@ class Sequence {
     offset_ += tensor.count();
   }
 
-  const bool alone_;  // One nn.Linear, in no nn.Sequential.
+  const bool alone_;  // A single nn.Linear without nn.Sequential.
   uint32_t module_ = 0;
   size_t offset_ = 0;
   std::vector<TorchTensor> tensors_;
 };
 
-// Calls visit(number of a value of theirs, number of the same value of ours).
+// Calls visit(index in PyTorch's values, index of the same value in ours).
 template <typename Visit>
 void Walk(const TorchTensor& tensor, const Visit& visit) {
   const auto& [a, b, c, d] = tensor.steps;
@@ -91,9 +91,8 @@ void Walk(const TorchTensor& tensor, const Visit& visit) {
 Result<std::vector<TorchTensor>> TorchTensors(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(const Architecture plan, PlanModel(spec));
   if (plan.layers.empty()) {
-    return Status::InvalidArgument(
-        fmt::format("{} is made of no layers that PyTorch has. Its own format keeps it: use motley",
-                    spec.name));
+    return Status::InvalidArgument(fmt::format(
+        "{} has layers that PyTorch does not have. Save it in the format motley", spec.name));
   }
   Sequence sequence(plan.layers.size() == 1);
   const LayerPlan* image = nullptr;

@@ -13,8 +13,8 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kKernel = 3;   // Of convolutions, whose outputs are as large as their inputs.
-constexpr uint32_t kPooling = 2;  // Behind each.
+constexpr uint32_t kKernel = 3;   // Convolutions keep the size of their inputs.
+constexpr uint32_t kPooling = 2;  // Follows each convolution.
 
 Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
   if (spec.classes == 0) {
@@ -32,7 +32,7 @@ Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
   return Status::Ok();
 }
 
-// Of networks: one output for real numbers, else one for each class.
+// Networks have one output for real numbers, else one per class.
 Status NeedsClassesOrNumbers(const ModelSpec& spec) {
   return spec.classes == 0 ? Status::Ok() : NeedsClasses(spec, 2, UINT32_MAX);
 }
@@ -70,12 +70,12 @@ Status CheckSize(const ModelSpec& spec, const Architecture& plan) {
   return Status::Ok();
 }
 
-// The images that samples are.
+// The size of images.
 struct Image {
   uint32_t height = 0, width = 0, channels = 0;
 };
 
-// `side` when values are side * side.
+// The side of a square image of `values` pixels.
 uint32_t SideOf(uint32_t values) {
   const auto side = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(values))));
   return uint64_t{side} * side == values ? side : 0;
@@ -92,17 +92,18 @@ Result<Image> ImageOf(const ModelSpec& spec, const CnnWords& words) {
   if (const uint32_t side = SideOf(spec.features); side > 0) return Image{side, side, 1};
   const uint32_t side = spec.features % 3 == 0 ? SideOf(spec.features / 3) : 0;
   if (side > 0) return Image{side, side, 3};
-  return Status::InvalidArgument(fmt::format(
-      "{}: {} features are no square image of 1 or 3 channels; say height x width x channels, as "
-      "in cnn@28x28x1:16,32",
-      spec.name, spec.features));
+  return Status::InvalidArgument(
+      fmt::format("{}: {} features are not a square image of 1 or 3 channels; give height x width "
+                  "x channels, as "
+                  "in cnn@28x28x1:16,32",
+                  spec.name, spec.features));
 }
 
 Result<LayerPlan> PlanConvolution(const ModelSpec& spec, Image& image, uint32_t channels) {
   if (image.height < kPooling || image.width < kPooling) {
     return Status::InvalidArgument(
-        fmt::format("{}: each convolution halves the image, and nothing is left of it for the last "
-                    "one; leave some out",
+        fmt::format("{}: each convolution halves the image, and nothing is left for the last "
+                    "one; use fewer",
                     spec.name));
   }
   LayerPlan layer{.kind = LayerPlan::Kind::kConvolution, .channels = channels};
@@ -123,7 +124,7 @@ Result<LayerPlan> PlanConvolution(const ModelSpec& spec, Image& image, uint32_t 
   return layer;
 }
 
-// Behind what `plan` has, from `inputs` values to the outputs.
+// Appends dense layers from `inputs` values to the outputs.
 void AddDense(uint32_t inputs, const std::vector<LayerWord>& words, Architecture& plan) {
   for (const LayerWord& word : words) {
     plan.layers.push_back({.inputs = inputs, .outputs = word.width, .norm = word.norm});
@@ -219,14 +220,14 @@ Status CheckClassWeights(const ModelSpec& spec) {
       std::any_of(weights.begin(), weights.end(), counts)) {
     return Status::Ok();
   }
-  return Status::InvalidArgument("class weights are finite, none below 0, and not all 0");
+  return Status::InvalidArgument("class weights must be finite, at least 0, and not all 0");
 }
 
 Status CheckDropout(const ModelSpec& spec, const Architecture& plan) {
   if (spec.dropout == 0) return Status::Ok();
   if (!(spec.dropout > 0 && spec.dropout < 1)) {
     return Status::InvalidArgument(
-        fmt::format("dropout {}: a chance is at least 0 and below 1 here", spec.dropout));
+        fmt::format("dropout {}: it must be at least 0 and below 1", spec.dropout));
   }
   if (plan.layers.size() > 1) return Status::Ok();
   return Status::InvalidArgument(

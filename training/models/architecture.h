@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's name and data to its layers and loss: the list of built-in models.
+// The list of built-in models: from a model's name and data to its layers and loss.
 #pragma once
 
 #include <cstdint>
@@ -13,42 +13,43 @@
 
 namespace motley {
 
-// What one layer does with each row; sizes are numbers of values.
+// One layer. Sizes are numbers of values per row.
 struct LayerPlan {
   enum class Kind {
     kDense,       // inputs * weight + bias.
-    kConvolution  // With a window of 3 x 3 over an image, channels last; then 2 x 2 max pooling.
+    kConvolution  // A 3 x 3 window over an image, channels last; then 2 x 2 max pooling.
   };
   Kind kind = Kind::kDense;
   uint32_t inputs = 0;
   uint32_t outputs = 0;
-  bool norm = false;        // Layer normalisation behind it; kDense only.
-  motley_window window{};   // Of kConvolution, which makes `channels` of these pixels,
-  uint32_t channels = 0;    //
-  motley_window pooling{};  // and how they are pooled.
+  bool norm = false;        // Layer normalisation after it; kDense only.
+  motley_window window{};   // kConvolution only: its window.
+  uint32_t channels = 0;    // kConvolution only: channels that it produces.
+  motley_window pooling{};  // kConvolution only: its pooling.
 };
 
 struct Architecture {
-  std::vector<LayerPlan> layers;  // With a ReLU between each two; none: a factorisation machine
-  uint32_t factors = 0;           // with so many factors.
+  // A ReLU follows each but the last. Empty: a factorisation machine.
+  std::vector<LayerPlan> layers;
+  uint32_t factors = 0;  // Factors of a factorisation machine.
   uint32_t outputs = 0;
   Loss loss = Loss::kSquared;
 };
 
-// kInvalidArgument: unknown name, a model that does not fit the data, more parameters than
-// kMaxParameters.
+// Plans a model. kInvalidArgument: an unknown name, a model that does not fit the data, or more
+// parameters than kMaxParameters.
 Result<Architecture> PlanModel(const ModelSpec& spec);
 
-// 16 GiB of parameters; more is taken for a mistake.
+// 16 GiB of parameters; a larger model is taken for a mistake.
 inline constexpr uint64_t kMaxParameters = uint64_t{1} << 32;
-// Of one sample, anywhere between two layers.
+// Most values of one sample between two layers.
 inline constexpr uint64_t kMaxValues = uint64_t{1} << 30;
 
-// The word before ':' or '@' of every model.
+// The words before ':' or '@' of all model names.
 const std::vector<std::string>& ModelWords();
 std::string_view WordOf(std::string_view model);
 
-// "mlp:64 of 8 features and 3 classes", for messages.
+// A text like "mlp:64 of 8 features and 3 classes", for messages.
 std::string DescribeSpec(const ModelSpec& spec);
 
 }  // namespace motley

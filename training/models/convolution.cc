@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution over images with their channels last, then max pooling: weight [kernel_height,
-// kernel_width, channels in, channels out], then bias [channels out]. What follows is a ReLU, which
-// gives the same behind the pooling as before it, on fewer values.
+// A convolution over images, channels last, then max pooling. Parameters: weight [kernel_height,
+// kernel_width, channels in, channels out], bias [channels out]. The following ReLU gives the same
+// result after pooling as before, on fewer values.
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr size_t kUnpooled = 0;              // Own piece: what the convolution made.
-constexpr size_t kPatches = 0, kDeltas = 1;  // Shared ones: of the windows, of kUnpooled.
+constexpr size_t kUnpooled = 0;              // Own buffer: output of the convolution.
+constexpr size_t kPatches = 0, kDeltas = 1;  // Shared buffers: windows; gradient of kUnpooled.
 
 class Convolution final : public Layer {
  public:
@@ -56,7 +56,8 @@ class Convolution final : public Layer {
     return Status::Ok();
   }
 
-  // The patches are made again: all layers' at once would take many times their memory.
+  // Computes the patches again, because those of all layers at once would need many times their
+  // memory.
   Status Backward(const LayerRoom& room, const float* parameters, const LayerInput& input,
                   float* delta, const LayerWeight& weight, float* gradient,
                   float* input_delta) const override {
@@ -90,7 +91,7 @@ class Convolution final : public Layer {
   size_t weight_count() const { return patch() * channels(); }
 
   const LayerPlan plan_;
-  const motley_window& window_;  // Of plan_.
+  const motley_window& window_;  // Refers to plan_.
   const std::string name_;
   const size_t offset_;
 };

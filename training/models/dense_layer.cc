@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fully connected layer: weight [inputs, outputs], then bias [outputs]; where its outputs are
-// normalised (Ba, Kiros, Hinton 2016), then gain and shift [outputs].
+// The fully connected layer: weight [inputs, outputs], bias [outputs]. With layer normalisation
+// (Ba, Kiros, Hinton 2016) also gain and shift [outputs].
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,9 +11,9 @@
 namespace motley {
 namespace {
 
-constexpr float kEpsilon = 1e-5f;            // Of variances, as PyTorch's.
-constexpr size_t kNormal = 0, kInverse = 1;  // Own pieces.
-constexpr size_t kSums = 0;                  // Shared.
+constexpr float kEpsilon = 1e-5f;            // Added to variances, as in PyTorch.
+constexpr size_t kNormal = 0, kInverse = 1;  // Own buffers.
+constexpr size_t kSums = 0;                  // Shared buffer.
 
 class DenseLayer final : public Layer {
  public:
@@ -97,7 +97,7 @@ class DenseLayer final : public Layer {
  private:
   size_t weight_count() const { return size_t{plan_.inputs} * plan_.outputs; }
 
-  // delta becomes that of what was normalised.
+  // Turns delta into the gradient of the normalised values.
   Status NormBackward(const LayerRoom& room, const float* parameters, size_t rows, float* delta,
                       const LayerWeight& weight, float* gradient) const {
     const motley_kernels& kernels = room.device().kernels();
@@ -112,7 +112,7 @@ class DenseLayer final : public Layer {
     return Status::Ok();
   }
 
-  // sum += the column sums of weight * delta. delta is needed as it is: sums are multiplied.
+  // sum += the column sums of weight * delta. delta stays unchanged: the sums are multiplied.
   Status AddShift(const LayerRoom& room, size_t rows, const float* delta, const LayerWeight& weight,
                   float* sum) const {
     const motley_kernels& kernels = room.device().kernels();

@@ -24,7 +24,7 @@ Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {
   if (pieces_.size() <= number) pieces_.resize(number + 1);
   Buffer& piece = pieces_[number];
   if (piece.data() == nullptr || piece.size_bytes() < size_bytes) {
-    piece = Buffer();  // First, so that both need not fit.
+    piece = Buffer();  // Frees the old buffer first, so that both need not fit.
     MOTLEY_ASSIGN_OR_RETURN(piece, device_.Allocate(size_bytes));
     ++grown_;
   }
@@ -42,7 +42,7 @@ Result<const T*> BatchMemory::Copy(size_t number, const std::vector<T>& values) 
   if (device.host_accessible()) return values.data();
   const size_t grown = memory_.grown();
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(number, values.size() * sizeof(T)));
-  // Memory that is new may be what something still running has just freed.
+  // New memory may have been freed just now by a kernel that is still running.
   const Moment after = memory_.grown() == grown ? used_ : kNow;
   MOTLEY_RETURN_IF_ERROR(device.CopyInAfter(after, *piece, 0, std::as_bytes(std::span(values))));
   return static_cast<const T*>(piece->data());

@@ -68,7 +68,7 @@ void Evaluator::AddClass(std::span<const float> scores, float label) {
     weight_ += class_weights_[wanted];
   }
   ++labels_[wanted];
-  if (!AllFinite(scores)) {  // It predicts nothing.
+  if (!AllFinite(scores)) {  // The model predicts nothing.
     rankable_ = false;
     return;
   }
@@ -107,8 +107,8 @@ double Evaluator::F1() const {
   return sum / there;
 }
 
-// The chance that a sample of class 1 scores above one of class 0; half of it where they tie (Mann
-// and Whitney 1947).
+// Probability that a sample of class 1 scores above one of class 0, where ties count half (Mann and
+// Whitney 1947).
 std::optional<double> Evaluator::Auc() const {
   if (!rankable_ || classes_ != 2 || labels_[0] == 0 || labels_[1] == 0) return std::nullopt;
   std::vector<Ranked> sorted = ranked_;

@@ -9,16 +9,16 @@
 namespace motley {
 namespace {
 
-constexpr double kDeviation = 0.1;  // Of factors at first.
+constexpr double kDeviation = 0.1;  // Initial deviation of factors.
 
-// Pieces of the workspace; of rows, features and factors.
+// Buffers of the workspace, by rows, features and factors.
 enum Piece : size_t {
   kOutputs,         // [rows]
   kSums,            // [rows, factors]: sum_i factor_i x_i.
-  kSumsScratch,     // As large.
+  kSumsScratch,     // Same size as kSums.
   kFactorScratch,   // [features, factors]
   kFeatureScratch,  // [features]
-  kSquares,         // As large as the samples' values: x_i^2.
+  kSquares,         // Squares x_i^2 of the samples' values.
 };
 
 class FactorizationMachine final : public Model {
@@ -63,7 +63,7 @@ class FactorizationMachine final : public Model {
     AddTransposedProduct(device, batch, 1, 1, delta, gradient);
     kernels.add_column_sums(queue, batch.rows, 1, 1, delta, gradient + features_);
     turns.AfterAdding(0, features_ + 1);
-    // factor_i: delta x_i (sum - factor_i x_i), added up over the rows.
+    // Gradient of factor_i: delta x_i (sum - factor_i x_i), summed over the rows.
     float* const sum = gradient + features_ + 1;
     MOTLEY_ASSIGN_OR_RETURN(float* const sums, workspace.Floats(kSums, batch.rows * factors_));
     kernels.scale_rows(queue, batch.rows, factors_, delta, sums, sums);
@@ -97,7 +97,7 @@ class FactorizationMachine final : public Model {
     Multiply(device, batch, factors_, 1, factors, 0, sums);
     kernels.multiply(queue, rows * factors_, sums, sums, squared);
     kernels.add_row_sums(queue, rows, factors_, 0.5f, squared, outputs->floats());
-    // What each feature would add with itself goes off again.
+    // Subtracts the product of each feature with itself.
     MOTLEY_ASSIGN_OR_RETURN(float* const scratch,
                             workspace.Floats(kFactorScratch, features_ * factors_));
     MOTLEY_ASSIGN_OR_RETURN(float* const norms, workspace.Floats(kFeatureScratch, features_));
@@ -117,7 +117,7 @@ class FactorizationMachine final : public Model {
     return batch.dense != nullptr ? batch.rows * features_ : batch.entries;
   }
 
-  // The batch with its values squared, once they are in kSquares.
+  // The batch with squared values; kSquares must be filled.
   Result<DeviceBatch> Squares(DeviceMemory& workspace, const DeviceBatch& batch) const {
     MOTLEY_ASSIGN_OR_RETURN(const float* const values, workspace.Floats(kSquares, Values(batch)));
     DeviceBatch squares = batch;

@@ -31,7 +31,7 @@ std::vector<std::string_view> Cut(std::string_view text, char separator) {
   return parts;
 }
 
-// "256,norm,128"; nothing when it is not of that form.
+// Parses "256,norm,128"; nothing if the text has another form.
 std::optional<std::vector<LayerWord>> ParseLayers(std::string_view text, bool may_norm) {
   std::vector<LayerWord> layers;
   for (const std::string_view word : Cut(text, ',')) {
@@ -57,16 +57,16 @@ Result<std::vector<LayerWord>> ParseMlp(std::string_view name) {
   if (layers && name.find(':') != std::string_view::npos) return *std::move(layers);
   return Status::InvalidArgument(
       fmt::format("{}: write the widths of at most {} hidden layers, each from 1 to {}, and norm "
-                  "behind those that are to be normalised, as in mlp:256,128 or mlp:256,norm,128",
+                  "after those that are to be normalised, as in mlp:256,128 or mlp:256,norm,128",
                   name, kMaxHidden, kMaxWidth));
 }
 
 Result<CnnWords> ParseCnn(std::string_view name) {
-  const Status refusal = Status::InvalidArgument(
-      fmt::format("{}: write the channels of each convolution, behind a slash the widths of dense "
-                  "layers, and before all the images' height x width x channels unless they are "
-                  "square, as in cnn:16,32 or cnn:16,32/128 or cnn@28x28x1:16,32",
-                  name));
+  const Status refusal = Status::InvalidArgument(fmt::format(
+      "{}: write the channels of each convolution and, after a slash, the widths of dense "
+      "layers; put the images' height x width x channels first unless they are "
+      "square, as in cnn:16,32 or cnn:16,32/128 or cnn@28x28x1:16,32",
+      name));
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos) return refusal;
   CnnWords words;

@@ -12,8 +12,8 @@
 namespace motley {
 namespace {
 
-// What one layer of images keeps of some rows at a time: what a processor's caches hold, or what
-// keeps a device with memory of its own busy.
+// Most values that a layer of images keeps of the rows it works on. The host's limit fits a
+// processor's caches; the other keeps a device with memory of its own busy.
 constexpr size_t kMostValuesOfHost = size_t{1} << 20, kMostValuesElsewhere = size_t{1} << 24;
 
 class LayeredModel final : public Model {
@@ -95,7 +95,7 @@ class LayeredModel final : public Model {
   }
 
  private:
-  // Of a batch: all of them unless layers make much of each.
+  // Rows to process at a time: the whole batch unless layers produce much per row.
   size_t RowsAtOnce(const DeviceMemory& workspace, const DeviceBatch& batch) const {
     if (!images_) return batch.rows;
     size_t values = 1;
@@ -104,14 +104,14 @@ class LayeredModel final : public Model {
     return std::max<size_t>(1, (here ? kMostValuesOfHost : kMostValuesElsewhere) / values);
   }
 
-  // Pieces of the workspace: each layer's outputs; two that take turns with what goes back; those
-  // of the layers.
+  // Buffers of the workspace: the outputs of each layer; two that alternate for gradients on their
+  // way back; those of the layers.
   LayerRoom RoomOf(DeviceMemory& workspace, size_t i) const {
     const size_t shared = layers_.size() + 2;
     return {workspace, shared + LayerRoom::kShared + i * LayerRoom::kOwn, shared};
   }
 
-  // What enters layer i: the samples, or what the layer before left.
+  // Input of layer i: the samples, or the output of the layer before.
   static LayerInput Input(size_t i, const DeviceBatch& batch, std::span<float* const> outputs) {
     if (i > 0) return {.rows = batch.rows, .dense = outputs[i - 1]};
     return {.rows = batch.rows, .dense = batch.dense, .sparse = batch.sparse};
@@ -119,7 +119,8 @@ class LayeredModel final : public Model {
 
   size_t EndOf(size_t i) const { return begins_[i] + layers_[i]->parameter_count(); }
 
-  // What each layer left, after its ReLU; the last of them at `last`. `turns` may be null.
+  // Returns the output of each layer after its ReLU; the last output is at `last`. `turns` may be
+  // null.
   Result<std::vector<float*>> RunForward(DeviceMemory& workspace, const float* parameters,
                                          const DeviceBatch& batch, float* last,
                                          ParameterTurns* turns) const {
@@ -142,7 +143,7 @@ class LayeredModel final : public Model {
     return outputs;
   }
 
-  // 0 for units that are dropped, and what the others are multiplied by.
+  // Sets dropped units to 0, and scales the others.
   void Drop(Device& device, size_t i, const DeviceBatch& batch, float* out) const {
     constexpr double kWords = 0x1p32;
     const auto dropped = static_cast<uint32_t>(std::min(spec_.dropout * kWords, kWords - 1));
@@ -152,8 +153,8 @@ class LayeredModel final : public Model {
   }
   float ScaleOfKept() const { return static_cast<float>(1 / (1 - spec_.dropout)); }
 
-  // Real weights multiply the loss's gradient, from which all else is made; what is left is for
-  // each layer to do.
+  // Multiplies the loss's gradient by real weights. Returns the weights that each layer still has
+  // to apply.
   LayerWeight Apply(Device& device, RowWeights weights, float* delta) const {
     if (!AreReal(weights)) return {.rows = weights};
     if (weights.size() == 1) return {.all = static_cast<float>(weights[0].weight.real())};
@@ -161,7 +162,7 @@ class LayeredModel final : public Model {
     return {};
   }
 
-  // From the last layer, whose outputs now hold d(loss)/d(outputs), to the first.
+  // Runs from the last layer, whose outputs now hold d(loss)/d(outputs), to the first.
   Status RunBackward(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
                      std::span<float* const> outputs, const LayerWeight& weight, float* gradient,
                      ParameterTurns* turns) const {
@@ -177,7 +178,7 @@ class LayeredModel final : public Model {
                                                   Input(i, batch, outputs), delta, weight, gradient,
                                                   below));
       if (turns != nullptr) turns->AfterAdding(begins_[i], EndOf(i));
-      // What was dropped is 0, too.
+      // This also sets the gradient of dropped units to 0.
       if (i > 0) device.kernels().relu_backward(device.queue(), count, outputs[i - 1], below);
       if (i > 0 && batch.sample != nullptr) {
         device.kernels().scale(device.queue(), count, ScaleOfKept(), below);
@@ -192,7 +193,7 @@ class LayeredModel final : public Model {
   uint32_t outputs_;
   bool images_ = false;
   std::vector<std::unique_ptr<Layer>> layers_;
-  std::vector<size_t> begins_;  // Of each layer's parameters.
+  std::vector<size_t> begins_;  // First parameter of each layer.
   std::vector<ParameterRange> ranges_;
   size_t parameter_count_ = 0;
 };

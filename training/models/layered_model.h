@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers with a ReLU between each two, and a loss.
+// A model of layers with a ReLU between each two, and a loss.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@ namespace motley {
 
 std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architecture& plan);
 
-// Adds the losses of `outputs` [batch.rows, columns] to losses[i], those of the rows of weights[i],
-// and leaves their derivatives, which of all weights only those of classes have multiplied, in
-// `outputs`.
+// Adds the losses of `outputs` [batch.rows, columns] to losses[i] for the rows of weights[i].
+// Replaces `outputs` by the derivatives of the losses. These include class weights, but no other
+// weights.
 void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeights weights,
                   uint32_t columns, float* outputs, double* losses);
 

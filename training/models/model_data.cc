@@ -21,7 +21,7 @@ Result<OpenedData> OpenDataFor(const std::string& model, const std::string& spec
   if ((classes && task == LabelTask::kRegress) ||
       (word == "linear" && task == LabelTask::kClassify)) {
     return Status::InvalidArgument(
-        fmt::format("`task` {}: `model` {} {}. Leave `model` out, and one that fits is taken",
+        fmt::format("`task` {}: `model` {} {}. Leave `model` out to use one that fits",
                     classes ? "regress" : "classify", model,
                     classes ? "chooses among classes" : "gives real numbers"));
   }

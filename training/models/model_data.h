@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model asks of its data: classes, real numbers, or either.
+// Which labels a model needs: classes, real numbers, or either.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace motley {
 
-// What the labels of a job are; kGuess: as they look.
+// The kind of labels of a job; kGuess: decided by their values.
 enum class LabelTask { kGuess, kClassify, kRegress };
-// "classify", "regress"; empty: kGuess. kInvalidArgument.
+// Parses "classify" or "regress"; empty means kGuess. kInvalidArgument otherwise.
 Result<LabelTask> ParseTask(const std::string& name);
 
-// Opens training data with labels as the model takes them: linear real numbers; a factorisation
-// machine two classes where there are just two labels, else real numbers; softmax, logistic and
-// hinge classes. Others, and an empty `model`, take what `task` says. Errors as
-// OpenTrainingData's; kInvalidArgument: a task that is not the model's. What options say of labels
-// is not looked at.
+// Opens training data with labels as the model needs them: real numbers for linear; classes for
+// softmax, logistic and hinge; for a factorisation machine two classes if there are exactly two
+// labels, else real numbers. Other models, and an empty `model`, follow `task`. What `options` say
+// about labels is ignored. Errors are those of OpenTrainingData, and kInvalidArgument: `task` does
+// not fit the model.
 Result<OpenedData> OpenDataFor(const std::string& model, const std::string& spec,
                                ReadOptions options, LabelTask task = LabelTask::kGuess);
 
-// How many classes made-up samples for the model have: `wanted`, unless it takes 2, or none.
+// Number of classes of synthetic samples for the model: `wanted`, unless it takes exactly 2, or
+// none.
 uint32_t ClassesFor(const std::string& model, uint32_t wanted);
 
 }  // namespace motley

@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-// Losses that stay on the device before they are fetched, so that not every batch waits.
+// Losses that may stay on the device before they are fetched, so that not every batch waits.
 constexpr size_t kLosses = ModelSession::kMostWeights;
-// Pieces of memory.
+// Buffers of the device's memory.
 constexpr size_t kParameters = 0, kGradient = 1, kLoss = 2, kClassWeights = 3;
 
 }  // namespace
@@ -58,7 +58,7 @@ Status ModelSession::BeforeReading(size_t, size_t end) {
 void ModelSession::AfterAdding(size_t begin, size_t end) {
   if (begin == end) return;
   if (device_.host_accessible()) {
-    // Its kernels are done when they return.
+    // The device's kernels are done when they return.
     if (final_ != nullptr && CollectLosses().ok()) (*final_)(begin, end, loss_);
     return;
   }
@@ -180,7 +180,7 @@ Status ModelSession::TakeGradient(const Final& final) {
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kGradient, sum_.size_bytes()));
   std::sort(added_.begin(), added_.end(),
             [](const Added& a, const Added& b) { return a.moment < b.moment; });
-  // Losses come before gradients, so no copy waits for what it need not.
+  // Fetches losses before gradients, so that no copy waits longer than necessary.
   if (final && !added_.empty()) MOTLEY_RETURN_IF_ERROR(CollectLosses(added_.front().moment));
   for (const Added& added : added_) {
     const auto add = [&](size_t offset, BytesView bytes) {

@@ -11,13 +11,13 @@
 namespace motley {
 namespace {
 
-constexpr size_t kGatherRows = 1024;  // As the trainer's.
+constexpr size_t kGatherRows = 1024;  // Same as the trainer's.
 constexpr uint32_t kLeastRounds = 3;
-constexpr uint32_t kTries = 3;
-constexpr size_t kLeastSizes = 3;   // A line through fewer says nothing, however long they take.
-constexpr double kNothing = 0.005;  // Of the patience: a piece that is always worth climbing on.
+constexpr uint32_t kAttempts = 3;
+constexpr size_t kLeastSizes = 3;   // A line through fewer sizes says nothing.
+constexpr double kNothing = 0.005;  // Fraction of `patience`: a shorter piece never ends the climb.
 
-// One measurement in progress; owned by whatever callback comes next.
+// One measurement in progress; the next callback owns it.
 class Ladder : public std::enable_shared_from_this<Ladder> {
  public:
   using Done = std::function<void(Result<std::vector<SizedTimes>>)>;
@@ -49,7 +49,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
         });
   }
 
-  // On the device's thread.
+  // Runs on the device's thread.
   Status Compute(uint64_t count) {
     if (gradient_.empty()) {
       parameters_.resize(model_.parameter_count());
@@ -87,7 +87,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   void Climb(uint64_t count, double seconds) {
     if (times_.empty() || times_.back().samples != count) {
       times_.push_back({count, {}});
-      tries_ = 0;
+      attempts_ = 0;
       quickest_ = seconds;
     }
     quickest_ = std::min(quickest_, seconds);
@@ -99,8 +99,8 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
       const bool short_enough = used + (kLeastRounds + 1) * 4 * quickest_ < patience;
       const bool needed = times_.size() < kLeastSizes || quickest_ < kNothing * patience;
       if (short_enough || needed) return Run(count * 2);
-      // An accident must not end it, nor that the first piece of all gets everything ready.
-      if (++tries_ < kTries) return Run(count);
+      // One slow run must not end the climb, and the very first one includes preparations.
+      if (++attempts_ < kAttempts) return Run(count);
     }
     climbing_ = false;
     Run(times_.front().samples);
@@ -110,7 +110,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
     if (options_.progress) options_.progress(std::min(part, 1.0));
   }
 
-  // Neighbouring samples of a piece lie apart in memory, as in a shuffled epoch.
+  // Adjacent samples of a piece are far apart in memory, as in a shuffled epoch.
   static constexpr uint64_t kStride = 7919;
 
   Loop& loop_;
@@ -126,7 +126,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   std::vector<SizedTimes> times_;
   Time started_{};
   bool climbing_ = true;
-  uint32_t tries_ = 0;  // Of the highest size.
+  uint32_t attempts_ = 0;  // Runs at the highest size.
   double quickest_ = 0;
   size_t rung_ = 0;
   uint32_t rounds_ = 0;

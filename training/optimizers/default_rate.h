@@ -5,8 +5,8 @@
 
 namespace motley {
 
-// The learning rate of a job that names none: 0.1, and 0.001 with adam, whose steps are as long as
-// the rate itself. 0.1 for a name that is no optimizer's.
+// The default learning rate: 0.1, or 0.001 for adam, whose steps are as long as the rate itself.
+// 0.1 for an unknown name.
 double DefaultLearningRate(std::string_view optimizer);
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges a series of losses: whether training still gets anywhere, when the learning rate of a
-// plateau schedule is lowered, and when to stop. Pure, and a function of the losses alone.
+// Judges a series of losses: whether training makes progress, when a plateau schedule lowers the
+// rate, and when to stop. Pure: a function of the losses alone.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 namespace motley {
 
 struct JudgeOptions {
-  uint32_t patience = 0;  // Judgements without progress, after which to stop; 0: never.
-  // Progress is a loss that is below the best one by this part of the first one.
+  uint32_t patience = 0;  // Judgements without progress before training stops; 0: it never does.
+  // Progress is a loss below the best one by this fraction of the first one.
   double tolerance = 1e-4;
 };
 
-// All that it remembers, for checkpoints.
+// The whole state of a LossJudge, for checkpoints.
 struct JudgeState {
-  uint64_t seen = 0;  // Losses.
-  double first = 0;   // That was finite.
+  uint64_t seen = 0;  // Number of losses.
+  double first = 0;   // First finite loss.
   double best = 0;
-  uint64_t best_version = 0;  // Of the parameters that had it; 0: no loss was finite so far.
-  uint32_t idle = 0;          // Judgements without progress in a row, since the rate was lowered.
+  uint64_t best_version = 0;  // Version of the parameters with the best loss; 0: none was finite.
+  uint32_t idle = 0;  // Judgements in a row without progress since the last reduction of the rate.
   uint32_t lowered = 0;
-  bool waiting = false;   // A loss was heard that was not judged yet,
-  bool progress = false;  // and it was progress.
+  bool waiting = false;   // A loss has not been judged yet.
+  bool progress = false;  // That loss was progress.
 };
 
 class LossJudge {
@@ -32,16 +32,15 @@ class LossJudge {
   LossJudge(const JudgeOptions& options, const RateSchedule& schedule,
             const JudgeState& before = {});
 
-  // The loss of version `version`, which is above 0; whether it is the best so far. Anything that
-  // is no finite number is no progress.
+  // Takes the loss of version `version`, which is above 0. Returns true if it is the best so far. A
+  // loss that is not finite is never progress.
   bool Hear(uint64_t version, double loss);
-  // The same without a judgement: whether training gets anywhere is not asked.
+  // Like Hear, but the loss is not judged for progress.
   bool Compare(uint64_t version, double loss);
-  // Draws the conclusion from what was heard last; nothing if that was done already. Whether to
-  // stop.
+  // Judges the last loss, unless that was done already. Returns true if training should stop.
   bool Conclude();
 
-  // What the learning rate is to be multiplied by.
+  // Factor for the learning rate.
   double rate_factor() const;
   const JudgeState& state() const { return state_; }
 

@@ -19,8 +19,8 @@ enum class Rule { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
 struct RuleEntry {
   const char* name;
   Rule rule;
-  size_t state_arrays;  // Each as long as the parameters.
-  double rate;          // Of who names none.
+  size_t state_arrays;  // Each is as long as the parameters.
+  double rate;          // Default rate.
 };
 constexpr RuleEntry kRules[] = {{"sgd", Rule::kSgd, 0, 0.1},
                                 {"momentum", Rule::kMomentum, 1, 0.1},
@@ -106,7 +106,7 @@ class KernelOptimizer final : public Optimizer {
   std::vector<float> state_;
 };
 
-// `value` must lie in [low, high], or in (low, high] or [low, high) where an end is open.
+// `value` must lie in [low, high]; an open end is excluded.
 struct Bound {
   const char* name;
   double value;
@@ -129,7 +129,7 @@ Status CheckBounds(const OptimizerOptions& options) {
       {"clip norm", options.clip, 0, false, kLargest, false},
   };
   for (const Bound& bound : bounds) {
-    // As the kernels see it: what rounds to an open end is out as well.
+    // Kernels use float, so a value that rounds to an open end is out of range as well.
     const double value = static_cast<float>(bound.value);
     const double high = static_cast<float>(bound.high);
     const bool inside = (bound.low_open ? value > bound.low : value >= bound.low) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a summed gradient into a parameter update, by device kernels. The division by the batch's
-// weight and the L2 term happen here, once.
+// Turns a summed gradient into a parameter update with device kernels. This is the only place that
+// divides by the batch's weight and adds the L2 term.
 #pragma once
 
 #include <cstdint>
@@ -21,35 +21,35 @@ struct OptimizerOptions {
   double l2 = 0;                                      // Adds l2 * w to the mean gradient.
   double momentum = 0.9;                              // momentum, nag
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
-  // Decoupled (Loshchilov and Hutter 2019): each update takes rate * weight_decay * w off the
-  // parameters besides; adamw only.
+  // adamw only, decoupled (Loshchilov and Hutter 2019): each update also subtracts rate *
+  // weight_decay * w.
   double weight_decay = 0;
-  double clip = 0;  // The mean gradient is scaled down to this norm where it is longer; 0: never.
-  std::string schedule = "constant";  // See ParseSchedule; whoever calls Apply follows it.
+  double clip = 0;  // Longer mean gradients are scaled down to this norm; 0: never.
+  std::string schedule = "constant";  // See ParseSchedule; the caller of Apply follows it.
 };
 
 // "sgd", "momentum", "nag", "adam", "adamw".
 const std::vector<std::string>& OptimizerNames();
-// Vectors as long as the parameters that it keeps between steps; 0 for a name that is none.
+// Vectors of the parameters' length that the optimizer keeps between steps; 0 for an unknown name.
 size_t OptimizerVectors(std::string_view name);
 
 class Optimizer {
  public:
-  // kInvalidArgument: unknown name, a rate or constant out of range (says which range).
+  // kInvalidArgument: unknown name, or a rate or constant out of range; the message has the range.
   static Result<std::unique_ptr<Optimizer>> Create(const OptimizerOptions& options,
                                                    size_t parameter_count);
   virtual ~Optimizer() = default;
 
-  // On the device's thread, host-accessible devices. `gradient` is the sum over samples that weigh
-  // `weight` together, and is overwritten (with the mean, clipped, plus L2). What weighs 0 has the
-  // mean 0. The learning rate is multiplied by `rate_factor`.
+  // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
+  // samples of total weight `weight`. It is overwritten with the mean, clipped, plus L2. For weight
+  // 0 the mean is 0. The learning rate is multiplied by `rate_factor`.
   virtual Status Apply(Device& device, std::span<float> gradient, double weight,
                        std::span<float> parameters, double rate_factor = 1) = 0;
-  // All state besides the parameters (for checkpoints): steps taken and the state arrays.
+  // State besides the parameters, for checkpoints: steps taken, and the state arrays.
   virtual uint64_t steps() const = 0;
   virtual std::span<float> state() = 0;
-  // Goes on from what steps() and state() of an optimizer of the same name once were.
-  // kInvalidArgument: state of another length; nothing is changed then.
+  // Continues from steps() and state() of an optimizer of the same name. kInvalidArgument: state of
+  // another length; nothing is changed.
   virtual Status Restore(uint64_t steps, std::span<const float> state) = 0;
 };
 

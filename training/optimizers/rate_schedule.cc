@@ -75,7 +75,7 @@ double RateSchedule::Factor(uint64_t step, uint64_t steps) const {
   const auto after = static_cast<double>(step - warmup);
   if (kind == Kind::kStep) return std::pow(factor, std::floor(after / static_cast<double>(every)));
   if (kind != Kind::kCosine || steps <= warmup) return 1;
-  // Loshchilov and Hutter 2017, one period: from 1 at the first step to almost 0 at the last.
+  // One period of Loshchilov and Hutter 2017: from 1 at the first step to almost 0 at the last.
   const double part = std::min(1.0, after / static_cast<double>(steps - warmup));
   return (1 + std::cos(std::numbers::pi * part)) / 2;
 }
@@ -99,8 +99,7 @@ Result<RateSchedule> ParseSchedule(std::string_view text) {
   }
   if (schedule.kind == RateSchedule::Kind::kStep && schedule.every == 0) {
     return Status::InvalidArgument(fmt::format(
-        "`schedule` {}: say after how many steps the rate is lowered, as in step:every=1000",
-        text));
+        "`schedule` {}: give the number of steps between reductions, as in step:every=1000", text));
   }
   return schedule;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the learning rate changes while a job trains: a function of the step, and, with plateau, of
-// the losses that were judged before it.
+// How the learning rate changes in a job: a function of the step and, for plateau, of the losses
+// judged before it.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@ namespace motley {
 struct RateSchedule {
   enum class Kind { kConstant, kCosine, kStep, kPlateau };
   Kind kind = Kind::kConstant;
-  uint64_t warmup = 0;    // In the first so many steps the rate grows in proportion to them.
-  uint64_t every = 0;     // kStep: after each so many steps
-  double factor = 0.1;    // it is multiplied by this; kPlateau: where the loss no longer falls,
-  uint32_t patience = 3;  // for so many judgements in a row,
-  uint32_t times = 3;     // but not more often than this.
+  uint64_t warmup = 0;    // The rate grows linearly for so many steps.
+  uint64_t every = 0;     // kStep: the rate is lowered after each so many steps.
+  double factor = 0.1;    // Factor of each reduction.
+  uint32_t patience = 3;  // kPlateau: judgements in a row without progress before a reduction.
+  uint32_t times = 3;     // kPlateau: most reductions.
 
-  // Of the rate at step `step` of `steps`, without what plateau makes of it.
+  // Factor of the rate at step `step` of `steps`, without reductions of plateau.
   double Factor(uint64_t step, uint64_t steps) const;
 };
 
-// "constant", "cosine", "step:every=1000,factor=0.1", "plateau:patience=3,factor=0.1,times=3"; each
-// with ",warmup=N" as well. kInvalidArgument names what is wrong with it.
+// Parses "constant", "cosine", "step:every=1000,factor=0.1" or
+// "plateau:patience=3,factor=0.1,times=3"; each may add ",warmup=N". kInvalidArgument names the
+// wrong part.
 Result<RateSchedule> ParseSchedule(std::string_view text);
 
 }  // namespace motley

@@ -10,15 +10,15 @@
 
 namespace motley {
 
-// What was asked for last on this thread. All that take part in a job ask for the same: the parts
-// of a node, and dozens of nodes in a simulated cluster.
+// The last ranges of this thread. All users in a job ask for the same ones: the parts of a node,
+// and dozens of nodes in a simulated cluster.
 struct BatchSchedule::Recent {
   uint64_t seed = 0;
   uint32_t batch = 0;
   std::shared_ptr<const Layout> layout;
   std::optional<StepId> step;
-  std::shared_ptr<std::vector<Range>> ranges;  // Of this step,
-  std::shared_ptr<std::vector<Range>> former;  // and of the one before.
+  std::shared_ptr<std::vector<Range>> ranges;  // Ranges of this step.
+  std::shared_ptr<std::vector<Range>> former;  // Ranges of the step before.
 
   bool Knows(const BatchSchedule& schedule) const {
     return seed == schedule.seed_ && batch == schedule.batch_ && layout != nullptr &&
@@ -61,7 +61,7 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
   if (!last.Knows(*this)) last = {.seed = seed_, .batch = batch_, .layout = layout_};
   if (last.step == step) return last.ranges;
   std::swap(last.ranges, last.former);
-  if (last.ranges == nullptr || last.ranges.use_count() > 1) {  // Somebody has it still.
+  if (last.ranges == nullptr || last.ranges.use_count() > 1) {  // Another user still holds it.
     last.ranges = std::make_shared<std::vector<Range>>(layout_->sizes.size());
   }
   const StepBatch batch = At(step);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the partitions of a data set, contiguous and in order, share the batch of each step.
-// training/trainers/step_batch.h says which samples the batch has; the partitions never change
-// that.
+// step_batch.h chooses the samples of the batch; partitions never change that choice.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +15,16 @@ namespace motley {
 
 class BatchSchedule {
  public:
-  // Partition sizes may be 0; their sum N is from 1 to 2^32, and `batch` > 0.
+  // Partition sizes may be 0. Their sum N is from 1 to 2^32, and `batch` > 0.
   BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch);
 
-  // Samples of one partition in a batch, by their ranks in it.
+  // The samples of one partition in a batch, as ranks in the batch.
   struct Range {
     uint32_t begin = 0;
     uint32_t count = 0;
     uint32_t end() const { return begin + count; }
   };
-  // Samples of the batch in partitions [first, last), at least one partition.
+  // Samples of the batch in partitions [first, last); at least one partition.
   static uint32_t Count(std::span<const Range> ranges, PartitionId first, PartitionId last) {
     return ranges[last - 1].end() - ranges[first].begin;
   }
@@ -39,26 +38,26 @@ class BatchSchedule {
   // Position in the data set of the partition's first sample.
   uint64_t first_sample(PartitionId partition) const { return layout_->first[partition]; }
 
-  // What each partition contributes to the batch of `step`; one range per partition. O(k).
+  // One range per partition: its samples in the batch of `step`. O(k).
   std::vector<Range> Ranges(StepId step) const { return *SharedRanges(step); }
-  // The same. All who ask on a thread for the last step's ranges of equal schedules share them, and
-  // let them go on that thread: memory that nobody has any more is used again.
+  // Like Ranges. Equal schedules on a thread share the ranges of the last step. Release them on
+  // that thread, so that their memory is reused.
   std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
 
-  // The batch itself: a range's samples, as positions in the data set, are those of its ranks.
+  // The batch: maps the ranks of a range to positions in the data set.
   StepBatch At(StepId step) const { return {seed_, samples(), batch_, step}; }
-  // All of its samples, in the order of their ranks.
+  // All positions of the batch, in the order of their ranks.
   std::vector<uint32_t> Rows(StepId step) const;
 
  private:
   struct Layout {
     std::vector<uint32_t> sizes;
-    std::vector<uint64_t> first;  // One more: the end.
+    std::vector<uint64_t> first;  // One more than partitions: the end.
   };
   struct Recent;
   static Recent& recent();
   uint64_t seed_;
-  std::shared_ptr<const Layout> layout_;  // Of equal sizes, the same where it can be.
+  std::shared_ptr<const Layout> layout_;  // Shared by equal schedules where possible.
   uint32_t batch_;
 };
 

@@ -15,23 +15,23 @@ constexpr size_t kBlockRows = 32;
 constexpr size_t kMostSamples = 1 << 14;
 constexpr size_t kGrowth = 8;
 constexpr Duration kLongEnough = std::chrono::milliseconds(10);
-// One sample says little of a device that is good at many: where it takes no longer than this, a
-// block is tried.
+// One sample says little about a device that is good at many. If a sample takes no longer than
+// this, a block is tried.
 constexpr Duration kShortSample = std::chrono::milliseconds(50);
-// A second run might not be over when a job has to begin.
+// After a run of this length there is no second one, which might last beyond the job's start.
 constexpr Duration kLongRun = std::chrono::seconds(5);
-// So many runs that are long enough, as long as they take no longer than this together.
+// Number of long enough runs, as long as they take no more than this time together.
 constexpr int kRuns = 3;
 constexpr Duration kLongEnoughForAll = std::chrono::milliseconds(100);
 // Reported where no time passes, as on an unpaced device in virtual time.
 constexpr double kInstantSpeed = 1e12;
 
-// What is assumed of samples before any is there.
+// Assumptions before any sample is there.
 constexpr uint32_t kMostDenseFeatures = 1 << 14;
 constexpr size_t kUsualEntries = 14;
-constexpr uint64_t kExampleRows = 256;  // Others are like these.
+constexpr uint64_t kExampleRows = 256;  // Synthetic samples follow this many real ones.
 
-// One calibration in progress; owned by whatever callback comes next.
+// One calibration in progress; the next callback owns it.
 struct Calibration : std::enable_shared_from_this<Calibration> {
   Calibration(Loop& the_loop, Device& the_device) : loop(the_loop), device(the_device) {}
 
@@ -43,7 +43,7 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
         [self, count, start](const Status& status) { self->Finish(status, count, start); });
   }
 
-  // What fewer samples took is no measure of more.
+  // Times of fewer samples are not comparable.
   void Grow(size_t count) {
     runs = 0;
     fastest = Duration::max();
@@ -60,7 +60,7 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
     fastest = std::min(fastest, taken);
     spent += taken;
     ++runs;
-    // The first one may have compiled kernels.
+    // The first run may include compiling kernels.
     const bool more = runs < 2 ? taken < kLongRun : runs < kRuns && spent < kLongEnoughForAll;
     if (wanted && more) return Run(count);
     const double seconds = ToSeconds(fastest);
@@ -73,13 +73,13 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
   std::function<Status(size_t)> compute;
   Cancelled cancelled;
   std::function<void(Result<double>)> done;
-  // Of runs that were long enough.
+  // Number of long enough runs.
   int runs = 0;
   Duration fastest = Duration::max();
   Duration spent{};
 };
 
-// Of a model on made-up samples.
+// Runs of a model on synthetic samples.
 struct ModelRuns {
   ModelRuns(Device& device, const Model& the_model, Dataset the_samples)
       : model(the_model), session(device, the_model), samples(std::move(the_samples)) {}
@@ -119,7 +119,7 @@ Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries, Stor
   Random random(1, Stream::kShuffle);
   const uint32_t per_row = sparse ? std::clamp<uint32_t>(entries, 1, spec.features) : 0;
   for (size_t row = 0; row < kBlockRows; ++row) {
-    // One entry in each of `per_row` equal ranges of columns: ascending without sorting.
+    // One entry in each of `per_row` equal ranges of columns is ascending without sorting.
     for (uint64_t i = 0; i < per_row; ++i) {
       const uint64_t begin = i * spec.features / per_row;
       const uint64_t end = (i + 1) * spec.features / per_row;
@@ -131,7 +131,7 @@ Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries, Stor
   }
   if (!sparse) {
     data.dense.resize(kBlockRows * spec.features);
-    // Any values do, as long as none is special.
+    // Any ordinary values will do.
     for (float& value : data.dense) {
       value = static_cast<float>(random.Next32()) * 0x1.0p-32f + 0.25f;
     }

@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Neighbouring partitions with the same coefficients; between them only such that add nothing.
+// Adjacent partitions with the same coefficients. Partitions between them add nothing.
 struct Run {
   std::complex<double> coefficient;
   std::vector<std::complex<double>> other_parts;
@@ -30,15 +30,15 @@ struct Call {
   std::span<float> sum;
   std::vector<Run> runs;
   std::shared_ptr<std::atomic<bool>> cancel;
-  std::function<void(uint64_t)> progress;  // Device's thread. May be empty.
+  std::function<void(uint64_t)> progress;  // Called on the device's thread. May be empty.
 };
 
-// Hands progress over to the loop: one task at a time, with the newest number.
+// Forwards progress to the loop: one task at a time, with the newest number.
 class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
  public:
   ProgressRelay(Loop& loop, Function<void(uint64_t)> told) : loop_(loop), told_(std::move(told)) {}
 
-  void Tell(uint64_t samples) {
+  void Report(uint64_t samples) {
     samples_ = samples;
     if (posted_.exchange(true)) return;
     try {
@@ -47,7 +47,7 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
         self->told_(self->samples_);
       });
     } catch (const std::bad_alloc&) {
-      posted_ = false;  // The next call says more.
+      posted_ = false;  // The next call posts again.
     }
   }
 
@@ -58,7 +58,7 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
   std::atomic<bool> posted_ = false;
 };
 
-// Callers take samples as float32, whatever they were kept as.
+// Callbacks get float32 samples, whatever their storage.
 Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dataset& to) {
   if (block.shape().storage == Storage::kFloat32) return block.AppendTo(to, rows);
   MOTLEY_ASSIGN_OR_RETURN(Dataset samples, block.Gather(rows));
@@ -68,7 +68,7 @@ Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dat
   return Status::Ok();
 }
 
-// On the device's thread.
+// Used on the device's thread.
 class CallWorker {
  public:
   CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
@@ -150,9 +150,10 @@ class CallWorker {
     if (status.ok()) return CheckWeight(call, run, weight);
     if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
     const std::string where = Where(call, run);
-    // Taken for a cancelled row, it would be asked for again and again.
+    // kCancelled would be taken for a cancelled row, which would be asked for again and again.
     if (status.code() == StatusCode::kCancelled) {
-      return Status::Callback(where + ": the trainer gave up though nobody asked it to");
+      return Status::Callback(
+          where + ": the trainer returned MOTLEY_CANCELLED, but the work was not cancelled");
     }
     return status.WithContext(where);
   }
@@ -165,19 +166,19 @@ class CallWorker {
   Status CheckWeight(const Call& call, const Run& run, double weight) const {
     if (std::isfinite(weight) && weight >= 0) return Status::Ok();
     return Status::Callback(
-        fmt::format("{}: the trainer says that they weigh {}; a weight is finite and not negative",
+        fmt::format("{}: the trainer gave them weight {}; a weight must be finite and not negative",
                     Where(call, run), weight));
   }
 
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
   BatchSchedule schedule_;
-  std::vector<uint32_t> rows_;  // Of a slice, in its partition.
-  // Of the run at hand.
+  std::vector<uint32_t> rows_;  // Rows of a slice in its partition.
+  // Data of the current run.
   std::vector<uint64_t> samples_;
   Dataset batch_;
   bool with_batch_ = false;
-  std::vector<float> scratch_;  // Its vector before coefficients that are not plain.
+  std::vector<float> scratch_;  // Vector of a run whose coefficients are not one real factor.
 };
 
 class CallbackTrainer final : public QueuedTrainer {
@@ -198,7 +199,7 @@ class CallbackTrainer final : public QueuedTrainer {
     Call call{work.step, work.version, work.parameters, work.sum, *std::move(runs), cancel, {}};
     if (work.progress) {
       call.progress = [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
-                          uint64_t samples) { relay->Tell(samples); };
+                          uint64_t samples) { relay->Report(samples); };
     }
     const auto tally = std::make_shared<Tally>();
     Submit(
@@ -207,7 +208,7 @@ class CallbackTrainer final : public QueuedTrainer {
         tally, std::move(done));
   }
 
-  // Made-up samples would be a lie about functions that nobody here knows.
+  // The speed of unknown functions cannot be measured on synthetic samples.
   void Calibrate(std::shared_ptr<const std::atomic<bool>>,
                  std::function<void(Result<double>)> done) override {
     loop().Post([done = std::move(done)] { done(0.0); });
@@ -226,7 +227,7 @@ class CallbackTrainer final : public QueuedTrainer {
   Result<std::vector<Run>> Collect(const GradientWork& work) const {
     MOTLEY_RETURN_IF_ERROR(CheckSizes(work));
     std::vector<Run> runs;
-    PartitionId reached = 0;  // The end of the last run.
+    PartitionId reached = 0;  // End of the last run.
     for (const PartitionTerm& term : work.terms) {
       for (PartitionId partition = term.begin; partition < term.end; ++partition) {
         MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));

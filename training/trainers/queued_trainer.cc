@@ -14,7 +14,7 @@ QueuedTrainer::QueuedTrainer(Loop& loop, Device& device, const PartitionStore& s
                              BlockShape shape, BatchSchedule schedule)
     : loop_(loop), device_(device), store_(store), shape_(shape), schedule_(std::move(schedule)) {}
 
-// One step is asked about many times over, chunk by chunk.
+// Keeps one step's ranges, because it is asked for many times, chunk by chunk.
 const std::vector<BatchSchedule::Range>& QueuedTrainer::Ranges(StepId step) const {
   if (ranges_ == nullptr || ranges_step_ != step) {
     ranges_ = schedule_.SharedRanges(step);
@@ -88,7 +88,7 @@ void QueuedTrainer::Submit(uint64_t samples, Device::Work work, std::shared_ptr<
                            Done done) {
   auto finish = [&loop = loop_, samples, tally = std::move(tally), start = loop_.Now(),
                  last_finish = last_finish_, done = std::move(done)](const Status& status) {
-    // Time in the queue behind earlier calls is theirs.
+    // Excludes time in the queue behind earlier calls.
     const Time begin = std::max(start, *last_finish);
     *last_finish = loop.Now();
     if (!status.ok()) return done(status);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trainers that work through a device's queue have in common: which samples the terms of a
-// call stand for, and the time that they took. Loop thread.
+// Base of trainers that work through a device's queue: looks up the samples of a call's terms and
+// measures their time. Loop thread.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class QueuedTrainer : public Trainer {
   uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const override;
 
  protected:
-  // What blocks in the store must be; features 0: they stand for samples that the caller keeps.
+  // The shape that blocks in the store must have; features 0: the caller keeps the samples.
   struct BlockShape {
     uint32_t features = 0;
     uint32_t classes = 0;
@@ -28,14 +28,14 @@ class QueuedTrainer : public Trainer {
                 BatchSchedule schedule);
 
   Status CheckSizes(const GradientWork& work) const;
-  // What `partition` adds to the batch. kNotFound, kInvalidArgument as MakeModelTrainer says.
+  // The samples of `partition` in the batch. kNotFound, kInvalidArgument as for MakeModelTrainer.
   Result<PartitionSlice> FindSlice(StepId step, PartitionId partition) const;
-  // All terms of `work`, looked up here so that the device's thread never sees the store; errors as
-  // of the two above.
+  // All terms of `work` with their samples, looked up here because the device's thread must not
+  // read the store. Errors are those of FindSlice.
   Result<std::vector<MergedTerm>> Collect(const GradientWork& work) const;
-  // Runs `work`, which computes `samples` and sums up `tally` (null: none), on the device.
+  // Runs `work` on the device. It computes `samples` and adds to `tally` (null: none).
   void Submit(uint64_t samples, Device::Work work, std::shared_ptr<const Tally> tally, Done done);
-  // `done` with what is wrong, never inside the call: the caller may not be ready for it.
+  // Calls `done` with the error, but never inside this call, because the caller may not be ready.
   void Refuse(Done done, const Status& why);
 
   Loop& loop() const { return loop_; }
@@ -51,7 +51,8 @@ class QueuedTrainer : public Trainer {
   BlockShape shape_;
   BatchSchedule schedule_;
   std::shared_ptr<Time> last_finish_ = std::make_shared<Time>();
-  mutable std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges_;  // Of ranges_step_.
+  // Ranges of ranges_step_.
+  mutable std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges_;
   mutable StepId ranges_step_ = 0;
 };
 

@@ -7,14 +7,14 @@
 namespace motley {
 namespace {
 
-// A device that is too slow to help is tried again with a few samples, less and less often.
-constexpr uint32_t kMostPatience = 4096;
+// A device that is too slow to help is tried again with a few samples, more and more rarely.
+constexpr uint32_t kMostRetryAfter = 4096;
 constexpr uint64_t kTrySamples = 8;
-constexpr double kTryCost = 1.0 / 16;  // Of the time meanwhile, at most.
-constexpr size_t kAddGrain = 1 << 14;  // Floats.
+constexpr double kTryCost = 1.0 / 16;  // Most of the time that trials may take.
+constexpr size_t kAddGrain = 1 << 14;  // Floats per chunk.
 
-// A piece is late when it takes so often what it should, and at least that long: a machine that
-// does something else for a while is no reason to do work twice.
+// A piece is late after so many times its expected duration, and at least that long. A machine that
+// is busy with something else for a while is no reason to repeat work.
 constexpr double kLateTimes = 8;
 constexpr double kLateSeconds = 1;
 
@@ -63,7 +63,7 @@ void SharedSum::Queue(const std::shared_ptr<SharedSum>& sum) {
     before->next_ = sum;
     return;
   }
-  // Never inside the call: its caller may not be ready for the end.
+  // Starts outside this call, because the caller may not be ready for `done`.
   sum->crew_->loop.Post([sum] { sum->Start(); });
 }
 
@@ -72,7 +72,7 @@ void SharedSum::Start() {
   crew_->running = weak_from_this();
   const float* const kept = std::exchange(crew_->kept, nullptr);
   if (continues_ && kept != sum_.data()) {
-    failure_ = Status::Internal("a sum that was kept on a device made room for another");
+    failure_ = Status::Internal("a sum that was kept on a device was dropped for another one");
   }
   for (CrewPart& part : crew_->parts) {
     part.busy = false;
@@ -80,7 +80,7 @@ void SharedSum::Start() {
     part.samples = 0;
     part.spent = {};
     part.open = continues_;
-    if (Ready(part) && part.idle > part.patience) TryAgain(part);
+    if (Ready(part) && part.idle > part.retry_after) TryAgain(part);
   }
   Continue();
 }
@@ -88,10 +88,10 @@ void SharedSum::Start() {
 void SharedSum::TryAgain(CrewPart& part) {
   if (work_.left() <= 2 * kTrySamples) return;
   const double times = kTrySamples / SpeedOf(part) * SpeedOfAll(*crew_) /
-                       static_cast<double>(work_.samples());  // As long as a gradient takes.
-  const bool bearable = times < kTryCost * part.patience;
+                       static_cast<double>(work_.samples());  // One gradient's duration.
+  const bool bearable = times < kTryCost * part.retry_after;
   part.idle = 0;
-  part.patience = std::min(2 * part.patience, kMostPatience);
+  part.retry_after = std::min(2 * part.retry_after, kMostRetryAfter);
   if (bearable) Submit(part, work_.Take(kTrySamples));
 }
 
@@ -110,8 +110,8 @@ void SharedSum::Continue() {
   Finish(failure_.ok() ? crew_->failure : failure_);
 }
 
-// All that are left are late, with pieces that may be of gradients before. One that is back goes on
-// from here.
+// Waits for late devices, whose pieces may be of earlier gradients. The next one that returns goes
+// on from here.
 void SharedSum::WaitForLate() {
   for (const CrewPart& part : crew_->parts) {
     const auto piece = part.late ? part.dealt.lock() : nullptr;
@@ -119,7 +119,7 @@ void SharedSum::WaitForLate() {
   }
 }
 
-// One alone adds into the gradient itself, and nobody could do its work.
+// A single device adds to the gradient directly, and no other could repeat its work.
 void SharedSum::Watch() {
   StopWatching();
   const auto& parts = crew_->parts;
@@ -161,10 +161,10 @@ void SharedSum::Drop(CrewPart& part) {
   part.taken.clear();
 }
 
-// Work for everybody who is free, unless the others had better do it.
+// Gives work to every free device, unless the others should do it.
 void SharedSum::Deal() {
   auto& parts = crew_->parts;
-  // When nobody else is left, work may as well wait for those that are being measured.
+  // If only devices that are being measured remain, the work waits for them.
   if (std::none_of(parts.begin(), parts.end(), Ready)) {
     for (CrewPart& part : parts) part.measuring = false;
   }
@@ -175,7 +175,7 @@ void SharedSum::Deal() {
   }
   for (CrewPart& part : parts) {
     if (!Ready(part) || part.busy) continue;
-    // What is not known yet counts as equal to all that is.
+    // A device of unknown speed gets an equal share.
     const double speed = SpeedOf(part);
     const double share = speed > 0 ? speed / all : 1.0 / static_cast<double>(crew_->Live());
     const uint64_t count = NextPiece(work_.left(), work_.samples(), share, &part == fastest);
@@ -187,7 +187,7 @@ void SharedSum::Deal() {
   }
 }
 
-// Sums have to be taken off devices, too, which no speed in samples tells of.
+// The limit includes copying sums back, which no speed in samples covers.
 Duration SharedSum::Limit(const CrewPart& part, const SharedWork::Piece& piece) {
   const double speed = SpeedOf(part);
   const double usual = speed > 0 ? static_cast<double>(piece.samples()) / speed : 0;
@@ -195,7 +195,7 @@ Duration SharedSum::Limit(const CrewPart& part, const SharedWork::Piece& piece) 
   return FromSeconds(std::max(kLateSeconds, kLateTimes * longest));
 }
 
-// An empty piece takes the sum off the device; so does the last one.
+// An empty piece copies the sum back; so does the last piece.
 void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
   const bool stays = work_.one_sum();
   const Moves moves = {.first = part.taken.empty(),
@@ -308,7 +308,7 @@ void SharedSum::Learn() {
     part.speed.Add(part.samples, part.spent);
     if (part.samples > kTrySamples) {
       part.idle = 0;
-      part.patience = CrewPart::kPatience;
+      part.retry_after = CrewPart::kFirstRetryAfter;
     } else {
       ++part.idle;
     }

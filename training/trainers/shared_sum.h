@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One gradient, summed by several devices at a time: each takes pieces of the work as it becomes
-// free and adds them into a vector of its own; those are added in the order of the devices. What a
-// device with memory of its own sums is taken off it once, after its last piece: for that, one
-// device alone may be all there is, which then adds to the gradient itself. Loop thread.
+// One gradient that several devices sum at the same time. Each device takes pieces of the work as
+// it becomes free and adds them into a vector of its own. These vectors are added in the order of
+// the devices. A device with memory of its own copies its sum back once, after its last piece. A
+// single device may add to the gradient directly. Loop thread.
 //
-// A device's vector counts whole or not at all: what one that fails had taken goes back to the
-// others; so does what one has that is far behind its usual speed when the others are done. It gets
-// no more work until that piece is back, which then counts for nothing.
+// A device's vector counts whole or not at all. When a device fails, the pieces that it had taken
+// go back to the others. The same happens when a device is far behind its usual speed while the
+// others are done. It then gets no more work until its current piece ends, and that piece is not
+// counted.
 #pragma once
 
 #include <atomic>
@@ -25,75 +26,76 @@ namespace motley {
 
 class SharedSum;
 
-// A piece that is on a device, and how it ended: whether it was its samples that failed is known on
-// the device's thread.
+// A piece on a device, and its result. Only the device's thread knows whether its samples failed.
 struct DealtPiece {
   DealtPiece(const SharedWork::Piece& the_piece, Time start) : piece(the_piece), began(start) {}
   const SharedWork::Piece piece;
   const Time began;
   std::atomic<bool> samples_failed = false;
-  // What can only go on when the piece is back. It is the piece that keeps it, which the device
-  // has, so that nothing is left when the device goes.
+  // The sum that can only continue when this piece ends. The piece holds it, so nothing is left
+  // over when the device goes away.
   std::shared_ptr<SharedSum> waiting = {};
 };
 
-// What a device has summed of a gradient.
+// A device's sum of a gradient.
 struct PartSum {
   std::vector<float> values;
   Tally tally;
 };
 
-// A device of several and what is known of it.
+// One of the devices and its state.
 struct CrewPart {
   Device* device = nullptr;
   std::shared_ptr<TermWorker> worker;
   std::shared_ptr<PartSum> sum = std::make_shared<PartSum>();
   SpeedEstimator speed = SpeedEstimator();
-  bool measuring = false;                // Its speed, for the first time: others begin without it.
-  bool lost = false;                     // It failed, and gets no work any more.
-  bool late = false;                     // The others do what it had; a piece is still on it.
-  std::weak_ptr<DealtPiece> dealt = {};  // The newest.
-  // Gradients since it had a part in one, being too slow, and after how many it is tried again.
-  static constexpr uint32_t kPatience = 32;
+  // Its speed is being measured for the first time; others begin without it.
+  bool measuring = false;
+  bool lost = false;                     // It failed and gets no more work.
+  bool late = false;                     // The others compute its pieces; one is still on it.
+  std::weak_ptr<DealtPiece> dealt = {};  // The newest piece.
+  // For a device that is too slow: gradients since it last took part, and after how many it is
+  // tried again.
+  static constexpr uint32_t kFirstRetryAfter = 32;
   uint32_t idle = 0;
-  uint32_t patience = kPatience;
-  // That a piece took, and less with every one after it.
+  uint32_t retry_after = kFirstRetryAfter;
+  // The longest recent time of a piece; it decays with every piece.
   Duration longest{};
 
-  // Of the gradient at hand.
+  // The following describe the current gradient.
   bool busy = false;
-  Time due{};                            // When what it is busy with is late.
-  bool open = false;                     // What it summed is still on it.
-  std::vector<SharedWork::Piece> taken;  // In its vector, or on their way into it.
-  uint64_t samples = 0;                  // Of those that are done,
-  Duration spent{};                      // and how long they took.
+  Time due{};                            // When its current piece is late.
+  bool open = false;                     // Its sum is still on the device.
+  std::vector<SharedWork::Piece> taken;  // Pieces in its vector, or on their way into it.
+  uint64_t samples = 0;                  // Samples of finished pieces.
+  Duration spent{};                      // Time that these took.
 };
 
-// What is borrowed outlives all work.
+// The devices of a trainer. Borrowed objects outlive all work.
 struct Crew {
   Loop& loop;
   Device& host;  // Adds the vectors.
   const Model& model;
   std::vector<CrewPart> parts;
   DeviceLost lost_device;
-  Status failure;                         // Of the device that failed last.
-  std::weak_ptr<SharedSum> last = {};     // Gradient that was asked for.
-  std::weak_ptr<SharedSum> running = {};  // The one at hand.
-  const float* kept = nullptr;            // The sum that stays on the one device; null: none.
+  Status failure;                         // Failure of the device that failed last.
+  std::weak_ptr<SharedSum> last = {};     // The newest gradient.
+  std::weak_ptr<SharedSum> running = {};  // The current gradient.
+  const float* kept = nullptr;            // The sum that stays on the single device; null: none.
 
-  size_t Live() const;  // Parts that are not lost.
+  size_t Live() const;  // Devices that are not lost.
   void Lose(CrewPart& part, const Status& why);
 };
 
 class SharedSum : public std::enable_shared_from_this<SharedSum> {
  public:
-  // The work's terms; `done` keeps all that it refers to.
+  // `terms` are those of the work; `done` keeps everything alive that the work refers to.
   SharedSum(std::shared_ptr<Crew> crew, GradientWork work, std::vector<MergedTerm> terms,
             std::shared_ptr<std::atomic<bool>> cancel, Trainer::Done done);
 
   ~SharedSum() { StopWatching(); }
 
-  // Begins when those asked for before are done. Held by what is on the devices until then.
+  // Begins the sum when earlier ones are done. Work on the devices keeps it alive.
   static void Queue(const std::shared_ptr<SharedSum>& sum);
 
  private:
@@ -103,22 +105,22 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   void WaitForLate();
   void Deal();
   void Submit(CrewPart& part, const SharedWork::Piece& piece);
-  // What a piece is, besides its terms.
+  // Position of a piece in its device's vector.
   struct Moves {
-    bool first = false;   // Its device's vector begins with it.
-    bool opens = false;   // The sum on the device begins,
-    bool closes = false;  // and ends.
+    bool first = false;   // The device's vector begins with it.
+    bool opens = false;   // The sum on the device begins with it.
+    bool closes = false;  // The sum on the device ends with it.
   };
   Status Compute(TermWorker& worker, PartSum& own, std::span<const MergedTerm> terms,
-                 const Moves& moves);  // On the device's thread.
+                 const Moves& moves);  // Runs on the device's thread.
   void OnPiece(CrewPart& part, const DealtPiece& end, const Status& status);
-  // After so long a piece is late.
+  // Time after which a piece is late.
   static Duration Limit(const CrewPart& part, const SharedWork::Piece& piece);
-  // A piece that the others have done meanwhile, of this gradient or one before.
+  // Ends a late piece that others have computed meanwhile, of this gradient or an earlier one.
   void OnLatePiece(CrewPart& part, const DealtPiece& end, const Status& status);
-  // What the device has of this gradient counts for nothing.
+  // Discards the device's vector of this gradient.
   void Drop(CrewPart& part);
-  // Looks at those that are still busy when others could do their work.
+  // Checks devices that are still busy while others could do their work.
   void Watch();
   void Look();
   void StopWatching();
@@ -131,20 +133,20 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   const StepId step_;
   const VersionedParameters parameters_;
   const std::span<float> sum_;
-  const bool more_;       // It stays on the device,
-  const bool continues_;  // and is there already.
+  const bool more_;       // The sum stays on the device afterwards.
+  const bool continues_;  // The sum is on the device already.
   const Function<void(uint64_t)> progress_;
   const Function<void(size_t, size_t, const Tally&)> final_;
   const std::shared_ptr<std::atomic<bool>> cancel_;
-  // Not let go of before the last device has: one that hangs may be using what it keeps.
+  // Released after the last device ends: one that hangs may still use what it keeps alive.
   const Trainer::Done done_;
   SharedWork work_;
-  Tally tally_;          // Of the gradient; not the loop thread's before all is summed.
-  uint64_t summed_ = 0;  // Samples.
+  Tally tally_;  // Tally of the gradient; not for the loop thread before everything is summed.
+  uint64_t summed_ = 0;  // Samples summed.
   Time started_{};
-  Status failure_;       // Of what is no device's.
-  TimerId timer_ = 0;    // Of Watch.
-  bool adding_ = false;  // The devices are done.
+  Status failure_;       // A failure that is not a device's.
+  TimerId timer_ = 0;    // Timer of Watch.
+  bool adding_ = false;  // All pieces are done and vectors are being added.
   bool finished_ = false;
   std::shared_ptr<SharedSum> next_;
 };

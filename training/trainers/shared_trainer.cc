@@ -10,8 +10,8 @@
 namespace motley {
 namespace {
 
-// For other devices' speeds, once one is known.
-constexpr Duration kPatience = std::chrono::milliseconds(500);
+// Once one device's speed is known, the others have this long to be measured.
+constexpr Duration kMeasureTimeout = std::chrono::milliseconds(500);
 
 class SharedTrainer final : public QueuedTrainer {
  public:
@@ -24,7 +24,7 @@ class SharedTrainer final : public QueuedTrainer {
         crew_(new Crew{loop, host, model, {}, std::move(lost), {}}) {
     Device* const alone = &host;
     const auto parts = host.parts().empty() ? std::span(&alone, 1) : host.parts();
-    crew_->parts.reserve(parts.size());  // They never move.
+    crew_->parts.reserve(parts.size());  // Parts must never move.
     for (Device* part : parts) {
       crew_->parts.push_back(
           {.device = part, .worker = std::make_shared<TermWorker>(*part, model, this->schedule())});
@@ -33,7 +33,7 @@ class SharedTrainer final : public QueuedTrainer {
 
   size_t parameter_count() const override { return model_.parameter_count(); }
   bool cuts_work() const override { return true; }
-  // Of several devices, one that failed could not give back what calls before had brought it.
+  // Among several devices, a failed one could not give back the sums of earlier calls.
   bool keeps_sums() const override {
     return crew_->parts.size() == 1 && !crew_->parts.front().device->host_accessible();
   }
@@ -47,7 +47,7 @@ class SharedTrainer final : public QueuedTrainer {
                                                  std::move(cancel), std::move(done)));
   }
 
-  // All at the same time, as they will work.
+  // Measures all devices at the same time, because they will work that way.
   void Calibrate(Cancelled cancel, std::function<void(Result<double>)> done) override {
     const auto samples = UsualSamples(model_.spec(), store_);
     if (!samples.ok()) return loop().Post([done, why = samples.status()] { done(why); });
@@ -64,7 +64,7 @@ class SharedTrainer final : public QueuedTrainer {
   }
 
  private:
-  // Kept by what is on the devices, and keeps what that needs.
+  // Work on the devices holds it, and it holds what that work needs.
   struct Calibration {
     explicit Calibration(Loop& the_loop) : loop(the_loop) {}
     ~Calibration() { StopWaiting(); }
@@ -74,20 +74,20 @@ class SharedTrainer final : public QueuedTrainer {
     void StopWaiting() {
       if (timer != 0) loop.Cancel(std::exchange(timer, 0));
     }
-    void Tell(const Result<double>& result) {
+    void Report(const Result<double>& result) {
       StopWaiting();
       if (!std::exchange(told, true)) done(result);
     }
 
     Loop& loop;
-    size_t left = 0;   // Devices.
-    double speed = 0;  // Of those that were measured.
+    size_t left = 0;   // Devices still being measured.
+    double speed = 0;  // Sum over the measured devices.
     bool told = false;
     TimerId timer = 0;
     std::function<void(Result<double>)> done;
   };
 
-  // A device that hangs, or compiles for minutes, holds up nobody.
+  // A device that hangs, or compiles for minutes, delays no other.
   static void OnSpeed(Crew& crew, CrewPart& part, const std::shared_ptr<Calibration>& calibration,
                       const Result<double>& speed) {
     part.measuring = false;
@@ -98,16 +98,16 @@ class SharedTrainer final : public QueuedTrainer {
       crew.Lose(part, speed.status());
     }
     if (--calibration->left == 0) {
-      if (crew.Live() == 0) return calibration->Tell(crew.failure);
-      return calibration->Tell(calibration->speed);
+      if (crew.Live() == 0) return calibration->Report(crew.failure);
+      return calibration->Report(calibration->speed);
     }
     if (calibration->told || calibration->timer != 0 || !speed.ok()) return;
     calibration->timer =
-        calibration->loop.After(kPatience, [kept = std::weak_ptr<Calibration>(calibration)] {
+        calibration->loop.After(kMeasureTimeout, [kept = std::weak_ptr<Calibration>(calibration)] {
           const auto waiting = kept.lock();
           if (waiting == nullptr) return;
           waiting->timer = 0;
-          waiting->Tell(waiting->speed);
+          waiting->Report(waiting->speed);
         });
   }
 

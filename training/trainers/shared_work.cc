@@ -10,11 +10,11 @@
 namespace motley {
 namespace {
 
-constexpr double kPiecesOfShare = 4;  // At least, where they are not too small.
+constexpr double kPiecesOfShare = 4;  // Minimum, unless pieces would be too small.
 constexpr double kPartOfTheRest = 0.75;
-constexpr uint64_t kLeast = 32;    // Each piece costs its start; but all of little work is
-constexpr double kLeastPart = 16;  // cut into so many.
-constexpr uint64_t kStep = 8;      // Kernels like rows by eights.
+constexpr uint64_t kLeast = 32;    // Smallest usual piece, because each has a fixed cost.
+constexpr double kLeastPart = 16;  // Little work is still cut into this many pieces.
+constexpr uint64_t kStep = 8;      // Kernels prefer multiples of eight rows.
 
 uint64_t Round(double samples) { return static_cast<uint64_t>(samples / kStep + 0.5) * kStep; }
 
@@ -79,7 +79,7 @@ uint64_t NextPiece(uint64_t left, uint64_t total, double part, bool fastest) {
   const double share = static_cast<double>(left) * part;
   const double usual = static_cast<double>(total) * part / kPiecesOfShare;
   const uint64_t wanted = Round(std::min(usual, kPartOfTheRest * share));
-  // No more than its share: others would wait for it.
+  // No larger than a device's share, because others would wait for it.
   const uint64_t least = std::clamp(Round(static_cast<double>(total) / kLeastPart), kStep, kLeast);
   uint64_t piece = std::max(wanted, std::min(least, Round(share)));
   if (piece == 0 && fastest) piece = least;

@@ -10,9 +10,9 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;  // Keys of neighbouring runs lie so far apart.
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;  // Distance between the keys of adjacent runs.
 
-// The finalizer of SplitMix64 (Steele et al. 2014): spreads numbers that are alike over all bits.
+// The finalizer of SplitMix64 (Steele et al. 2014): spreads similar numbers over all bits.
 uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -20,9 +20,9 @@ uint64_t Mix(uint64_t x) {
 }
 
 // A keyed permutation of 0..size-1, value by value: a Feistel network on as many bits as size - 1
-// has, repeated until it leads back below `size`, which takes less than two rounds on average. In
-// so few bits some values would come more often than others; turning the circle by a random angle
-// at the end makes every value equally likely.
+// has. It is repeated until the result is below `size`, which takes less than two rounds on
+// average. On so few bits some values would be more likely than others. A random rotation at the
+// end makes all equally likely.
 uint64_t Permuted(uint64_t value, uint64_t size, uint64_t key) {
   if (size == 1) return 0;
   const int bits = std::bit_width(size - 1);
@@ -54,7 +54,7 @@ StepBatch::StepBatch(uint64_t seed, uint64_t samples, uint32_t batch, StepId ste
   all_runs_ = turn_ < shorter_;
   Random random(seed, Stream::kShuffle, step / steps);
   epoch_key_ = random.Next64();
-  // Run i begins at (i * samples + cut) / runs: as likely at one sample as at another.
+  // Run i begins at (i * samples + cut) / runs, so every cut is equally likely.
   const uint64_t cut = random.Below(samples);
   shift_ = cut / runs_;
   phase_ = static_cast<uint32_t>(cut % runs_);
@@ -83,8 +83,9 @@ void StepBatch::AppendRows(uint32_t begin, uint32_t count, uint64_t first,
 }
 
 uint32_t StepBatch::BeforePlace(uint64_t place) const {
-  const Run run = RunAt(((place + 1) * runs_ - phase_ - 1) / samples_);  // `place` is in it.
-  // Of the first i runs, floor((i * longer + phase) / runs) are longer.
+  // The run that `place` is in.
+  const Run run = RunAt(((place + 1) * runs_ - phase_ - 1) / samples_);
+  // floor((i * longer + phase) / runs) of the first i runs are longer.
   const uint64_t before = all_runs_ ? run.index : (run.index * longer_ + phase_) / runs_;
   const bool after_sample = place > run.begin && TakesPart(run) && PlaceOf(run) < place;
   return static_cast<uint32_t>(before + (after_sample ? 1 : 0));

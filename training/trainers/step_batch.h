@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make up the batch of a step: a function of the seed, the step, the number of
-// samples N and the batch size b alone. Partitions, workers and codes never change it.
+// The samples in the batch of a step: a function of only the seed, the step, the number of samples
+// N and the batch size b. Partitions, workers and codes never change it.
 //
 // An epoch visits every sample once, in ceil(N / b) steps of b samples; the last step has the rest.
-// Each epoch cuts the data set into b runs of neighbours, as equal as possible, at places that it
-// draws anew (the first and the last samples may be one run). Every step takes one sample of each
-// run, in the run's own random order. The last step takes what is left of the longer runs. So
-//  - a contiguous part of the data set has its share of every batch, to within one at each end,
-//  - a batch of data that are sorted by label has every label in proportion,
-//  - every sample is equally likely in every step.
-// Example: N = 10, b = 4 may cut [0 1][2 3 4][5 6][7 8 9]; the steps of that epoch may be
-// {1 4 5 8}, {0 2 6 9}, {3 7}.
+// Each epoch cuts the data set into b runs of adjacent samples, as equal as possible, at random
+// places. (The first and the last samples may form one run.) Every step takes one sample of each
+// run, in the run's own random order. The last step takes what is left of the longer runs. It
+// follows that
+// - a contiguous part of the data set has its share of every batch, to within one at each end,
+// - a batch of data that are sorted by label has every label in proportion,
+// - every sample is equally likely in every step.
+// Example: N = 10, b = 4 may cut [0 1][2 3 4][5 6][7 8 9]; the steps of that epoch may be {1 4 5
+// 8}, {0 2 6 9}, {3 7}.
 //
-// All arithmetic is on integers: every machine agrees. A batch larger than N is N.
+// All arithmetic is on integers, so every machine agrees. A batch larger than N is N.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@
 
 namespace motley {
 
-// A value; any sample of the batch is found in constant time and memory. Samples are numbered by
-// their position in the data set, and ranked by it within the batch.
+// A value type. Any sample of the batch is found in constant time and memory. Samples are numbered
+// by their position in the data set, and ranked by it within the batch.
 class StepBatch {
  public:
   // 0 < samples <= 2^32, batch > 0.
@@ -43,8 +44,8 @@ class StepBatch {
                   std::vector<uint32_t>& rows) const;
 
  private:
-  // Neighbours. Their places count from shift_ on, around the end of the data set, so that no run
-  // goes beyond N.
+  // A run of adjacent samples. Places count from shift_ on, around the end of the data set, so that
+  // no run crosses N.
   struct Run {
     uint64_t index;
     uint64_t begin;
@@ -52,21 +53,21 @@ class StepBatch {
   };
   Run RunAt(uint64_t index) const;
   bool TakesPart(const Run& run) const { return turn_ < run.size; }
-  uint64_t PlaceOf(const Run& run) const;  // Of its sample.
+  uint64_t PlaceOf(const Run& run) const;  // Place of the run's sample.
   uint32_t BeforePlace(uint64_t place) const;
-  uint64_t IndexOf(uint32_t rank) const;  // Counts those runs alone that take part.
+  uint64_t IndexOf(uint32_t rank) const;  // Counts only runs that take part.
 
   uint64_t samples_;
-  uint32_t runs_;       // b, or N when that is less.
-  uint64_t shorter_;    // Samples of a run, of which the
-  uint32_t longer_;     // longer ones, so many, have one more.
-  uint64_t turn_;       // The step within its epoch.
-  bool all_runs_;       // Or the longer ones only.
-  uint64_t epoch_key_;  // The runs' orders come from it.
-  uint64_t shift_;      // At most as long as the last run, which alone goes around the end.
-  uint32_t phase_;      // Below b: which runs are the longer ones.
-  bool around_;         // The sample of the last run is at the front of the data set,
-  uint64_t front_ = 0;  // here.
+  uint32_t runs_;       // b, or N if that is less.
+  uint64_t shorter_;    // Samples of a short run.
+  uint32_t longer_;     // Number of runs with one more sample.
+  uint64_t turn_;       // Step within its epoch.
+  bool all_runs_;       // False: only the longer runs take part.
+  uint64_t epoch_key_;  // Source of the runs' orders.
+  uint64_t shift_;      // At most the length of the last run, the only one that crosses the end.
+  uint32_t phase_;      // Below b; selects which runs are longer.
+  bool around_;         // The last run's sample is at the front of the data set.
+  uint64_t front_ = 0;  // Position of that sample.
 };
 
 }  // namespace motley

@@ -9,13 +9,14 @@
 namespace motley {
 namespace {
 
-// Bounds the memory of a gathered batch, and how long a cancelled call goes on.
+// Bounds the memory of a gathered batch, and how long a cancelled call continues.
 constexpr size_t kGatherRows = 1024;
-// Of a batch's dense samples; there are two at a time.
+// Bytes of a batch's dense samples; there are two batches at a time.
 constexpr size_t kMostBatchBytes = size_t{256} << 20;
 
-// Of two batches on a device, where samples of 16 bits are twice, and of what layers make of one:
-// their outputs, and some more as long as the longest. (Images are cut into parts of their own.)
+// Bytes of a row in two batches on a device, where samples of 16 bits are kept twice, and in the
+// outputs of all layers, with some more as long as the longest. (Images are processed in parts of
+// their own.)
 size_t RowBytes(const Model& model) {
   size_t values = 0, most = model.spec().features;
   for (const ParameterRange& range : model.ranges()) {
@@ -47,7 +48,7 @@ size_t GatheredRows(const Device& device, const Model& model) {
   const size_t most = std::clamp<size_t>(of_host, 1, kGatherRows);
   const uint64_t memory = device.info().memory_bytes;
   if (device.host_accessible() || memory == 0) return most;
-  // Half of what is left: rooms grow, and a driver needs some.
+  // Uses half of what is left, because buffers grow and a driver needs some.
   const uint64_t left = memory - std::min(memory, ModelBytes(model));
   return std::clamp<size_t>(left / 2 / RowBytes(model), 1, most);
 }

@@ -40,13 +40,13 @@ Result<BytesView> SharedLink::At(const SharedPlace& place, size_t length) {
 
 bool SharedLink::OnRead(const SharedPlace& place, size_t length) {
   ++read_;
-  untold_bytes_ += length;
+  unreported_bytes_ += length;
   return view_->Holds(place);
 }
 
-std::optional<uint64_t> SharedLink::TakeNews() {
-  untold_bytes_ = 0;
-  return std::exchange(told_, read_) != read_ ? std::optional(read_) : std::nullopt;
+std::optional<uint64_t> SharedLink::TakeReport() {
+  unreported_bytes_ = 0;
+  return std::exchange(reported_, read_) != read_ ? std::optional(read_) : std::nullopt;
 }
 
 }  // namespace motley

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one connection between processes of one machine keeps of payloads in shared memory: those it
-// sent and the peer has not read yet, and those it read and has not told. Loop thread only.
+// The payloads in shared memory of one connection between processes of one machine: those sent that
+// the peer has not read, and those read that it was not notified of. Loop thread only.
 //
-// Back-pressure: once kWindowBytes of payloads wait for the peer, nothing follows; the rest stays
-// in the send queue, where control can overtake it and Cancel can reach it. When the arena is full,
-// because many peers do not read, payloads go through the socket, whose own window they then need.
+// Back-pressure: once kWindowBytes of payloads wait for the peer, nothing follows. The rest stays
+// in the send queue, where control can overtake it and Cancel can reach it. When the arena is full
+// because many peers do not read, payloads go through the socket, which has a window of its own.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ namespace motley {
 
 class SharedLink {
  public:
-  // Smaller ones cost less through the socket.
+  // Smaller payloads cost less through the socket.
   static constexpr size_t kLeastBytes = size_t{16} << 10;
   static constexpr size_t kWindowBytes = size_t{4} << 20;
-  // After so many bytes read the peer is told at once, else with the next message: less than the
-  // window, so that nobody waits for what is not told.
-  static constexpr size_t kTellBytes = size_t{2} << 20;
+  // After this many bytes read the peer is notified at once, otherwise with the next message. It is
+  // less than the window, so that a sender never waits for a report that is held back.
+  static constexpr size_t kReportBytes = size_t{2} << 20;
 
   // `arena` may be null: then everything is sent through the socket.
   explicit SharedLink(SharedArena* arena) : arena_(arena) {}
@@ -34,7 +34,7 @@ class SharedLink {
   SharedLink(const SharedLink&) = delete;
   SharedLink& operator=(const SharedLink&) = delete;
 
-  // Sending. A message that is Wanted goes through Announce, perhaps Put, and Retire.
+  // Sending. A message that Wants() accepts goes through Announce, possibly Put, and Retire.
   bool Wants(const Outgoing& message) const {
     return arena_ != nullptr && message.header.length >= kLeastBytes;
   }
@@ -42,9 +42,9 @@ class SharedLink {
   void Announce(Outgoing& message);
   void Retire(Outgoing& message);
   std::optional<SharedPlace> Put(const Outgoing& message);
-  // True once: the peer needs the arena's descriptor.
+  // True once: the peer needs the arena's descriptor with this message.
   bool TakeIntroduction() { return !std::exchange(introduced_, true); }
-  // The peer has read `count` payloads in all. False: it cannot have.
+  // The peer has read `count` payloads in all. Returns false if fewer were sent, or more reported.
   bool OnRelease(uint64_t count);
 
   // Receiving.
@@ -52,9 +52,10 @@ class SharedLink {
   void SetView(std::unique_ptr<SharedView> view) { view_ = std::move(view); }
   Result<BytesView> At(const SharedPlace& place, size_t length);
   bool OnRead(const SharedPlace& place, size_t length);
-  bool MustTell() const { return untold_bytes_ >= kTellBytes; }
-  // How many were read in all, if the peer does not know yet; it is told now.
-  std::optional<uint64_t> TakeNews();
+  bool MustReport() const { return unreported_bytes_ >= kReportBytes; }
+  // The number of payloads read in all, if the peer does not know it yet; the caller reports it
+  // now.
+  std::optional<uint64_t> TakeReport();
 
  private:
   SharedArena* const arena_;
@@ -64,8 +65,8 @@ class SharedLink {
   bool introduced_ = false;
   std::unique_ptr<SharedView> view_;
   uint64_t read_ = 0;
-  uint64_t told_ = 0;
-  size_t untold_bytes_ = 0;
+  uint64_t reported_ = 0;
+  size_t unreported_bytes_ = 0;
 };
 
 }  // namespace motley

@@ -20,21 +20,21 @@ namespace motley {
 namespace {
 
 constexpr size_t kPages = SharedArena::kBytes / kSharedPage;
-// Behind the pages: the number of each one's last writing.
+// The number of each page's last writing follows the pages.
 constexpr size_t kMappedBytes = SharedArena::kBytes + kPages * sizeof(uint64_t);
 
 uint64_t* Writings(std::byte* data) {
   return reinterpret_cast<uint64_t*>(data + SharedArena::kBytes);
 }
 
-// To grow a file beyond the limit raises a signal.
+// The kernel raises a signal when a file grows beyond the limit, so this checks first.
 bool MayGrowTo(size_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
   return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
 }
 
-// Takes memory for this part: where there is none left, writing to it would raise a signal.
+// Allocates this part of the file: without memory for it, writing would raise a signal.
 bool Populate(int fd, size_t begin, size_t bytes) {
   int failed = 0;
   do {
@@ -43,7 +43,7 @@ bool Populate(int fd, size_t begin, size_t bytes) {
   return failed == 0;
 }
 
-// Closes what is not handed on.
+// Closes the descriptor unless it was handed on.
 struct Descriptor {
   ~Descriptor() {
     if (fd >= 0) close(fd);
@@ -72,7 +72,7 @@ std::unique_ptr<SharedArena> SharedArena::Create(ParallelFor* parallel) {
   if (!Populate(memory.fd, kBytes, kMappedBytes - kBytes)) return nullptr;
   void* data = mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd, 0);
   if (data == MAP_FAILED) return nullptr;
-  // Peers can rely on its size, and cannot write to it: this mapping is the last such one.
+  // This is the only writable mapping there will ever be. Peers can rely on the file's size.
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
   if (fcntl(memory.fd, F_ADD_SEALS, kSeals) != 0) {
     munmap(data, kMappedBytes);
@@ -125,7 +125,7 @@ std::optional<SharedPlace> SharedArena::Put(std::span<const BytesView> pieces, s
   return SharedPlace{*page, block.writing};
 }
 
-// The numbers first: who still reads what was here before notices.
+// Writes the numbers first, so that a peer still reading the old payload notices.
 void SharedArena::Write(uint32_t page, const Block& block, std::span<const BytesView> pieces) {
   for (size_t i = 0; i < block.pages; ++i) {
     std::atomic_ref(Writings(data_)[size_t{page} - 1 + i])
@@ -146,7 +146,7 @@ void SharedArena::Release(uint32_t page) {
 
 std::optional<uint32_t> SharedArena::Take(size_t pages) {
   if (const auto page = TakeFree(pages)) return page;
-  // What nobody reads now is only kept for those who are still to be sent it.
+  // Blocks without readers are kept only for peers to be sent the same payload; drop them.
   bool freed = false;
   for (auto it = blocks_.begin(); it != blocks_.end();) {
     if (it->second.readers > 0) {
@@ -160,7 +160,7 @@ std::optional<uint32_t> SharedArena::Take(size_t pages) {
   return freed ? TakeFree(pages) : std::nullopt;
 }
 
-// The first gap that is large enough: low pages are used again and stay in the caches.
+// Takes the first gap that is large enough: low pages are reused and stay in the caches.
 std::optional<uint32_t> SharedArena::TakeFree(size_t pages) {
   uint32_t begin = 1;
   auto next = blocks_.begin();
@@ -224,8 +224,8 @@ Result<BytesView> SharedView::At(const SharedPlace& place, size_t length) {
     }
   } catch (const std::bad_alloc&) {
     return Status::Resource(fmt::format(
-        "no memory for the {} bytes of a payload, nor for mapping it: give this process "
-        "more, or start fewer",
+        "out of memory: a payload of {} bytes can neither be mapped nor copied; give this "
+        "process more memory, or start fewer processes on this machine",
         length));
   }
   const auto copy = std::span(copy_).first(length);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory through which processes of one machine hand each other large payloads: written once by
-// its owner, mapped by the peers, who can only read it. It has no name, so that nothing stays when
-// the processes are gone, however they went. Loop thread only.
+// Memory that passes large payloads between processes of one machine. Its owner writes each payload
+// once; the peers map the memory and can only read it. It has no name, so nothing remains when the
+// processes end, however they end. Loop thread only.
 #pragma once
 
 #include <cstddef>
@@ -18,26 +18,26 @@
 
 namespace motley {
 
-inline constexpr size_t kSharedPage = 4096;  // Bytes; what header.h counts places in.
+inline constexpr size_t kSharedPage = 4096;  // Bytes; places in header.h are counted in pages.
 
-// Where a payload lies. A place is used again when its reader has read it, or is gone; one that
-// only seems gone (it was disconnected, and still reads) tells by the writing's number.
+// The location of a payload. A place is reused once its reader has read it or is gone. A
+// disconnected reader may still be reading: it detects the reuse by the number of the writing.
 struct SharedPlace {
-  uint32_t page = 0;     // The first, counted from 1.
-  uint64_t writing = 0;  // Never the same twice.
+  uint32_t page = 0;     // The first page, counted from 1.
+  uint64_t writing = 0;  // Unique for each writing.
 };
 
-// Copies, on the threads of `parallel` where it is not null and the bytes are many.
+// Copies the bytes, on the threads of `parallel` if it is not null and there are many bytes.
 void CopyBytes(ParallelFor* parallel, BytesView from, std::byte* to);
 
-// What a transport sends from. Payloads that are one piece and wait for several peers at once (the
-// parameters) are written for the first and read by all.
+// The memory that a transport sends from. A one-piece payload that waits for several peers at once,
+// such as the parameters, is written for the first peer and read by all.
 class SharedArena {
  public:
   static constexpr size_t kBytes = size_t{64} << 20;
 
-  // Null where the system has no such memory, or the process may not have so much. `parallel` as
-  // for CopyBytes.
+  // Returns null if the system has no such memory or the process may not have that much. `parallel`
+  // is used as in CopyBytes.
   static std::unique_ptr<SharedArena> Create(ParallelFor* parallel = nullptr);
   ~SharedArena();
   SharedArena(const SharedArena&) = delete;
@@ -45,12 +45,12 @@ class SharedArena {
 
   int fd() const { return fd_; }
 
-  // A message of these pieces was taken to be sent; until its Retire the pieces do not change.
+  // A message with these pieces was accepted; until its Retire the pieces do not change.
   void Announce(std::span<const BytesView> pieces);
-  // It is done: sent, or never.
+  // The message is done, whether it was sent or not.
   void Retire(std::span<const BytesView> pieces);
-  // Writes an announced payload, unless it lies there already. It stays until a Release of its own;
-  // nothing when there is no room, here or in the machine's memory.
+  // Writes an announced payload, unless it is in the arena already. It stays until one Release for
+  // each Put. Returns nothing when there is no room in the arena or in the machine's memory.
   std::optional<SharedPlace> Put(std::span<const BytesView> pieces, size_t length);
   void Release(uint32_t page);
 
@@ -58,13 +58,13 @@ class SharedArena {
   using Key = std::pair<const std::byte*, size_t>;
   struct Announced {
     size_t senders = 0;
-    uint32_t page = 0;  // Where it lies; 0: nowhere.
+    uint32_t page = 0;  // First page of its copy; 0: none.
   };
   struct Block {
     size_t pages = 0;
     uint64_t writing = 0;
     size_t readers = 0;
-    std::optional<Key> key;  // Of what it holds, as long as that is announced.
+    std::optional<Key> key;  // The payload in the block, as long as it is announced.
   };
 
   SharedArena(int fd, std::byte* data, ParallelFor* parallel)
@@ -72,42 +72,43 @@ class SharedArena {
   void Write(uint32_t page, const Block& block, std::span<const BytesView> pieces);
   std::optional<uint32_t> Take(size_t pages);
   std::optional<uint32_t> TakeFree(size_t pages);
-  // Whether the first `pages` are there to be written to.
+  // Makes sure that the first `pages` can be written. Returns false when there is no memory for
+  // them.
   bool PopulateTo(size_t pages);
   int fd_;
   std::byte* data_;
   ParallelFor* parallel_;
   size_t populated_ = 0;  // Pages.
   uint64_t writings_ = 0;
-  std::map<uint32_t, Block> blocks_;    // By first page, from 1.
-  std::map<Key, Announced> announced_;  // Only looked up.
+  std::map<uint32_t, Block> blocks_;    // Key: the first page, from 1.
+  std::map<Key, Announced> announced_;  // Never iterated.
 };
 
-// What a peer sends from, as we see it.
+// Our view of the memory that a peer sends from.
 class SharedView {
  public:
-  // Takes the descriptor over. Null unless it is memory that cannot shrink under our reads. A
-  // process that may not map so much (RLIMIT_AS) reads it by system calls.
+  // Takes over the descriptor. Returns null unless it is memory that cannot shrink while we read. A
+  // process that may not map that much (RLIMIT_AS) reads it by system calls instead.
   static std::unique_ptr<SharedView> Map(int fd);
   ~SharedView();
   SharedView(const SharedView&) = delete;
   SharedView& operator=(const SharedView&) = delete;
 
-  // What its owner may change at any time; empty when the place is not all inside.
-  // What could not be mapped is copied, and valid until the next call; kResource when there is no
-  // memory for that.
+  // The bytes at a place, which their owner may change at any time; empty unless the whole place is
+  // inside the memory. Memory that could not be mapped is copied, and the copy is valid until the
+  // next call. kResource when there is no memory for the copy.
   Result<BytesView> At(const SharedPlace& place, size_t length);
-  // After it was copied: whether that was what the place was given for. The first page tells for
-  // all of them: a writing begins at the start of the first gap that is large enough, so none has
-  // gone over a later page of a place that was given back and not, then or before, over its first.
+  // True if the place still holds the payload it was given for; to be called after the copy.
+  // Checking the first page is enough: a writing takes the first gap that is large enough, so a
+  // page of a place that was given back is never overwritten before that place's first page.
   bool Holds(const SharedPlace& place) const;
 
  private:
   SharedView(const std::byte* data, int fd) : data_(data), fd_(fd) {}
   bool Read(size_t begin, std::span<std::byte> to) const;
 
-  const std::byte* data_;  // Null: not mapped, and
-  int fd_;                 // what it is read from; else -1.
+  const std::byte* data_;  // Null: not mapped.
+  int fd_;                 // Read from when not mapped, else -1.
   Bytes copy_;
 };
 

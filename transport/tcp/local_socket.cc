@@ -20,7 +20,7 @@ struct Name {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-// Who listens at all of the machine's addresses is found at its loopback one.
+// A process that listens at all of the machine's addresses is found at the loopback address.
 std::optional<Name> NameOf(sockaddr_storage address) {
   if (address.ss_family == AF_INET) {
     auto& v4 = reinterpret_cast<sockaddr_in&>(address).sin_addr;
@@ -30,7 +30,7 @@ std::optional<Name> NameOf(sockaddr_storage address) {
   const std::string text = "motley " + FormatAddress(address);
   Name name;
   name.address.sun_family = AF_UNIX;
-  // The zero byte before the name makes it one without a file.
+  // The zero byte before the name puts it into the abstract namespace.
   std::memcpy(name.address.sun_path + 1, text.data(), text.size());
   name.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   return name;

@@ -11,7 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMaxHostLength = 253;  // Of DNS; longer ones have been cut silently by resolvers.
+// The limit of DNS. Some resolvers silently cut longer names.
+constexpr size_t kMaxHostLength = 253;
 
 const sockaddr_in& AsV4(const sockaddr_storage& address) {
   return reinterpret_cast<const sockaddr_in&>(address);

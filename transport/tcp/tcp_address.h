@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses as people write them ("host:port", "[::1]:7440") and as sockets have them. Pure, save
-// where said; any thread.
+// Addresses as users write them ("host:port", "[::1]:7440") and as sockets have them. Pure; any
+// thread.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,10 +19,10 @@ struct HostPort {
   uint16_t port = 0;
 };
 
-// kInvalidArgument, with an example of a good one, for anything else.
+// kInvalidArgument, with an example of a valid address, for anything else.
 Result<HostPort> ParseHostPort(const std::string& address);
 
-// What a numeric host or "localhost" (127.0.0.1) means; nothing for names that must be looked up.
+// The address of a numeric host or of "localhost" (127.0.0.1); nothing for names to be looked up.
 std::optional<sockaddr_storage> NumericAddress(const HostPort& where);
 
 // "127.0.0.1:7440", "[::1]:7440".

@@ -20,9 +20,9 @@
 namespace motley {
 namespace {
 
-// Messages are handed to libuv until this much payload is on its way; the rest stays here, where
-// control can overtake it and Cancel can reach it. Above one slice more would buy nothing: the
-// kernel buffers beyond that.
+// libuv gets messages until this much payload is on its way. The rest stays in the send queue,
+// where control can overtake it and Cancel can reach it. A larger window gains nothing: the kernel
+// has buffers of its own.
 constexpr size_t kWindowBytes = 1u << 20;
 
 using NameFunction = int (*)(const uv_tcp_t*, sockaddr*, int*);
@@ -48,12 +48,13 @@ union TcpConnection::Handle {
   uv_pipe_t pipe;
 };
 
-// Owns what libuv reads until the write is over, save the pieces, which stay the sender's.
+// Owns the memory that libuv reads until the write is over, except the pieces, which belong to the
+// sender.
 struct TcpConnection::WriteRequest {
   uv_write_t request;
-  bool message = false;  // Not only news for the other transport.
+  bool message = false;  // False: only a report for the other transport.
   size_t header_bytes = 0;
-  std::array<std::byte, 2 * kHeaderSize> headers;  // News first.
+  std::array<std::byte, 2 * kHeaderSize> headers;  // A report comes first.
 
   void Add(const DecodedHeader& frame) {
     const auto bytes = EncodeHeader(frame);
@@ -120,7 +121,7 @@ Status TcpConnection::Accept(uv_stream_s* listener) {
   }
   const int fd = DescriptorOf(stream());
   name_ = DescribePeer(fd);
-  return IsOwnUser(fd) ? Status::Ok() : Status::Permission("a process of another user");
+  return IsOwnUser(fd) ? Status::Ok() : Status::Permission("it belongs to another user");
 }
 
 void TcpConnection::Connect(const std::string& address) {
@@ -164,7 +165,7 @@ void TcpConnection::OnLookup(int status, std::deque<sockaddr_storage> found) {
   if (owner_ == nullptr) return;
   if (status != 0 || found.empty()) {
     return Fail(Status::Unavailable(fmt::format(
-        "cannot connect to {}: its host name is not known ({})", name_, uv_strerror(status))));
+        "cannot connect to {}: the host name is not known ({})", name_, uv_strerror(status))));
   }
   candidates_ = std::move(found);
   ConnectNext(Status::Ok());
@@ -193,7 +194,7 @@ void TcpConnection::ConnectNext(Status last_error) {
       Status::Unavailable(fmt::format("cannot connect to {}: {}", name_, last_error.message())));
 }
 
-// By the Unix socket that a process of this machine may have beside its TCP one.
+// Connects to the Unix socket that a process of this machine may have beside its TCP one.
 bool TcpConnection::ConnectNearby(const sockaddr_storage& address) {
   const std::optional<int> fd = owner_->local() ? ConnectLocally(address) : std::nullopt;
   if (!fd) return false;
@@ -211,8 +212,8 @@ bool TcpConnection::ConnectNearby(const sockaddr_storage& address) {
 }
 
 void TcpConnection::OnConnect(int status) {
-  // A port of this machine that nobody listens at can be picked for our own end, and TCP then
-  // connects us to ourselves.
+  // When nobody listens at a local port, the system may choose that port for our own end, and TCP
+  // then connects us to ourselves.
   if (status == 0 && SameAddress(SocketName(&handle_->tcp, uv_tcp_getpeername),
                                  SocketName(&handle_->tcp, uv_tcp_getsockname))) {
     status = UV_ECONNREFUSED;
@@ -260,7 +261,7 @@ void TcpConnection::OnRead(ptrdiff_t count) {
   received_bytes_ += static_cast<uint64_t>(count);
   const Status status = reader_.Advance(static_cast<size_t>(count));
   if (status.ok() && shared_ && uv_pipe_pending_count(&handle_->pipe) > 0) {
-    return Fail(Status::DataError(fmt::format("{} sent descriptors that nobody asked for", name_)));
+    return Fail(Status::DataError(fmt::format("{} sent unexpected file descriptors", name_)));
   }
   if (status.code() == StatusCode::kConflict) {
     // A peer of another release understands the version in this header, and reports it.
@@ -281,11 +282,11 @@ void TcpConnection::OnPayloadDone(const Header& header, bool discarded) {
 Result<BytesView> TcpConnection::OnShared(const SharedPlace& place, size_t length) {
   if (!shared_) return BytesView();
   if (shared_->NeedsView()) TakeView();
-  // The kernel drops what it has no descriptor for, and there may be one again by now.
+  // The kernel drops a descriptor when this process has no free one; the next may arrive.
   if (shared_->NeedsView()) {
     return Status::DataError(
-        "its shared memory did not come along. When the limit of open files is reached, raise it "
-        "(ulimit -n), or connect by tcp://");
+        "its shared memory did not arrive. If this process is out of file descriptors, raise the "
+        "limit (ulimit -n), or connect by tcp://");
   }
   return shared_->At(place, length);
 }
@@ -310,12 +311,12 @@ void TcpConnection::CopyShared(BytesView from, std::byte* to) {
 
 bool TcpConnection::OnSharedRead(const SharedPlace& place, size_t length) {
   const bool held = shared_->OnRead(place, length);
-  if (shared_->MustTell() && !broken_) TellRead();
+  if (shared_->MustReport() && !broken_) ReportRead();
   return held;
 }
 
-void TcpConnection::TellRead() {
-  const std::optional<uint64_t> read = shared_->TakeNews();
+void TcpConnection::ReportRead() {
+  const std::optional<uint64_t> read = shared_->TakeReport();
   if (!read) return;
   auto* write = new WriteRequest;
   write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
@@ -369,7 +370,7 @@ void TcpConnection::Write(Outgoing message) {
   DecodedHeader frame{message.header, 0, !loopback_ && !shared_, 0};
   std::optional<SharedPlace> place;
   if (shared_) {
-    if (const auto read = shared_->TakeNews()) {
+    if (const auto read = shared_->TakeReport()) {
       write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
     }
     if (shared_->Wants(message)) {
@@ -428,7 +429,7 @@ void TcpConnection::Submit(WriteRequest* write, uv_buf_t* buffers, size_t count,
 
 void TcpConnection::OnWritten(int status) {
   if (status == UV_EPIPE || status == UV_ECONNRESET) {
-    // What the peer said last may still wait to be read; the end that follows it is our loss.
+    // The peer's last messages may still wait to be read; reading then reports the loss.
     broken_ = true;
     return;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of a TcpTransport: its socket, its send queue and its frame reader. Between
-// processes of one machine and user the socket is a Unix one, and large payloads go through shared
-// memory (shared_link.h). Loop thread only. Held by shared_ptr so that a callback may close the
-// connection it runs for.
+// One connection of a TcpTransport: its socket, send queue and frame reader. Between processes of
+// one machine and user the socket is a Unix one, and large payloads go through shared memory
+// (shared_link.h). Loop thread only. Held by shared_ptr, so that a callback may close the
+// connection that runs it.
 #pragma once
 
 #include <sys/socket.h>
@@ -30,45 +30,47 @@ namespace motley {
 class TcpConnection final : public FrameReader::Sink,
                             public std::enable_shared_from_this<TcpConnection> {
  public:
-  // The transport, as its connections see it.
+  // A connection's interface to its transport.
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual Receiver* receiver() const = 0;  // May be null.
-    // The connection is no use any more: closes it, settles what it left and tells the receiver.
+    // The connection failed: closes it, settles its messages and notifies the receiver.
     virtual void OnConnectionLost(TcpConnection& connection, const Status& why) = 0;
     // Runs `task` in a later turn of the loop, or while the transport closes.
     virtual void RunLater(Task task) = 0;
-    // A message waits here, or does no longer: where Cancel finds it.
+    // A message started to wait here or, with `waits` false, stopped waiting. Cancel finds it this
+    // way.
     virtual void OnWaiting(SendId id, PeerId peer, bool waits) = 0;
-    // Whether peers on this machine are reached by shared memory.
+    // True if peers on this machine are reached through shared memory.
     virtual bool local() const = 0;
-    // What they read from, and the stream that stands for its descriptor. Null: there is none.
+    // The memory that such peers read, and the libuv stream that wraps its descriptor. Null: none.
     virtual SharedArena* arena() = 0;
     virtual uv_stream_s* arena_handle() = 0;
-    virtual ParallelFor* parallel() const = 0;  // For copying; may be null.
+    virtual ParallelFor* parallel() const = 0;  // For copying payloads; may be null.
   };
 
   TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner);
   ~TcpConnection() override;
 
-  // Takes the connection that waits at `listener`. An error when it is gone already.
+  // Accepts the next connection waiting at `listener`. An error when it is already gone.
   Status Accept(uv_stream_s* listener);
-  // After Accept: tells the receiver that the connection is up, and starts to read.
+  // To be called after Accept: tells the receiver that the connection is up, and starts to read.
   void Start();
-  // Looks the address up and connects, in later turns of the loop.
+  // Looks up the address and connects, in later turns of the loop.
   void Connect(const std::string& address);
 
   void Send(Outgoing message);
-  // Takes back a message of which nothing was handed to the socket; nothing when it is not here.
+  // Takes back a message that was not handed to the socket; nothing when it is not waiting here.
   std::optional<Outgoing> Remove(SendId id);
-  // Payload bytes that are not done.
+  // Payload bytes whose Done has not run.
   size_t queued_bytes() const { return queue_.bytes() + in_flight_payload_; }
   Traffic traffic() const;
-  std::string host() const {  // As Transport::HostOf.
+  std::string host() const {  // See Transport::HostOf.
     return shared_ || loopback_ ? "this machine" : name_.substr(0, name_.rfind(':'));
   }
-  // Frees the socket and hands back every message that is not done. No call to the owner follows.
+  // Frees the socket and hands back every message whose Done has not run. No call to the owner
+  // follows.
   std::vector<Outgoing> Close();
 
   PeerId peer() const { return peer_; }
@@ -100,12 +102,13 @@ class TcpConnection final : public FrameReader::Sink,
   void Pump();
   void Write(Outgoing message);
   void Submit(WriteRequest* write, uv_buf_t* buffers, size_t count, bool introduce);
-  void TellRead();
+  void ReportRead();
   void TakeView();
   void OnWritten(int status);
   void FailLater(Status why);
   void Fail(const Status& why);
-  // Calls `function` on the connection of `handle`, unless it was closed, and keeps it meanwhile.
+  // Calls `function` on the connection that `data` belongs to, unless it was closed, and keeps the
+  // connection alive meanwhile.
   template <typename Function>
   static void With(void* data, Function function);
 
@@ -113,20 +116,20 @@ class TcpConnection final : public FrameReader::Sink,
   const PeerId peer_;
   Owner* owner_;                 // Null once closed.
   Handle* handle_ = nullptr;     // Frees itself after uv_close.
-  std::string name_ = "a peer";  // Its address, for messages.
+  std::string name_ = "a peer";  // The peer's address, for messages.
   bool accepted_ = false;
   bool up_ = false;
-  bool loopback_ = false;                    // No wire in between.
-  bool broken_ = false;                      // A write failed: the reader hears why.
-  std::deque<sockaddr_storage> candidates_;  // Where else to try to connect to.
+  bool loopback_ = false;                    // Both ends are on this machine.
+  bool broken_ = false;                      // A write failed; the read side finds out why.
+  std::deque<sockaddr_storage> candidates_;  // Addresses left to try.
   FrameReader reader_{*this};
   SendQueue queue_;
   std::deque<Outgoing> in_flight_;  // Handed to libuv, in order.
   size_t in_flight_payload_ = 0;
-  size_t socket_payload_ = 0;  // Of it, what is not in shared memory.
+  size_t socket_payload_ = 0;  // The part of it that is not in shared memory.
   uint64_t received_bytes_ = 0;
   uint64_t submitted_bytes_ = 0;        // Handed to libuv.
-  std::unique_ptr<SharedLink> shared_;  // Null: no peer of this machine.
+  std::unique_ptr<SharedLink> shared_;  // Null: the peer is on another machine, or reached by TCP.
 };
 
 }  // namespace motley

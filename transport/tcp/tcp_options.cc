@@ -8,14 +8,14 @@
 namespace motley {
 namespace {
 
-// A machine that lost its power says nothing. The kernel asks for it after this many idle seconds,
-// or waits for bytes to be acknowledged, and gives it up after a minute. Nodes notice silence
+// A machine that lost power sends no goodbye. After this many idle seconds the kernel probes the
+// peer, and after a minute without an acknowledgement it drops the connection. Nodes notice silence
 // sooner (runtime/links/heartbeat.h).
 constexpr unsigned kKeepAliveSeconds = 30;
-constexpr int kKeepAliveInterval = 10;  // Seconds between questions.
-constexpr int kKeepAliveProbes = 3;     // Without an answer.
-// What the kernel takes beyond what is on its way to the peer. Its buffers grow to megabytes, and
-// on a slow link a control message waited for seconds behind parameters that nobody wanted.
+constexpr int kKeepAliveInterval = 10;  // Seconds between probes.
+constexpr int kKeepAliveProbes = 3;     // Unanswered probes before the peer counts as gone.
+// The most unsent bytes that the kernel takes. Its buffers grow to megabytes, and on a slow link a
+// control message would wait for seconds behind parameters that were no longer needed.
 constexpr int kMostUnsentBytes = 128 << 10;
 
 template <typename Value>
@@ -25,7 +25,8 @@ void SetTcpOption(uv_os_fd_t fd, int option, Value value) {
 
 }  // namespace
 
-// Loopback is slow and unstable with BBR, which some systems have as their default.
+// Loopback connections use cubic: with BBR, the default of some systems, they are slow and
+// unstable.
 void TuneSocket(uv_tcp_t* handle, bool loopback) {
   uv_tcp_nodelay(handle, 1);
   uv_tcp_keepalive(handle, 1, kKeepAliveSeconds);
@@ -37,7 +38,7 @@ void TuneSocket(uv_tcp_t* handle, bool loopback) {
   SetTcpOption(fd, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
   if (!loopback) return;
   constexpr char kCubic[] = "cubic";
-  // Where it is not compiled in, the default stays.
+  // A system without cubic keeps its default.
   (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program asks of the TCP of its connections.
+// Socket options of our TCP connections.
 #pragma once
 
 struct uv_tcp_s;
 
 namespace motley {
 
-// Sets the options of a connected socket. Those that the system does not know keep their defaults.
+// Sets the options of a connected socket. An option that the system does not know keeps its
+// default.
 void TuneSocket(uv_tcp_s* handle, bool loopback);
 
 }  // namespace motley

@@ -28,14 +28,14 @@
 namespace motley {
 namespace {
 
-// Accepted connections of one transport; more are closed as they come. A job has up to 1,024
-// workers, and beside them 64 strangers (runtime/coordinator/server_peers) and 16 peers that
-// measure their links; the rest is room for connections that are about to close.
+// The most accepted connections of one transport; further ones are closed on arrival. A job has up
+// to 1,024 workers, 64 connections that have not joined (runtime/coordinator/server_peers) and 16
+// peers that measure their links. The rest is room for connections that are about to close.
 constexpr size_t kMaxAccepted = 1280;
-// Who connects while the server reads its data waits in the kernel's queue.
+// While the server reads its data, new connections wait in the kernel's queue.
 constexpr int kBacklog = 1024;
 
-// Descriptors are numbered below it.
+// All descriptors are below this number.
 int DescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<int>::max();
@@ -49,7 +49,7 @@ void CloseAndDelete(Handle* handle) {
            [](uv_handle_t* closed) { delete reinterpret_cast<Handle*>(closed); });
 }
 
-// For listening, which happens once at the start: may wait for a name server.
+// Only for Listen, once at the start: may block on a name server.
 Result<sockaddr_storage> ResolveNow(uv_loop_t* loop, const HostPort& where) {
   if (const auto numeric = NumericAddress(where)) return *numeric;
   uv_getaddrinfo_t request;
@@ -100,28 +100,28 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   static void OnConnection(uv_stream_t* stream, int status);
   void ListenNearby(const sockaddr_storage& address);
   void OnIncoming(uv_stream_t* listener);
-  // Takes the connection off the list and runs what Dones it had.
+  // Takes the connection off the list and runs its pending Dones.
   void Drop(PeerId peer, const Status& why);
 
   uv_loop_t* const loop_;
   const Nearby nearby_;
   ParallelFor* const parallel_;
-  uv_idle_t* idle_;  // Runs deferred_; active only when there is some.
+  uv_idle_t* idle_;  // Runs deferred_; active only when that is not empty.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
   size_t accepted_ = 0;
-  bool shortage_told_ = false;
+  bool shortage_reported_ = false;
   std::vector<uv_tcp_t*> listeners_;
   std::vector<uv_pipe_t*> nearby_listeners_;
   std::vector<uv_stream_t*> held_;      // Listeners that wait for a receiver.
-  std::unique_ptr<SharedArena> arena_;  // Made when it is first asked for.
+  std::unique_ptr<SharedArena> arena_;  // Made when first needed.
   uv_pipe_t* arena_handle_ = nullptr;
-  std::unordered_map<SendId, PeerId> waiting_;  // In send queues. Only looked up.
+  std::unordered_map<SendId, PeerId> waiting_;  // Messages in send queues. Never iterated.
   std::map<PeerId, std::shared_ptr<TcpConnection>> connections_;
-  TaskQueue settled_;   // Done of dropped connections, about to run.
-  TaskQueue deferred_;  // For the next turn.
+  TaskQueue settled_;   // Dones of dropped connections, about to run.
+  TaskQueue deferred_;  // For the next turn of the loop.
 };
 
 Result<std::string> TcpTransport::Listen(const std::string& address) {
@@ -169,7 +169,7 @@ void TcpTransport::OnConnection(uv_stream_t* stream, int status) {
   if (status != 0 || self == nullptr) return;
   RunGuarded(stream->loop->data, [&] {
     if (self->receiver_ != nullptr) return self->OnIncoming(stream);
-    self->held_.push_back(stream);  // It stops until its connection is accepted.
+    self->held_.push_back(stream);  // The listener stops until its connection is accepted.
   });
 }
 
@@ -191,7 +191,7 @@ void TcpTransport::StopListening() {
   nearby_listeners_.clear();
 }
 
-// Where this cannot be, everybody comes by TCP.
+// Listens at the Unix socket, too. If that fails, every peer uses TCP.
 void TcpTransport::ListenNearby(const sockaddr_storage& address) {
   const std::optional<int> fd = ListenLocally(address, kBacklog);
   if (!fd) return;
@@ -232,21 +232,21 @@ void TcpTransport::OnWaiting(SendId id, PeerId peer, bool waits) {
 
 void TcpTransport::OnIncoming(uv_stream_t* listener) {
   const auto connection = std::make_shared<TcpConnection>(loop_, next_peer_++, *this);
-  // What is not accepted would make the listener stop, so even surplus ones are, and closed again.
+  // A connection that is not accepted stops the listener, so surplus ones are accepted and closed.
   if (!connection->Accept(listener).ok() || accepted_ >= kMaxAccepted) return;
   ++accepted_;
   connections_.emplace(connection->peer(), connection);
-  // libuv accepts what no descriptor is left for with one that it keeps for that, and closes it
-  // silently; so this is reported when the last but that one are taken.
+  // When no descriptor is left, libuv accepts with one that it keeps in reserve, and closes that
+  // connection silently. So this reports the shortage a few descriptors earlier.
   constexpr int kLast = 4;
   const int limit = DescriptorLimit();
-  if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_told_, true) &&
+  if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_reported_, true) &&
       receiver_ != nullptr) {
-    receiver_->OnShortage(Status::Resource(
-        fmt::format("with {} connections nearly all of the {} files that this program may open are "
-                    "taken, so that hardly another worker can connect: raise the limit of open "
-                    "files (ulimit -n)",
-                    accepted_, limit)));
+    receiver_->OnShortage(Status::Resource(fmt::format(
+        "with {} connections open, nearly all of the {} files that this process may open are "
+        "in use, and further workers cannot connect; raise the limit of open files "
+        "(ulimit -n)",
+        accepted_, limit)));
   }
   connection->Start();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-64 over bytes that come in parts: the same value however they were cut. Pure; one thread.
+// XXH3-64 over bytes that come in parts; the value does not depend on the cuts. Pure; one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace motley {
 
 class Checksum {
  public:
-  // Of one piece.
+  // The checksum of bytes in one piece.
   static uint64_t Of(BytesView bytes);
 
   Checksum();

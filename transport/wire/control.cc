@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-// A control message is a table, its body and vectors of scalars, structs or one string: two tables
-// deep, whatever the verifier's defaults (64 deep, a million tables) would let through.
+// A control message is a table, its body, and vectors of scalars, structs or one string: two tables
+// deep. The verifier's defaults (64 deep, a million tables) would let far more through.
 constexpr flatbuffers::uoffset_t kMaxDepth = 4;
 constexpr flatbuffers::uoffset_t kMaxTables = 16;
 
@@ -37,15 +37,16 @@ bool SetStep(Bytes& assign, StepId step) {
 
 Result<const wire::Control*> VerifyControl(BytesView bytes) {
   if (bytes.size() > kMaxControlBytes) {
-    return Status::DataError(fmt::format("a control message of {} bytes, of which {} are allowed",
-                                         bytes.size(), kMaxControlBytes));
+    return Status::DataError(
+        fmt::format("a control message of {} bytes is too long: at most {} are allowed",
+                    bytes.size(), kMaxControlBytes));
   }
   MOTLEY_ASSERT(Aligned(bytes));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
                                  kMaxDepth, kMaxTables);
   if (!wire::VerifyControlBuffer(verifier) || Misaligned(*wire::GetControl(bytes.data()))) {
     return Status::DataError(
-        fmt::format("{} bytes that should be a control message are not one", bytes.size()));
+        fmt::format("{} bytes received as a control message are malformed", bytes.size()));
   }
   return wire::GetControl(bytes.data());
 }
@@ -58,13 +59,13 @@ Result<wire::ControlT> UnpackControl(const wire::Control& verified) {
       return Status::DataError(fmt::format("a control message of type {} has no body",
                                            wire::EnumNameBody(control.body.type)));
     }
-    control.body.type = wire::Body::NONE;  // A member that only newer peers know.
+    control.body.type = wire::Body::NONE;  // Only newer peers know this member.
   }
   return control;
 }
 
 Result<wire::ControlT> DecodeControl(BytesView bytes) {
-  // FlatBuffers reads scalars in place.
+  // FlatBuffers reads scalars in place, so they must be aligned.
   const bool copied = !Aligned(bytes) && bytes.size() <= kMaxControlBytes;
   const Bytes aligned = copied ? Bytes(bytes.begin(), bytes.end()) : Bytes();
   MOTLEY_ASSIGN_OR_RETURN(const wire::Control* verified, VerifyControl(copied ? aligned : bytes));

@@ -14,7 +14,7 @@ namespace motley {
 
 template <typename T>  // T: wire::JoinT, wire::AssignT, ...
 Bytes EncodeControl(const T& message) {
-  // Kept, since making one costs more than a message does.
+  // The builder is kept, since making one costs more than packing a message.
   thread_local flatbuffers::FlatBufferBuilder builder;
   builder.Clear();
   const auto body = T::TableType::Pack(builder, &message).Union();
@@ -23,17 +23,18 @@ Bytes EncodeControl(const T& message) {
   return Bytes(data, data + builder.GetSize());
 }
 
-// Gives an encoded Assign, of ours, another step and that version. False, with the bytes of no use
-// any more, when they have no room: those of step 0 do not.
+// Changes the step and version of an encoded Assign that this process made. Returns false if the
+// encoding has no room for them: default values are left out, such as step 0. The bytes are then
+// useless.
 bool SetStep(Bytes& assign, StepId step);
 
-// Verifies before it reads (size, depth and table counts bounded). kDataError when the bytes are
-// not a control message; an unknown member of the union decodes as type NONE.
+// Verifies before it reads; size, depth and table counts are bounded. kDataError when the bytes are
+// not a control message. An unknown member of the union decodes as type NONE.
 Result<wire::ControlT> DecodeControl(BytesView bytes);
 
-// The same in two parts, for messages so many that unpacking them all into memory of their own
-// tells. What is verified is read in place, so its bytes stay; they are aligned as memory from the
-// heap is (DecodeControl copies those that are not).
+// DecodeControl in two parts, for senders of so many messages that unpacking them all costs time.
+// The verified message is read in place, so its bytes must stay, and must be aligned like heap
+// memory (DecodeControl copies those that are not).
 Result<const wire::Control*> VerifyControl(BytesView bytes);
 Result<wire::ControlT> UnpackControl(const wire::Control& verified);
 

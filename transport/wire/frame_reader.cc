@@ -13,7 +13,7 @@ namespace motley {
 FrameReader::FrameReader(Sink& sink) : sink_(sink), staging_(kStagingBytes) {}
 
 std::span<std::byte> FrameReader::Room() {
-  // Inside a payload nothing is left in staging: Advance used it all.
+  // Inside a payload staging is empty: Advance used all of it.
   if (in_payload_ && !room_.empty()) return room_.subspan(received_);
   if (begin_ > 0) {
     std::copy(staging_.begin() + static_cast<std::ptrdiff_t>(begin_),
@@ -63,7 +63,7 @@ Status FrameReader::StartFrame() {
   if (frame_.header.kind == FrameKind::kRelease) {
     in_payload_ = false;
     if (sink_.OnRelease(frame_.header.offset)) return Status::Ok();
-    return Status::DataError("it says that it read payloads which were not there for it");
+    return Status::DataError("it acknowledged payloads that it was never sent");
   }
   if (length == 0) return FinishFrame();
   if (frame_.checked) checksum_.Reset();
@@ -74,18 +74,18 @@ Status FrameReader::StartFrame() {
   return frame_.shared_page != 0 ? TakeShared() : Status::Ok();
 }
 
-// Copied before anything looks at it: what was checked cannot change any more.
+// Copies the payload before anything checks it, so that the checked bytes cannot change.
 Status FrameReader::TakeShared() {
   const uint32_t length = frame_.header.length;
   const SharedPlace place{frame_.shared_page, frame_.payload_checksum};
   MOTLEY_ASSIGN_OR_RETURN(const BytesView bytes, sink_.OnShared(place, length));
   if (bytes.size() != length) {
-    return Status::DataError(fmt::format("{} bytes at page {} of shared memory, where it has none",
-                                         length, frame_.shared_page));
+    return Status::DataError(fmt::format(
+        "{} bytes at page {}, which is outside of its shared memory", length, frame_.shared_page));
   }
   if (!room_.empty()) sink_.CopyShared(bytes, room_.data());
   if (!sink_.OnSharedRead(place, length)) {
-    return Status::Unavailable("it took back what it had sent: it closed the connection");
+    return Status::Unavailable("it closed the connection and reused the memory of its message");
   }
   return AddPayload(room_.empty() ? bytes : BytesView(room_));
 }
@@ -101,7 +101,7 @@ Status FrameReader::FinishFrame() {
   if (frame_.checked && header.length > 0 && checksum_.Value() != frame_.payload_checksum) {
     return Status::DataError(
         fmt::format("the {} bytes of a message's payload were damaged on the "
-                    "way: their checksum is wrong",
+                    "way: the checksum is wrong",
                     header.length));
   }
   in_payload_ = false;

@@ -12,7 +12,7 @@ namespace {
 static_assert(sizeof(Tally) == 4 * sizeof(double));
 
 constexpr uint32_t kMagic = 0x594c544du;  // "MTLY"
-// Bytes that the header's own checksum, its last eight, covers.
+// The header's own checksum, its last eight bytes, covers all bytes before it.
 constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint32_t kind) {
@@ -20,7 +20,7 @@ bool KnownKind(uint32_t kind) {
          kind <= static_cast<uint32_t>(FrameKind::kProbe);
 }
 
-// The field of flags: the shared page, and these bits.
+// The field of flags holds the shared page and these bits.
 constexpr uint32_t kUnchecked = 1u << 31;
 constexpr uint32_t kPaused = 1u << 30;
 
@@ -28,8 +28,8 @@ constexpr uint32_t kPaused = 1u << 30;
 
 Status CheckSendable(FrameKind kind, size_t bytes) {
   if (bytes <= MaxPayload(kind)) return Status::Ok();
-  return Status::Resource(
-      fmt::format("a message of {} bytes, where {} are the most", bytes, MaxPayload(kind)));
+  return Status::Resource(fmt::format("a message of {} bytes is too long: at most {} are allowed",
+                                      bytes, MaxPayload(kind)));
 }
 
 uint32_t MaxPayload(FrameKind kind) {
@@ -84,7 +84,7 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   Header& header = decoded.header;
   get(magic);
   if (magic != kMagic) {
-    return Status::DataError("these bytes are not from a Motley node: a frame should start here");
+    return Status::DataError("the peer is not a Motley node: its bytes do not start a frame");
   }
   get(version);  // Before the checksum: other versions may lay out the rest differently.
   if (version != kProtocolVersion) {

@@ -8,7 +8,7 @@ flatbuffers::Table& BodyOf(Bytes& bytes) {
   return *static_cast<flatbuffers::Table*>(wire::GetMutableControl(bytes.data())->mutable_body());
 }
 
-// Another value in place; false where the encoder would leave out one of the two.
+// Changes a field in place. Returns false if the encoder would leave out the old or the new value.
 template <typename T>
 bool Put(flatbuffers::Table& table, flatbuffers::voffset_t field, T value) {
   return table.CheckField(field) ? value != T{} && table.SetField<T>(field, value, T{})

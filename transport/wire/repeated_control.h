@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control messages of which many alike are sent: from step to step a few numbers differ. Pure; any
+// Re-encodes control messages that are sent every step and differ in a few numbers. Pure; any
 // thread.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace motley {
 
-// Makes `bytes`, an earlier message of this kind or nothing, those of EncodeControl(message): in
-// place, where the same fields are at their defaults as before.
+// Makes `bytes` equal to EncodeControl(message). `bytes` is an earlier message of this kind, or
+// empty. It is changed in place if the same fields have their default values as before.
 void EncodeAgain(const wire::PullT& message, Bytes& bytes);
 void EncodeAgain(const wire::ProgressT& message, Bytes& bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over memory each; the compiler vectorises the loops. Comparisons are written so that NaN
-// stays NaN.
+// Kernels with one pass over memory; the compiler vectorises the loops. Comparisons are written so
+// that NaN stays NaN.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ namespace {
 
 typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
 
-// Sums of squares and of signed values; `begin` is a multiple of kSignBlock.
+// The sums of squares and of signed values; `begin` is a multiple of kSignBlock.
 Pair SketchOfPart(SignKey key, size_t begin, size_t end, const float* x) {
   constexpr size_t kLanes = 4, kSums = kSignLanes / kLanes;
   typedef uint32_t Words __attribute__((vector_size(kLanes * sizeof(uint32_t))));
@@ -95,7 +95,7 @@ void ReluBackward(void* queue, size_t count, const float* activation, float* del
 
 void Dropout(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
              uint32_t dropped, float scale, float* x) {
-  constexpr size_t kCost = 16;  // Of a value.
+  constexpr size_t kCost = 16;  // For each value.
   ForBlocks(queue, rows, WorthwhileGrain(1, kCost * columns), [=](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       float* const values = x + row * columns;

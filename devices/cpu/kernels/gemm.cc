@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of dense matrices after Goto, van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication" (ACM TOMS 34(3), 2008): packed panels of b stay in the first cache, a packed
-// block of a in the second. Packed copies are each thread's own and stay with
-// it: they are larger than the stacks of some threads.
+// Multiplication" (ACM TOMS 34(3), 2008): packed panels of b stay in the first-level cache, a
+// packed block of a in the second. Each thread keeps its packed copies from call to call; they are
+// larger than the stacks of some threads.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +16,12 @@
 namespace motley::cpu {
 namespace {
 
-constexpr size_t kMostDepth = 512;  // Alone decides where sums are cut.
+constexpr size_t kMostDepth = 512;  // The only thing that decides where sums are cut.
 constexpr size_t kBlockRows = 9 * kMostRows;
 constexpr size_t kBlockColumns = 384;
 static_assert(kBlockColumns % kPanel == 0);
 
-// One dimension in parts of whole units, as equal as can be.
+// Cuts one dimension into parts of whole units, as equal as possible.
 struct Split {
   size_t size;
   size_t parts;
@@ -67,7 +67,7 @@ void ScaleTarget(const Product& p, const Tile& tile) {
 
 size_t VectorsOf(size_t columns) { return columns > kLanes ? kVectors : 1; }
 
-// Columns that are used by one panel of rows alone are read where they are.
+// Columns used by only one panel of rows are read in place.
 bool InPlace(const Product& p, size_t columns) {
   return p.rows <= kMostRows && !p.b.deep && columns % kLanes == 0;
 }
@@ -91,7 +91,7 @@ void PackRows(const Product& p, size_t row, const Split& panels, size_t begin, s
   }
 }
 
-// Packed rows times columns, into the block of c at `block`.
+// Multiplies packed rows and columns into the block of c at `block`.
 void MultiplyBlock(const Product& p, const Tile& block, const Split& panels, size_t begin,
                    size_t depth, const Workspace& space) {
   const bool add = begin > 0 || p.beta != 0;
@@ -144,10 +144,11 @@ void ScaleOnly(size_t count, float beta, float* c) {
   }
 }
 
-// A few columns would leave lanes of each vector empty: then the rows become columns.
+// Few columns would leave lanes of each vector empty; rows and columns are exchanged then.
 bool BetterTransposed(size_t m, size_t n) { return n < kPanel && n % kLanes != 0 && m >= kPanel; }
 
-// As many tiles as there are threads, or as are worth one, and as square as can be.
+// Uses as many tiles as there are threads, or as are worthwhile, and makes them as square as
+// possible.
 void ForTiles(void* queue, const Product& p) {
   const double cost = static_cast<double>(p.rows) * static_cast<double>(p.columns) *
                       static_cast<double>(p.depth) / (16 * kWorthwhile);

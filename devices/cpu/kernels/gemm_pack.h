@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of parts of a matrix in the order in which the innermost product (gemm_tile.h) reads them:
-// panels of some lines (rows of a, or columns of b), each panel as [depth, lines].
+// Copies parts of a matrix into the order in which the innermost product (gemm_tile.h) reads them:
+// panels of some lines (rows of a, or columns of b), each panel stored as [depth, lines].
 #pragma once
 
 #if defined(__AVX2__)
@@ -15,8 +15,8 @@
 
 namespace motley::cpu {
 
-// A factor seen as lines of `depth` values: line l's value k is at data[l * stride + k] when
-// `deep`, else at data[k * stride + l].
+// A factor seen as lines of `depth` values. Value k of line l is at data[l * stride + k] if `deep`,
+// else at data[k * stride + l].
 struct Factor {
   const float* data;
   size_t stride;
@@ -27,8 +27,8 @@ struct Factor {
   }
 };
 
-// Four values of lines 0, 4, 8, ..., one after another: transposing these in quads transposes the
-// whole, and what crosses quads is done while loading, where it costs no shuffle.
+// Loads four values from each of lines 0, 4, 8, ... in sequence. Transposing these quads then
+// transposes the whole block; the exchange across quads happens while loading and needs no shuffle.
 inline Vector LoadQuads(const float* const* lines, size_t k) {
 #if defined(__AVX512F__)
   __m512 value = _mm512_castps128_ps512(_mm_loadu_ps(lines[0] + k));
@@ -43,7 +43,7 @@ inline Vector LoadQuads(const float* const* lines, size_t k) {
 #endif
 }
 
-// The transposed copy of kLanes lines of whole vectors into kLanes columns of [depth, width].
+// Transposes kLanes lines of whole vectors into kLanes columns of [depth, width].
 inline void PackLines(const float* const (&lines)[kLanes], size_t depth, float alpha, size_t width,
                       float* to) {
   for (size_t k = 0; k < depth; k += kLanes) {
@@ -60,15 +60,15 @@ inline void PackLines(const float* const (&lines)[kLanes], size_t depth, float a
   }
 }
 
-// One panel of `width` lines, of which the first `lines` exist; what the others hold has no
-// meaning. May write up to kLanes floats past the panel's end.
+// Copies one panel of `width` lines, of which the first `lines` exist; the others get arbitrary
+// values. May write up to kLanes floats beyond the panel's end.
 template <size_t width>
 void PackPanel(const Factor& from, size_t line, size_t lines, size_t begin, size_t depth,
                float alpha, float* to) {
   size_t k = 0;
   if (from.deep) {
     k = depth / kLanes * kLanes;
-    // Last lines first: what they write past a row's end is then written again.
+    // Last lines first: later copies overwrite what these write beyond the end of a row.
     for (size_t l = (width + kLanes - 1) / kLanes * kLanes; l > 0;) {
       l -= kLanes;
       const float* each[kLanes];
@@ -93,7 +93,7 @@ void PackPanel(const Factor& from, size_t line, size_t lines, size_t begin, size
 using PanelCopy = void (*)(const Factor& from, size_t line, size_t lines, size_t begin,
                            size_t depth, float alpha, float* to);
 
-// The copy into panels that are `width` (1 to kMostRows) lines wide.
+// The copy function for panels of `width` (1 to kMostRows) lines.
 inline PanelCopy PanelCopyFor(size_t width) {
   static constexpr auto kTable = []<size_t... i>(std::index_sequence<i...>) {
     struct Table {

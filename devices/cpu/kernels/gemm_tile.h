@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost product: a few rows times a few vectors of columns, all sums in registers. Operands
-// are packed (gemm_pack.h). Each sum is one chain over the depth, wherever it lies in the matrix,
-// so that no way of cutting rows and columns changes a bit.
+// The innermost product: a few rows times a few vectors of columns, with all sums in registers.
+// Operands are packed (gemm_pack.h). Each sum is one chain over the depth, wherever it lies in the
+// matrix, so cuts between rows or columns change no bit.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace motley::cpu {
 
-// Registers: kMostRows * kVectors sums, kVectors of columns, and one of a row.
+// Registers used: kMostRows * kVectors for sums, kVectors for columns, and one for a row.
 #if defined(__AVX512F__)
 inline constexpr size_t kLanes = 16, kMostRows = 14;
 #elif defined(__AVX2__)
@@ -18,7 +18,7 @@ inline constexpr size_t kLanes = 8, kMostRows = 6;
 #else
 inline constexpr size_t kLanes = 4, kMostRows = 6;
 #endif
-inline constexpr size_t kQuad = 4;  // Lanes of 128 bits: shuffles within them are the cheapest.
+inline constexpr size_t kQuad = 4;  // 128-bit lanes: shuffles within them are the cheapest.
 inline constexpr size_t kVectors = 2;
 inline constexpr size_t kPanel = kVectors * kLanes;  // Columns of a full panel.
 
@@ -31,13 +31,13 @@ inline Vector LoadVector(const float* from) {
 }
 inline void StoreVector(const Vector& value, float* to) { std::memcpy(to, &value, sizeof value); }
 
-// Where sums go: element (i, j) is at c[i * row_stride + j * column_stride].
+// The destination of sums: element (i, j) is at c[i * row_stride + j * column_stride].
 struct Target {
   float* c;
   size_t row_stride;
   size_t column_stride;
-  size_t columns;  // That exist; the panel's others are padding.
-  bool add;        // To what is there, or instead of it.
+  size_t columns;  // Existing columns; the rest of the panel is padding.
+  bool add;        // Add to the old values instead of replacing them.
 };
 
 template <size_t step, size_t... j>
@@ -48,14 +48,14 @@ void ExchangeHalves(Vector& x, Vector& y, std::index_sequence<j...>) {
   y = high;
 }
 
-// Of each four lanes of x those at `first` and first + apart, then those of y.
+// From each four lanes of x, picks those at `first` and first + apart, then the same from y.
 template <size_t first, size_t apart, size_t... j>
 Vector PickPairs(const Vector& x, const Vector& y, std::index_sequence<j...>) {
   return __builtin_shufflevector(
       x, y, (j / kQuad * kQuad + first + j % 2 * apart + j % kQuad / 2 * kLanes)...);
 }
 
-// Each square of four rows by four neighbouring lanes.
+// Transposes each square of four rows by four neighbouring lanes.
 inline void TransposeQuads(Vector* rows) {
   constexpr std::make_index_sequence<kLanes> kAll;
   const Vector low[] = {PickPairs<0, 1>(rows[0], rows[1], kAll),
@@ -84,7 +84,7 @@ void Transpose(Vector (&rows)[kLanes]) {
   }
 }
 
-// Column j's sums are put together at flat + j * kMostLines.
+// The sums of column j are collected at flat + j * kMostLines.
 inline constexpr size_t kMostLines = (kMostRows + kLanes - 1) / kLanes * kLanes;
 
 template <size_t rows, size_t vectors>
@@ -101,8 +101,8 @@ void StoreColumns(const float (&flat)[vectors * kLanes][kMostLines], const Targe
   }
 }
 
-// a is packed [depth, rows]; b is [depth, vectors * kLanes], its lines `b_stride` apart. Every loop
-// over sums is unrolled, or they would not stay in registers.
+// a is packed as [depth, rows]; b is [depth, vectors * kLanes], with lines `b_stride` apart. Every
+// loop over sums is unrolled; otherwise they would not stay in registers.
 template <size_t rows, size_t vectors>
 void MultiplyPanels(size_t depth, const float* a, const float* b, size_t b_stride,
                     const Target& target) {
@@ -159,7 +159,7 @@ void MultiplyPanels(size_t depth, const float* a, const float* b, size_t b_strid
 using PanelProduct = void (*)(size_t depth, const float* a, const float* b, size_t b_stride,
                               const Target& target);
 
-// The product for `rows` (1 to kMostRows) and `vectors` (1 to kVectors).
+// The product function for `rows` (1 to kMostRows) and `vectors` (1 to kVectors).
 inline PanelProduct PanelProductFor(size_t rows, size_t vectors) {
   static constexpr auto kTable = []<size_t... i>(std::index_sequence<i...>) {
     struct Table {

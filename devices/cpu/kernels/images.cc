@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over images. Work is cut into lines of images, and every value is one thread's.
+// Windows over images. Work is cut into lines of images, and only one thread writes each value.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@ size_t PatchSize(const motley_window& w) {
   return size_t{w.kernel_height} * w.kernel_width * w.channels;
 }
 
-// Where a line of windows, or one of the image, begins.
+// The beginning of a line of the image.
 const float* LineOf(const motley_window& w, const float* images, size_t row, size_t y) {
   return images + (row * w.height + y) * w.width * w.channels;
 }
 
-// What each window of a line sees of one line of the image: run(begin, end, x), where columns
-// [begin, end) of the window lie inside the image, the first of them at its column x.
+// Calls run(begin, end, x) for each window of a line. Columns [begin, end) of the window lie inside
+// the image, the first of them at the image's column x.
 template <typename Run>
 void ForWindows(const motley_window& w, const Run& run) {
   const auto width = static_cast<ptrdiff_t>(w.width);
@@ -35,7 +35,7 @@ void ForWindows(const motley_window& w, const Run& run) {
   }
 }
 
-// A window of 3 on one channel is not worth a call.
+// A window of 3 on one channel is too short for a call of memcpy.
 void CopyValues(const float* from, size_t count, float* to) {
   constexpr size_t kFew = 3;
   if (count == kFew) {
@@ -45,7 +45,7 @@ void CopyValues(const float* from, size_t count, float* to) {
   }
 }
 
-// A piece of each patch, of one line of the image; null where that is padding.
+// Copies one line of the image into all patches; a null line is padding.
 void CopyLine(const motley_window& w, const float* line, float* patches) {
   const size_t channels = w.channels, count = w.kernel_width * channels;
   ForWindows(w, [&](size_t ox, size_t begin, size_t end, size_t x) {
@@ -71,7 +71,7 @@ void AddLine(const motley_window& w, const float* patches, float* line) {
   });
 }
 
-// Whether `value` is larger than the largest before it; a NaN is, and stays.
+// True if `value` is larger than the largest before it. A NaN counts as larger, and stays.
 bool IsLarger(float value, float largest) { return !(value <= largest) && largest == largest; }
 
 void PoolLine(const motley_window& w, const float* lines, float* out) {
@@ -86,10 +86,10 @@ void PoolLine(const motley_window& w, const float* lines, float* out) {
   }
 }
 
-// Every value of the windows gets its delta, or 0.
+// Writes a delta, or 0, to every value of the windows.
 void PoolLineBackward(const motley_window& w, const float* lines, const float* delta,
                       float* lines_delta) {
-  constexpr size_t kMost = 32;  // Channels at a time.
+  constexpr size_t kMost = 32;  // Channels processed together.
   const size_t channels = w.channels;
   const uint32_t places = w.stride * w.stride;
   for (size_t ox = 0; ox < w.out_width; ++ox) {
@@ -127,7 +127,7 @@ void Im2col(void* queue, const motley_window* window, size_t rows, const float* 
       queue, rows * w.out_height, WorthwhileGrain(1, line_size), [=](size_t begin, size_t end) {
         for (size_t line = begin; line < end; ++line) {
           for (size_t ky = 0; ky < w.kernel_height; ++ky) {
-            const size_t y = line % w.out_height * w.stride + ky;  // Of the padded image.
+            const size_t y = line % w.out_height * w.stride + ky;  // In the padded image.
             const bool inside = y >= w.padding && y - w.padding < w.height;
             CopyLine(w, inside ? LineOf(w, images, line / w.out_height, y - w.padding) : nullptr,
                      patches + line * line_size + ky * w.kernel_width * w.channels);
@@ -175,7 +175,7 @@ void MaxPoolBackward(void* queue, const motley_window* window, size_t rows, cons
   const motley_window w = *window;
   const size_t size = size_t{w.height} * w.width * w.channels;
   const size_t line_size = size_t{w.out_width} * w.channels;
-  // Windows leave the last lines and columns out.
+  // Windows may not reach the last lines and columns.
   const bool all = w.height == w.out_height * w.stride && w.width == w.out_width * w.stride;
   if (!all) Fill(queue, rows * size, 0, images_delta);
   if (line_size == 0) return;

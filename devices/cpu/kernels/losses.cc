@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and their derivatives. No exponential is taken of a positive number, so that outputs of
-// any size are safe.
+// Losses and their derivatives. Exponentials are only taken of numbers <= 0, so outputs of any size
+// are safe.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -11,8 +11,9 @@
 namespace motley::cpu {
 namespace {
 
-// exp(x) for x <= 0, within 2 units in the last place; 0 below the smallest normal number; NaN
-// stays. Ours, because in a vectorised loop every value must get the same bits wherever it lies.
+// exp(x) for x <= 0, within 2 units in the last place. It is 0 below the smallest normal number,
+// and NaN stays. The library's exp will not do: in a vectorised loop, every value must get the same
+// bits wherever it lies.
 float ExpOfNegative(float x) {
   constexpr float kLowest = -87.0f;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer.
@@ -29,8 +30,8 @@ float ExpOfNegative(float x) {
   return x != x ? x : (x < kLowest ? 0.0f : series * scale);
 }
 
-// Takes the row's maximum away, so that the largest is 0; returns how far x[label] was below it.
-// A row that has no finite maximum, or a NaN, becomes NaN altogether.
+// Subtracts the row's maximum, so that the largest value is 0. Returns how far x[label] was below
+// it. A row without a finite maximum, or with a NaN, becomes all NaN.
 double ShiftRow(size_t columns, size_t label, float* x) {
   float largest = x[0];
   bool has_nan = false;
@@ -47,7 +48,7 @@ double ShiftRow(size_t columns, size_t label, float* x) {
   return below;
 }
 
-// Exponentials to weight * (softmax - (1 at label)); returns the logarithm of their sum.
+// Turns exponentials into weight * (softmax - (1 at label)). Returns the logarithm of their sum.
 double FinishRow(size_t columns, size_t label, float weight, float* x) {
   double sum = 0;
   for (size_t i = 0; i < columns; ++i) sum += x[i];
@@ -108,7 +109,7 @@ void HingeLoss(void* queue, size_t rows, const float* label, const float* weight
     for (size_t row = begin; row < end; ++row) {
       const double y = label[row] > 0.5f ? 1 : -1;
       const double times = weight != nullptr ? weight[label[row] > 0.5f ? 1 : 0] : 1;
-      const double missing = 1 - y * x[row];  // Of the margin; NaN stays.
+      const double missing = 1 - y * x[row];  // The missing part of the margin; NaN stays.
       sum += missing <= 0 ? 0 : times * missing;
       x[row] = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y * times : missing);
     }

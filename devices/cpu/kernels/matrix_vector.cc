@@ -19,7 +19,7 @@ using Transposed = Eigen::Map<const ColumnMajor, 0, Stride>;
 
 }  // namespace
 
-// Sums of a few hundred terms in float32 are added in float64: long sums keep their precision.
+// Adds float32 sums of a few hundred terms in float64, so that long sums keep their precision.
 void MatrixTimesVector(void* queue, bool transpose, size_t m, size_t k, float alpha, const float* a,
                        const float* x, float beta, float* c) {
   constexpr size_t kOutputs = 256;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of a kernel module. Whether the processor has the instructions is asked before the
-// module is loaded (devices/cpu/kernel_modules.cc): its code could not run to tell.
+// The one symbol of a kernel module. The processor's features are checked before the module is
+// loaded (devices/cpu/kernel_modules.cc), because an unsupported module cannot run its own check.
 #include "devices/cpu/kernels/operations.h"
 
 namespace motley::cpu {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions behind the table of devices/kernels.h, which says what each one does. Compiled once
-// per instruction set.
+// The functions behind the table of devices/kernels.h, where they are documented. Compiled once per
+// instruction set.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace motley::cpu {
 
 MOTLEY_FOR_EACH_KERNEL(MOTLEY_DECLARE_KERNEL)
 
-// c[m] = alpha * op(a)[m,k] * x[k] + beta * c; stored as [k,m] when `transpose`.
+// c[m] = alpha * op(a)[m,k] * x[k] + beta * c; a is stored as [k,m] if `transpose`.
 void MatrixTimesVector(void* queue, bool transpose, size_t m, size_t k, float alpha, const float* a,
                        const float* x, float beta, float* c);
 

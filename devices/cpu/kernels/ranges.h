@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every CPU kernel cuts its work: into blocks that depend on the sizes alone, so that the
-// result is the same for any number of threads.
+// Cuts the work of CPU kernels into blocks. The cuts depend on sizes only, so the result is the
+// same for any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 
 namespace motley::cpu {
 
-// About as many elementary operations as it takes to make waking another thread worth while.
+// About the number of elementary operations that make waking another thread worthwhile.
 inline constexpr size_t kWorthwhile = 32768;
 
 inline size_t Blocks(size_t count, size_t grain) { return count / grain + (count % grain != 0); }
 
-// A multiple of `unit` items of `cost` elementary operations each that is worth a thread.
+// A multiple of `unit` items, with `cost` elementary operations each, that is worth a thread.
 inline size_t WorthwhileGrain(size_t unit, size_t cost) {
   return unit * std::max<size_t>(1, kWorthwhile / (unit * std::max<size_t>(cost, 1)));
 }
 
-// How many threads there are to borrow. Only where it changes no result may a cut depend on it.
+// The number of threads to borrow. A cut may depend on it only if the result does not.
 inline size_t ThreadsOf(const void* queue) {
   return queue == nullptr ? 1 : static_cast<const motley_cpu_queue*>(queue)->threads;
 }
@@ -47,8 +47,8 @@ void ForBlocks(void* queue, size_t count, size_t grain, const Body& body) {
   threads->parallel_for(threads->context, blocks, 1, &Call::Run, &call);
 }
 
-// Sum over blocks of body(begin, end) -> double, or several of them, added in the order of the
-// blocks, whose length is a multiple of `unit`.
+// The sum over blocks of body(begin, end), which returns a double or a group of them. Blocks are
+// added in order, and their length is a multiple of `unit`.
 template <typename Body>
 auto SumOverBlocks(void* queue, size_t count, size_t smallest_grain, const Body& body,
                    size_t unit = 1) {

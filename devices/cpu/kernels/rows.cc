@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that treat each row of a matrix by itself.
+// Kernels that process each row of a matrix separately.
 #include <cmath>
 #include <cstddef>
 
@@ -9,7 +9,7 @@
 namespace motley::cpu {
 namespace {
 
-// The sum of term(0) to term(count - 1), in several chains, so that it need not wait for each.
+// The sum of term(0) to term(count - 1), in several independent chains.
 template <typename Term>
 double SumOf(size_t count, const Term& term) {
   constexpr size_t kSums = 8;

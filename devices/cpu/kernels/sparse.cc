@@ -52,8 +52,8 @@ void RowTimesMatrix(const motley_csr& a, size_t row, size_t n, float alpha, cons
   if (j < n) RowTimesColumns<1>(a, row, n, alpha, b + j, beta, to + j);
 }
 
-// Sums of columns [begin, end) of a, times b[:, first .. first + width), in sum[end - begin,
-// width]. Rows are walked in order, so a sum is the same for any range that it is part of.
+// sum[end - begin, width] = columns [begin, end) of a, times b[:, first .. first + width). Rows are
+// processed in order, so the range does not change a sum.
 void ColumnsTimesDense(const motley_csr& a, size_t begin, size_t end, size_t n, const float* b,
                        size_t width, double* sum) {
   for (size_t row = 0; row < a.rows; ++row) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels are written in: a block of threads that goes through phases. A phase is one function
-// of a thread's number; what a thread leaves in a PerThread is its own in the next phase; what it
-// leaves in memory is the others' after Sync. Without a CUDA compiler the same kernels are plain
-// C++, and a block is a loop over its threads: so their arithmetic is tested where there is no GPU.
+// The language of our kernels: a block of threads that runs in phases. A phase is a function of a
+// thread's number. Values in a PerThread stay with their thread for the next phase; values in
+// memory are visible to other threads after Sync. Without a CUDA compiler the same kernels are
+// plain C++, and a block is a loop over its threads. So their arithmetic can be tested without a
+// GPU.
 #pragma once
 
 #include <cstddef>
@@ -48,15 +49,15 @@ class Block {
   }
   MOTLEY_DEVICE void Sync() { __syncthreads(); }
 
-  // The block's own memory; its content is not set. One array per type, size and `which`.
+  // The block's shared memory, not initialised. There is one array per type, size and `which`.
   template <typename T, size_t size, int which = 0>
   MOTLEY_DEVICE T* Shared() {
     __shared__ T data[size];
     return data;
   }
 
-  // Every thread gets the value of the thread whose number differs by the bit `mask` (below 32).
-  // All threads of the block are here.
+  // Every thread gets the value of the thread with the number that differs by the bit `mask` (below
+  // 32). All threads of the block must call it.
   template <typename T>
   MOTLEY_DEVICE void Exchange(PerThread<T>& values, unsigned mask, PerThread<T>& others) {
     others[0] = __shfl_xor_sync(0xffffffffu, values[0], mask);
@@ -65,8 +66,8 @@ class Block {
 
 #endif
 
-// Sums over threads whose numbers are equal modulo `width` (a power of two), in an order that is
-// always the same: the first `width` threads get them.
+// Sums over threads with equal numbers modulo `width` (a power of two), in a fixed order. The first
+// `width` threads get the sums.
 template <typename Block, typename T>
 MOTLEY_DEVICE void Fold(Block& block, unsigned width,
                         typename Block::template PerThread<T>& values) {
@@ -83,7 +84,7 @@ MOTLEY_DEVICE void Fold(Block& block, unsigned width,
 }
 
 // Combines the values of each team of `lanes` consecutive threads, a power of two up to 32 or the
-// whole block; every thread gets its team's result. `combine` is commutative.
+// whole block. Every thread gets its team's result. `combine` is commutative.
 template <typename Block, typename T, typename Combine>
 MOTLEY_DEVICE void Join(Block& block, unsigned lanes, const Combine& combine,
                         typename Block::template PerThread<T>& values) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons are written so that NaN stays NaN.
+// Element-wise kernels. Comparisons are written so that NaN stays NaN.
 #include "base/unit_masks.h"
 #include "devices/cuda/kernels/pointwise.cuh"
 #include "devices/cuda/operations.h"
@@ -26,7 +26,7 @@ void ReluBackward(void* queue, size_t count, const float* activation, float* del
       activation, delta);
 }
 
-// A thread has the units of one call of the generator.
+// Each thread has the units of one call of the generator.
 void Dropout(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
              uint32_t dropped, float scale, float* x) {
   const size_t blocks = Pieces(columns, kMaskUnits);
@@ -53,7 +53,7 @@ void Multiply(void* queue, size_t count, const float* a, const float* b, float* 
   Pointwise(queue, "multiply", count, [=] MOTLEY_DEVICE(size_t i) { y[i] = a[i] * b[i]; });
 }
 
-// Its values are written where they are, because Pointwise would read them first.
+// Writes x directly, because Pointwise would read it first.
 void Fill(void* queue, size_t count, float value, float* x) {
   Pointwise(queue, "fill", count, [=] MOTLEY_DEVICE(size_t i) { x[i] = value; });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of threads as loops on the host, behind the names of devices/cuda/kernels/block.cuh.
-// Everything that a kernel may not rely on is made visible: threads run in either order, and what
-// is not set holds NaN bits.
+// A block of threads as loops on the host, with the interface of devices/cuda/kernels/block.cuh. It
+// exposes everything that a kernel may not rely on: threads run in ascending or descending order,
+// and unset values are NaN.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class Block {
 
   template <typename T, size_t size, int which = 0>
   T* Shared() {
-    // Its own allocation, so that address sanitizer sees its ends.
+    // An allocation of its own, so that address sanitizer sees its bounds.
     thread_local const std::unique_ptr<T[]> data(new T[size]);
     thread_local size_t owner = 0;
     if (owner != number_) std::memset(data.get(), 0xff, size * sizeof(T));
@@ -65,10 +65,10 @@ class Block {
   const size_t index_;
   const size_t count_;
   const ThreadOrder order_;
-  const size_t number_;  // Of all blocks that this thread ran.
+  const size_t number_;  // Counts the blocks that this thread ran.
 };
 
-// run(block) for each of `blocks`.
+// Calls run(block) for each of `blocks` blocks.
 template <typename Block, typename Run>
 void RunBlocks(size_t blocks, ThreadOrder order, const Run& run) {
   for (size_t i = 0; i < blocks; ++i) {

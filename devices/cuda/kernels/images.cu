@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over images: a thread for each value that is written, so that there is nothing to add
-// atomically.
+// Windows over images. Each written value has a thread of its own, so nothing is added atomically.
 #include "devices/cuda/kernels/pointwise.cuh"
 #include "devices/cuda/operations.h"
 
@@ -15,14 +14,15 @@ size_t ImageSize(const motley_window& w) { return size_t{w.height} * w.width * w
 
 size_t OutSize(const motley_window& w) { return size_t{w.out_height} * w.out_width * w.channels; }
 
-// A value of images [rows, height, width, channels], by its number.
+// The value of images [rows, height, width, channels] with a given number.
 struct Pixel {
   MOTLEY_DEVICE Pixel(size_t i, size_t height, size_t width, size_t channels)
       : c(TakeLast(i, channels)), x(TakeLast(i, width)), y(TakeLast(i, height)), row(i) {}
   size_t c, x, y, row;
 };
 
-// What patches [rows, out_height, out_width, kernel_height, kernel_width, channels] say of a pixel.
+// The sum of the values of patches [rows, out_height, out_width, kernel_height, kernel_width,
+// channels] that belong to a pixel.
 MOTLEY_DEVICE float SumOfPatches(const motley_window& w, const Pixel& p, const float* patches) {
   float sum = 0;
   for (size_t ky = 0; ky < w.kernel_height && ky <= p.y + w.padding; ++ky) {
@@ -38,7 +38,7 @@ MOTLEY_DEVICE float SumOfPatches(const motley_window& w, const Pixel& p, const f
   return sum;
 }
 
-// Where the window of a value of the outputs has its first largest value; a NaN is larger.
+// The place of the first largest value in the window of an output; a NaN counts as largest.
 MOTLEY_DEVICE size_t WinnerOf(const motley_window& w, const Pixel& out, const float* images) {
   const size_t first =
       ((out.row * w.height + out.y * w.stride) * w.width + out.x * w.stride) * w.channels + out.c;
@@ -69,7 +69,7 @@ void Im2col(void* queue, const motley_window* window, size_t rows, const float* 
     const size_t ky = TakeLast(patch, w.kernel_height);
     const size_t ox = TakeLast(patch, w.out_width);
     const size_t oy = TakeLast(patch, w.out_height);
-    // Above and left of the image these are huge.
+    // Above and left of the image these wrap around to huge values.
     const size_t y = oy * w.stride + ky - w.padding;
     const size_t x = ox * w.stride + kx - w.padding;
     const bool inside = y < w.height && x < w.width;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts kernels: function objects that take a block (devices/cuda/kernels/block.cuh) and their
+// Launches kernels: function objects that take a block (devices/cuda/kernels/block.cuh) and their
 // arguments.
 #pragma once
 
@@ -28,7 +28,7 @@ constexpr MOTLEY_ANYWHERE size_t Pieces(size_t count, size_t size) {
   return count / size + (count % size != 0 ? 1 : 0);
 }
 
-// The least power of two that is `columns` or more, up to 32.
+// The least power of two that is at least `columns`, up to 32.
 constexpr unsigned LanesFor(size_t columns) {
   unsigned lanes = 1;
   while (lanes < 32 && lanes < columns) lanes *= 2;
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(Block::kThreads) Run(Body body, Arguments... a
   body(block, arguments...);
 }
 
-// `name`: for the text of a failure. Blocks run at any time and in any order.
+// `name` is for the text of a failure. Blocks run at any time and in any order.
 template <typename Block, typename Body, typename... Arguments>
 void Launch(motley_driver_queue& queue, const char* name, size_t blocks, Body body,
             Arguments... arguments) {
@@ -61,8 +61,8 @@ void Launch(motley_driver_queue& queue, const char* name, size_t blocks, Body bo
 #else
 
 struct HostBlocks {
-  ThreadOrder order = ThreadOrder::kAscending;       // Of blocks as well.
-  std::function<void(std::function<void()>)> later;  // Where launches wait; empty: nowhere.
+  ThreadOrder order = ThreadOrder::kAscending;       // The order of threads and blocks.
+  std::function<void(std::function<void()>)> later;  // Defers launches; empty: they run at once.
 };
 
 template <typename Block, typename Body, typename... Arguments>

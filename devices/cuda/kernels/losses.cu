@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and their derivatives. No exponential is taken of a positive number, so that outputs of
-// any size are safe.
+// Losses and their derivatives. Exponentials are only taken of numbers <= 0, so outputs of any size
+// are safe.
 #include <cmath>
 
 #include "devices/cuda/kernels/partial_sums.cuh"
@@ -9,8 +9,8 @@
 namespace motley::cuda {
 namespace {
 
-// Teams of `lanes` threads take a row each. A NaN or an infinite maximum makes all of a row NaN.
-// Exponentials are computed twice: reading and writing them takes longer.
+// Teams of `lanes` threads take a row each. A NaN or an infinite maximum makes the whole row NaN.
+// Exponentials are computed twice, since storing and reading them takes longer.
 struct SoftmaxBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, size_t rows, size_t columns, unsigned lanes,
@@ -55,8 +55,8 @@ struct SoftmaxBody {
   }
 
  private:
-  // Without columns where it is none of the matrix. A label that is out of range is no column, so
-  // nothing is read or written for it.
+  // A row beyond the matrix has no columns. A label that is out of range is no column, so nothing
+  // is read or written for it.
   struct Row {
     MOTLEY_DEVICE Row(size_t row, size_t rows, size_t all, const float* labels, float* matrix)
         : columns(row < rows ? all : 0),
@@ -73,7 +73,7 @@ struct SoftmaxBody {
   };
 };
 
-// Adds loss(label[i], weight of its class, x[i]) up, which leaves the derivative in x[i].
+// Adds up loss(label[i], weight of its class, x[i]), and writes the derivative to x[i].
 template <typename Loss>
 struct ScalarLossBody {
   template <typename Block>
@@ -105,7 +105,7 @@ struct Logistic {
 struct Hinge {
   MOTLEY_DEVICE double operator()(float label, double times, float& x) const {
     const double y = label > 0.5f ? 1 : -1;
-    const double missing = 1 - y * x;  // Of the margin; NaN stays.
+    const double missing = 1 - y * x;  // The missing part of the margin; NaN stays.
     x = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y * times : missing);
     return missing <= 0 ? 0 : times * missing;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in float64 in two steps: blocks leave theirs in the queue's partials, then one block adds
-// those up. Both are cut by the sizes alone, so that the same device always gives the same bits.
+// Sums in float64 in two steps: blocks write theirs to the queue's partials, then one block adds
+// those up. The sizes alone decide the cuts, so the same device always gives the same bits.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace motley::cuda {
 
-// The sum of all threads' values becomes partial[block.index()].
+// partial[block.index()] = the sum of all threads' values.
 template <typename Block>
 MOTLEY_DEVICE void LeavePartial(Block& block, typename Block::template PerThread<double>& values,
                                 double* partial) {
@@ -20,7 +20,7 @@ MOTLEY_DEVICE void LeavePartial(Block& block, typename Block::template PerThread
   });
 }
 
-// *sum = the sum of partial[count], after what was there if `add`.
+// *sum = the sum of partial[count], plus the old *sum if `add`.
 struct SumPartialsBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, size_t count, bool add, const double* partial,
@@ -37,14 +37,15 @@ struct SumPartialsBody {
   }
 };
 
-// `first`: of the partials.
+// `first` is the index of the first partial.
 inline void SumPartials(motley_driver_queue& queue, const char* name, size_t count, bool add,
                         double* sum, size_t first = 0) {
   Launch<WideBlock>(queue, name, 1, SumPartialsBody{}, count, add,
                     static_cast<const double*>(queue.partials) + first, sum);
 }
 
-// Blocks that go over `count` things, `each` at a time, and leave `sums` partials.
+// The number of blocks that process `count` items, `each` at a time, and write `sums` partials
+// each.
 inline size_t SummingBlocks(const motley_driver_queue& queue, size_t count, size_t each,
                             size_t sums = 1) {
   return std::min({Pieces(count, each), size_t{queue.most_blocks}, kPartials / sums});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that go over values one by one. Each thread reads four of every operand before it uses
-// the first, so that enough reads are under way to keep the memory busy.
+// Element-wise kernels. Each thread reads four values of every operand before it uses the first, so
+// that enough reads are in flight to keep the memory busy.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace motley::cuda {
 
-// Values of one operand; only those that are not const are written back.
+// Values of one operand; only operands that are not const are written back.
 template <typename T>
 struct Held {
   static constexpr unsigned kValues = 4;
@@ -55,7 +55,7 @@ struct PointwiseBody {
   }
 };
 
-// function(i, operands[i]...) for each i < count, which may change those that are not const.
+// Calls function(i, operands[i]...) for each i < count; it may change operands that are not const.
 template <typename Function, typename... T>
 void Pointwise(void* queue, const char* name, size_t count, const Function& function,
                T*... operands) {
@@ -65,13 +65,13 @@ void Pointwise(void* queue, const char* name, size_t count, const Function& func
                     function, operands...);
 }
 
-// i modulo `size`; 32 bits where they suffice, because 64 take several times as long.
+// i modulo `size`. Uses 32 bits if they suffice, because 64 bits take several times as long.
 inline MOTLEY_DEVICE size_t Modulo(size_t i, size_t size) {
   if (((i | size) >> 32) == 0) return static_cast<uint32_t>(i) % static_cast<uint32_t>(size);
   return i % size;
 }
 
-// Takes the last of the numbers that `i` counts through off it, which has `size` values.
+// Removes the last of the indices combined in `i` and returns it; it has `size` values.
 inline MOTLEY_DEVICE size_t TakeLast(size_t& i, size_t size) {
   const size_t last = Modulo(i, size);
   i = ((i | size) >> 32) == 0 ? static_cast<uint32_t>(i) / static_cast<uint32_t>(size) : i / size;

@@ -29,7 +29,7 @@ struct SumOfSquaresBody {
   }
 };
 
-// A thread has a word of signs, and so a column of 32 values of a block of 512 at a time.
+// Each thread has one word of signs at a time: a column of 32 values of a block of 512.
 struct SketchBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, size_t count, SignKey key, const float* x,
@@ -55,7 +55,7 @@ struct SketchBody {
   }
 };
 
-// A part of the rows for each block, and `width` columns: partial[part * columns + column].
+// Each block sums a part of the rows for `width` columns into partial[part * columns + column].
 struct SumColumnsBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, size_t rows, size_t columns, size_t stride,
@@ -84,7 +84,7 @@ struct SumColumnsBody {
   }
 };
 
-// `width` columns for each block.
+// Each block has `width` columns.
 struct AddSlicesBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, size_t slices, size_t columns, unsigned width,
@@ -110,7 +110,7 @@ struct AddSlicesBody {
   }
 };
 
-// A thread should add about 16 slices, and a block read whole sectors of memory.
+// The width that lets a thread add about 16 slices, and a block read whole memory sectors.
 unsigned ColumnsOfABlock(size_t slices) {
   constexpr size_t kSlicesOfAThread = 16;
   constexpr unsigned kSector = 8;
@@ -119,7 +119,7 @@ unsigned ColumnsOfABlock(size_t slices) {
   return width;
 }
 
-// As many parts as give each thread 16 rows, or fill a device.
+// The number of parts that gives each thread 16 rows, or fills a device.
 size_t PartsOfRows(size_t rows, size_t columns, unsigned width) {
   constexpr size_t kRowsOfAThread = 16, kEnoughBlocks = 1024;
   const size_t worthwhile = Pieces(rows, kRowsOfAThread * (WideBlock::kThreads / width));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that treat each row of a matrix by itself: teams of `lanes` threads take one each, and
-// sum in float64 in one order.
+// Kernels that process each row of a matrix separately. Teams of `lanes` threads take one row each,
+// and sum in float64 in a fixed order.
 #include <cmath>
 
 #include "devices/cuda/kernels/pointwise.cuh"
@@ -9,15 +9,15 @@
 namespace motley::cuda {
 namespace {
 
-// The part of a row that a thread of a team has; nothing where the matrix has no such row.
+// The part of a row that one thread of a team has; empty if the matrix has no such row.
 struct Part {
   MOTLEY_DEVICE Part(size_t the_row, unsigned lane, size_t rows, size_t columns)
       : row(the_row), first(lane), end(the_row < rows ? columns : 0), begin(the_row * columns) {}
-  // Whether it is the one to write what there is one of in each row.
+  // True for the thread that writes the row's single values.
   MOTLEY_DEVICE bool leads() const { return first == 0 && end > 0; }
 
   size_t row, first, end;
-  size_t begin;  // Of the row in the matrix.
+  size_t begin;  // Start of the row in the matrix.
 };
 
 struct AddRowSumsBody {

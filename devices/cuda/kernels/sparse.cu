@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a sparse matrix: no atomics, every sum in one order, so results are the same each
-// time.
+// Products with a sparse matrix. There are no atomics and every sum has a fixed order, so results
+// are the same each time.
 #include "devices/cuda/kernels/launch.cuh"
 #include "devices/cuda/operations.h"
 
@@ -11,8 +11,8 @@ MOTLEY_DEVICE float Combine(float alpha, double sum, float beta, const float* c)
   return static_cast<float>(beta == 0 ? alpha * sum : alpha * sum + beta * static_cast<double>(*c));
 }
 
-// Entries first, first + step, ... < last of a, times their rows of one column of b. Float32
-// for 256 terms, float64 for what those give.
+// The sum of entries first, first + step, ... < last of a, times their rows of one column of b. It
+// uses float32 for 256 terms, and float64 for the sum of those.
 MOTLEY_DEVICE double SumEntries(const motley_csr& a, uint64_t first, uint64_t last, unsigned step,
                                 const float* b, size_t n) {
   constexpr uint64_t kTerms = 256;
@@ -27,7 +27,8 @@ MOTLEY_DEVICE double SumEntries(const motley_csr& a, uint64_t first, uint64_t la
   return sum;
 }
 
-// A team of threads for each row: each has entries of it where b is one column, else columns of b.
+// A team of threads for each row. If b is one column, threads share the row's entries; otherwise
+// they share the columns of b.
 struct CsrTimesDenseBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, const motley_csr& a, size_t n, unsigned lanes,
@@ -70,7 +71,7 @@ struct CsrTimesVectorBody {
   }
 };
 
-// The first of [begin, end) whose column is `least` or more.
+// The first place in [begin, end) with a column of `least` or more.
 MOTLEY_DEVICE uint64_t LowerBound(const uint32_t* column, uint64_t begin, uint64_t end,
                                   size_t least) {
   while (begin < end) {
@@ -84,9 +85,9 @@ MOTLEY_DEVICE uint64_t LowerBound(const uint32_t* column, uint64_t begin, uint64
   return begin;
 }
 
-// How c is cut: each block has `height` of a's columns (rows of c) and `width` columns of c.
+// Cuts c into blocks: each has `height` of a's columns (rows of c) and `width` columns of c.
 struct Cut {
-  static constexpr size_t kSums = 1024;  // In float64, in a block's own memory.
+  static constexpr size_t kSums = 1024;  // In float64, in a block's shared memory.
 
   size_t height, width;
   size_t down, across;
@@ -102,8 +103,9 @@ struct Cut {
   }
 };
 
-// A block looks into every row of a for the entries in its columns. Entries of one row are of
-// different columns, so threads share them; rows follow one another, so sums have one order.
+// A block searches every row of a for the entries in its columns. Entries of one row are in
+// different columns, so threads share them. Rows are processed one after another, so sums have a
+// fixed order.
 struct CsrTransposedTimesDenseBody {
   template <typename Block>
   MOTLEY_DEVICE void operator()(Block& block, const motley_csr& a, size_t n, Cut cut, float alpha,

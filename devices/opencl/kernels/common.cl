@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all kernels share. An operand is two arguments: its buffer, and its first element's index
- * there, because OpenCL 1.2 has no pointers into buffers on the host. GROUP: items of a group. */
+/* Functions that all kernels share. An operand is two arguments, its buffer and the index of its
+ * first element, because OpenCL 1.2 has no host pointers into buffers. GROUP: items in a group. */
 
 #define KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 #define FLOATS(name) __global float *name, ulong name##_at
@@ -8,15 +8,15 @@
 #define WIDES(name) __global wide *name, ulong name##_at
 #define STORED(name) __global stored *name, ulong name##_at
 
-/* i / size and what is left of it; 32 bits where they suffice, because devices have no 64-bit
- * division and take a hundred instructions for one. */
+/* i / size and the remainder. Uses 32 bits if they suffice, because devices have no 64-bit division
+ * and need a hundred instructions for one. */
 ulong whole_parts(ulong i, ulong size) {
   return ((i | size) >> 32) == 0 ? (uint)i / (uint)size : i / size;
 }
 ulong rest_of(ulong i, ulong size) {
   return ((i | size) >> 32) == 0 ? (uint)i % (uint)size : i % size;
 }
-/* Takes the last of the numbers that `i` counts through off it, which has `size` values. */
+/* Removes the last of the indices combined in `i` and returns it; it has `size` values. */
 ulong take_last(ulong *i, ulong size) {
   const ulong whole = whole_parts(*i, size);
   const ulong last = *i - whole * size;
@@ -24,7 +24,7 @@ ulong take_last(ulong *i, ulong size) {
   return last;
 }
 
-/* The sum of the group's values, for each of its items. `share` may be used again at once. */
+/* The sum of the group's values, for each of its items. `share` may be reused at once. */
 wide group_sum(wide value, __local wide *share) {
   const size_t item = get_local_id(0);
   share[item] = value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows over images; an item per value that is written, so that there is nothing to add
- * atomically. */
+/* Windows over images. Each written value has an item of its own, so nothing needs atomic
+ * additions. */
 
 #define WINDOW                                                                            \
   ulong height, ulong width, ulong channels, ulong kernel_height, ulong kernel_width,     \
@@ -15,7 +15,7 @@ KERNEL im2col(ulong count, WINDOW, INPUT(images), FLOATS(patches)) {
   const ulong ky = take_last(&row, kernel_height);
   const ulong ox = take_last(&row, out_width);
   const ulong oy = take_last(&row, out_height);
-  /* Above and left of the image these are huge. */
+  /* Above and left of the image these wrap around to huge values. */
   const ulong y = oy * stride + ky - padding;
   const ulong x = ox * stride + kx - padding;
   float value = 0;
@@ -47,7 +47,7 @@ KERNEL col2im(ulong count, WINDOW, INPUT(patches), FLOATS(images)) {
   images[images_at + i] += sum;
 }
 
-/* Where the window of output `i` has its first largest value; a NaN is larger. */
+/* The place of the first largest value in the window of output `i`; a NaN counts as largest. */
 ulong winner_of(ulong i, WINDOW, __global const float *images) {
   ulong row = i;
   const ulong c = take_last(&row, channels);
@@ -79,7 +79,7 @@ KERNEL max_pool(ulong count, WINDOW, INPUT(images), FLOATS(out)) {
   out[out_at + i] = from[winner_of(i, ALL_OF_WINDOW, from)];
 }
 
-/* images_delta is 0 before. */
+/* images_delta must be 0 before. */
 KERNEL max_pool_backward(ulong count, WINDOW, INPUT(images), INPUT(out_delta),
                          FLOATS(images_delta)) {
   const ulong i = get_global_id(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses, sums of squares and sketches; a partial sum per group, which finish_sum adds up.
- * Arithmetic is wide: values are few, or the memory is slower. */
+/* Losses, sums of squares and sketches. Each group writes a partial sum, and finish_sum adds these
+ * up. Arithmetic is wide: there are few values, or memory is slower than the arithmetic. */
 
-/* A tile of values stays in the caches of a processor, where a group's items take turns. */
+/* A tile of values stays in the caches of a processor, which runs a group's items in turn. */
 #define TILE (32 * GROUP)
 
 KERNEL square_sums(ulong count, INPUT(x), WIDES(partial)) {
@@ -19,7 +19,7 @@ KERNEL square_sums(ulong count, INPUT(x), WIDES(partial)) {
   if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
 }
 
-/* As base/signs.h has it. */
+/* The same function as in base/signs.h. */
 uint sign_word(uint first, uint second, uint number) {
   uint word = number ^ first;
   word = (word ^ (word >> 16)) * 0x21f0aaadu;
@@ -34,7 +34,7 @@ uint sign_word(uint first, uint second, uint number) {
 #define SIGN_ROWS 32
 #define SIGN_BLOCK (SIGN_LANES * SIGN_ROWS)
 
-/* An item has a word of signs at a time, and so 32 values, every 16th of a block of 512. */
+/* An item has one word of signs at a time: 32 values, every 16th of a block of 512. */
 KERNEL sketch_sums(ulong count, uint first, uint second, INPUT(x), WIDES(partial)) {
   __local wide share[GROUP];
   wide squares = wide_of(0), values = wide_of(0);
@@ -58,7 +58,7 @@ KERNEL sketch_sums(ulong count, uint first, uint second, INPUT(x), WIDES(partial
   }
 }
 
-/* Losses of a single output: they return a row's loss and leave d(loss)/d(output). */
+/* Losses of a single output. They return a row's loss and write d(loss)/d(output). */
 
 wide logistic(float label, __global float *output) {
   const float y = label > 0.5f ? 1 : -1;
@@ -83,7 +83,7 @@ wide squared(float label, __global float *output) {
   return plus_product(wide_of(0), 0.5f * difference_of, difference_of);
 }
 
-/* A loss and derivative `weighted` are multiplied by what their class weighs. */
+/* With `weighted`, loss and derivative are multiplied by the weight of the class. */
 #define LOSS_KERNEL(loss)                                                                          \
   KERNEL loss##_loss(ulong rows, INPUT(label), int weighted, INPUT(weight), FLOATS(x),             \
                      WIDES(partial)) {                                                             \
@@ -107,12 +107,12 @@ LOSS_KERNEL(logistic)
 LOSS_KERNEL(hinge)
 LOSS_KERNEL(squared)
 
-/* Of a label that is no class, so that nothing is read or written for it: no column. */
+/* Stands for a label that is no class: it is no column, so nothing is read or written for it. */
 ulong class_of(float label, ulong columns) {
   return label >= 0 && label < (float)columns ? (ulong)label : columns;
 }
 
-/* Rows short enough for an item each. */
+/* For rows short enough for one item each. */
 KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), int weighted, INPUT(weight),
                         FLOATS(x), WIDES(partial)) {
   __local wide share[GROUP];
@@ -156,7 +156,7 @@ KERNEL softmax_of_groups(ulong rows, ulong columns, INPUT(label), int weighted, 
     for (ulong c = get_local_id(0); c < columns; c += GROUP) {
       sum = plus(sum, exp_of(difference(values[c], largest)));
     }
-    /* Nobody writes before all have read. */
+    /* No item writes before all have read. */
     sum = group_sum(sum, share);
     const bool weighs = weighted && right < columns;
     const float by = weighs ? weight[weight_at + right] : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One item per value; devices/kernels.h says what each does. */
+/* One item per value; the functions are documented in devices/kernels.h. */
 
 KERNEL add_bias(ulong count, ulong columns, INPUT(bias), FLOATS(x)) {
   const ulong i = get_global_id(0);
@@ -16,7 +16,7 @@ KERNEL relu_backward(ulong count, INPUT(activation), FLOATS(delta)) {
   if (i < count && activation[activation_at + i] <= 0) delta[delta_at + i] = 0;
 }
 
-/* As base/unit_masks.h has it: an item has the units of one call of Philox 4x32-10. */
+/* The same numbers as in base/unit_masks.h. An item has the units of one call of Philox 4x32-10. */
 KERNEL dropout(ulong count, ulong columns, ulong blocks, __global const uint *sample,
                ulong sample_at, uint first, uint second, uint dropped, float scale_by, FLOATS(x)) {
   ulong row = get_global_id(0);
@@ -93,7 +93,7 @@ KERNEL momentum(ulong count, float lr, float mu, int nesterov, INPUT(g), FLOATS(
   w[w_at + i] -= lr * (nesterov ? gradient + mu * velocity : velocity);
 }
 
-/* `step` and `spread` carry the corrections by 1 - beta^t. */
+/* `step` and `spread` include the corrections by 1 - beta^t. */
 KERNEL adam(ulong count, float step, float spread, float beta1, float beta2, float epsilon,
             INPUT(g), FLOATS(m), FLOATS(v), FLOATS(w)) {
   const ulong i = get_global_id(0);

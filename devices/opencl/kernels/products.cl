@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Column sums, and products of a matrix with a vector; memory is slower than their sums. Products of
- * two matrices for devices that are no processors, where CLBlast is missing. */
+/* Column sums, and products of a matrix with a vector; memory is slower than their sums. Also
+ * products of two matrices, for devices other than processors on machines without CLBlast. */
 
 float combine(float alpha, wide sum, float beta, float c) {
   const wide scaled = times(wide_of(alpha), sum);
@@ -34,7 +34,7 @@ KERNEL finish_columns(ulong columns, ulong blocks, WIDES(partial), float alpha, 
   c[c_at + column] = combine(alpha, sum, beta, beta == 0 ? 0 : c[c_at + column]);
 }
 
-/* c[r] = alpha * a[r, :] x + beta * c[r], where x is all 1 unless `weighted`; a group per row. */
+/* c[r] = alpha * a[r, :] x + beta * c[r], with x = 1 unless `weighted`; a group per row. */
 KERNEL row_sums(ulong rows, ulong columns, INPUT(a), int weighted, INPUT(x), float alpha,
                 float beta, FLOATS(c)) {
   __local wide share[GROUP];
@@ -51,9 +51,9 @@ KERNEL row_sums(ulong rows, ulong columns, INPUT(a), int weighted, INPUT(x), flo
 }
 
 /* c[m,n] = alpha * a * b + beta * c, where a[i,l] is at i * a_row + l * a_depth and b[l,j] at
- * l * b_depth + j * b_column; beta 0 does not read c. A group makes a block of c from blocks of a
- * and b in local memory, each item EACH x EACH values of it. A chain of float32 has no more than
- * CHAIN terms, so that sums keep their precision. */
+ * l * b_depth + j * b_column. With beta 0, c is not read. A group computes a block of c from blocks
+ * of a and b in local memory; each item computes EACH x EACH values of it. A chain of float32 has
+ * at most CHAIN terms, so that sums keep their precision. */
 #define SIDE (GROUP < 16 ? GROUP : 16)
 #define EACH 4
 #define BLOCK_ROWS (GROUP / SIDE * EACH)
@@ -72,7 +72,7 @@ KERNEL multiply_in_groups(ulong m, ulong n, ulong k, float alpha, INPUT(a), ulon
     for (uint j = 0; j < EACH; ++j) total[i][j] = part[i][j] = 0;
   }
   for (ulong begin = 0; begin < k; begin += BLOCK_DEPTH) {
-    /* Neighbouring items read neighbours in memory. */
+    /* Neighbouring items read neighbouring values. */
     for (uint at = item; at < BLOCK_DEPTH * BLOCK_ROWS; at += GROUP) {
       const uint r = a_depth == 1 ? at / BLOCK_DEPTH : at % BLOCK_ROWS;
       const uint l = a_depth == 1 ? at % BLOCK_DEPTH : at / BLOCK_ROWS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products with a sparse matrix; memory is slower than their sums. The transposed one sorts the
- * entries by column first: counts, starts, places, sums. Within a column the order is the device's,
- * which only the last bits of a sum can tell. */
+/* Products with a sparse matrix; memory is slower than their sums. The transposed product first
+ * sorts the entries by column, in four steps: counts, starts, places, sums. Within a column the
+ * order depends on the device, which changes only the last bits of a sum. */
 #define STARTS(name) __global const ulong *name, ulong name##_at
 #define NUMBERS(name) __global uint *name, ulong name##_at
 
@@ -31,7 +31,7 @@ KERNEL csr_count(ulong rows, STARTS(row_begin), __global const uint *column, ulo
   }
 }
 
-/* Counts become starts, in both arrays; one group, a range of columns per item. */
+/* Turns counts into starts, in both arrays. One group; each item has a range of columns. */
 KERNEL csr_starts(ulong columns, NUMBERS(starts), NUMBERS(next)) {
   __local uint share[GROUP];
   const size_t item = get_local_id(0);
@@ -60,7 +60,7 @@ KERNEL csr_starts(ulong columns, NUMBERS(starts), NUMBERS(next)) {
   }
 }
 
-/* Afterwards next[c] is where column c ends. */
+/* Afterwards next[c] is the end of column c. */
 KERNEL csr_place(ulong rows, STARTS(row_begin), __global const uint *column, ulong column_at,
                  INPUT(value), NUMBERS(next), NUMBERS(placed_row), FLOATS(placed_value)) {
   const ulong row = get_global_id(0);

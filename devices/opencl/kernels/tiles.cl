@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices on processors, after Goto, van de Geijn, "Anatomy of High-Performance Matrix
  * Multiplication" (ACM TOMS 34(3), 2008): tiles of c stay in registers. Both factors are packed
- * into panels of some lines, each as [depth, lines], the last one filled up with zeros. LANES: how
- * many floats fit a register. */
+ * into panels of some lines, each stored as [depth, lines]; the last one is padded with zeros.
+ * LANES is the number of floats in a register. */
 #ifdef LANES
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -13,8 +13,8 @@
 #define TILE_COLUMNS (2 * LANES)
 #define ONE_ITEM __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 
-/* to[panel, k, l] = factor * from[line, k], or 0 where there is no such line; a panel and part of
- * the depth per item. */
+/* to[panel, k, l] = factor * from[line, k], or 0 if the line does not exist. Each item packs a part
+ * of the depth of one panel. */
 ONE_ITEM pack_panels(ulong lines, ulong depth, ulong width, ulong depth_of_item, ulong line_stride,
                      ulong depth_stride, float factor, INPUT(from), FLOATS(to)) {
   const ulong line = get_global_id(0) * width;
@@ -31,7 +31,7 @@ ONE_ITEM pack_panels(ulong lines, ulong depth, ulong width, ulong depth_of_item,
   }
 }
 
-/* c = s + beta * c for the first `columns` of two vectors; beta 0 does not read c. */
+/* c = s + beta * c for the first `columns` of two vectors. With beta 0, c is not read. */
 void store_row(VECTOR s0, VECTOR s1, float beta, ulong columns, __global float *c) {
   if (columns >= TILE_COLUMNS) {
     if (beta != 0) {
@@ -56,8 +56,9 @@ void store_row(VECTOR s0, VECTOR s1, float beta, ulong columns, __global float *
 #define KEEP(i) \
   if (row + i < end) store_row(s##i##0, s##i##1, scale, n - column, target + i * stride);
 
-/* c[m,n] = packed a * packed b + beta * c; a panel of columns and some panels of rows per item. The
- * depth is cut so that a panel of b stays in the first cache, and sums keep their precision. */
+/* c[m,n] = packed a * packed b + beta * c. Each item has a panel of columns and some panels of
+ * rows. The depth is cut so that a panel of b stays in the first-level cache, and so that sums keep
+ * their precision. */
 ONE_ITEM multiply_tiles(ulong m, ulong n, ulong depth, ulong rows_of_item, ulong stride, INPUT(a),
                         INPUT(b), float beta, FLOATS(c)) {
   const ulong column = get_global_id(0) * TILE_COLUMNS;

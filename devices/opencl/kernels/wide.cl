@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that sums are kept in. With FP64 they are doubles; devices without double precision have
- * pairs of floats whose exact sum is meant, the second at most half of the first's last digit:
- * Knuth's and Dekker's sums and products without error (T. Dekker, "A floating-point technique for
- * extending the available precision", Numerische Mathematik 18, 1971). They hold 48 bits, and no
- * numbers beyond a float's. A double in memory that others read or write is a STORED. */
+/* The number type of sums. With FP64 it is a double. Devices without double precision use the exact
+ * sum of two floats, the second at most half of the first's last digit, with Knuth's and Dekker's
+ * error-free sums and products (T. Dekker, "A floating-point technique for extending the available
+ * precision", Numerische Mathematik 18, 1971). Pairs have 48 bits, and the range of a float. A
+ * double in memory that the host reads or writes is a STORED. */
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
@@ -22,22 +22,22 @@ wide exp_of(wide a) { return exp(a); }
 wide log_of(wide a) { return log(a); }
 wide log1p_of(wide a) { return log1p(a); }
 float quotient(wide a, wide b) { return (float)(a / b); }
-/* a / b - 1 where `less_one`. */
+/* a / b, or a / b - 1 with `less_one`. */
 float share_of(wide a, wide b, bool less_one) { return (float)(a / b - (less_one ? 1 : 0)); }
 wide load_stored(__global const stored *x) { return *x; }
 void store_wide(wide a, __global stored *x) { *x = a; }
 
 #else
-/* Contracted to a multiplication with an addition, a sum without error would have one. */
+/* Contracting a multiplication with an addition would break error-free sums. */
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef float2 wide;
-typedef ulong stored; /* A double's bits. */
+typedef ulong stored; /* The bits of a double. */
 
 wide wide_of(float x) { return (float2)(x, 0); }
 float to_float(wide a) { return a.x; }
 
-/* Where |a| >= |b|. */
+/* Requires |a| >= |b|. */
 wide quick_sum(float a, float b) {
   const float sum = a + b;
   return (float2)(sum, b - (sum - a));
@@ -74,16 +74,16 @@ wide over_count(wide a, ulong n) {
   const float count = (float)n;
   const float first = a.x / count;
   const wide back = two_product(first, count);
-  /* `count` may be rounded, and n - count is what it lost. */
+  /* `count` may be rounded; n - count is the rounding error. */
   const float lost = n >= (ulong)count ? (float)(n - (ulong)count) : -(float)((ulong)count - n);
   const wide rest = plus(a, (float2)(-back.x, -back.y));
   return quick_sum(first, (rest.x - first * lost) / count);
 }
 
-/* To a float's precision. */
+/* The value to a float's precision. */
 wide inverse_root(wide a) { return wide_of(1 / sqrt(a.x)); }
 
-/* exp(a) = 2^k exp(r), |r| <= ln(2) / 2; its series begins with exact numbers. */
+/* exp(a) = 2^k exp(r), |r| <= ln(2) / 2. The first coefficients of its series are exact. */
 wide exp_of(wide a) {
   if (!(a.x > -104)) return wide_of(a.x < 0 ? 0 : a.x); /* NaN stays. */
   if (a.x > 88) return wide_of(exp(a.x));
@@ -102,7 +102,7 @@ wide exp_of(wide a) {
   return (float2)(ldexp(sum.x, (int)k), ldexp(sum.y, (int)k));
 }
 
-/* A step of Newton's method from the logarithm as a float has it. */
+/* A step of Newton's method, starting from the float logarithm. */
 wide log_of(wide a) {
   const float first = log(a.x);
   if (!(fabs(first) < 88)) return wide_of(first);
@@ -119,7 +119,7 @@ wide log1p_of(wide a) {
 float quotient(wide a, wide b) { return a.x / b.x; }
 float share_of(wide a, wide b, bool less_one) { return a.x / b.x - (less_one ? 1 : 0); }
 
-/* 53 bits: 24 of the first float, and what the second one adds to the 29 below them. */
+/* 53 bits: 24 from the first float, and 29 below them from the second. */
 void store_wide(wide a, __global stored *x) {
   const ulong sign = as_uint(a.x) >> 31;
   if (!isfinite(a.x)) {

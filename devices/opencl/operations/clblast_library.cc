@@ -18,7 +18,7 @@ bool Find(void* library, const char* name, Function*& to) {
   return to != nullptr;
 }
 
-// The library stays loaded as long as the program runs.
+// The library stays loaded until the program ends.
 bool Load(ClBlast& found) {
   void* const library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLBlast, a library of matrix products for GPUs. It is loaded when a product first asks for it, so
-// that machines without it compute all the same, by kernels of our own.
+// CLBlast, a library of matrix products for GPUs. It is loaded by the first product, so that
+// machines without it can compute with kernels of our own.
 #pragma once
 
 #include <CL/cl.h>
@@ -9,7 +9,8 @@
 
 namespace motley::opencl {
 
-// Functions of clblast_c.h, whose enums are ints, by their names there. They return 0 or why not.
+// Functions of clblast_c.h by their names there, with ints for enums. They return 0 or an error
+// code.
 struct ClBlast {
   static constexpr int kRowMajor = 101;
   static int TransposeOf(bool transpose) { return transpose ? 112 : 111; }
@@ -27,9 +28,9 @@ struct ClBlast {
   int (*clear_cache)();
 };
 
-// Any thread. Null where the library, or one of the functions, is not there; looks once.
+// Any thread. Loads CLBlast once; null if the library or one of the functions is missing.
 const ClBlast* LoadClBlast();
-// Null where nobody has loaded it.
+// Null if LoadClBlast has not loaded it.
 const ClBlast* LoadedClBlast();
 
 }  // namespace motley::opencl

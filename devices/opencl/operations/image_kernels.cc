@@ -13,7 +13,7 @@ size_t ImageSize(const motley_window& w) { return size_t{w.height} * w.width * w
 
 size_t OutPixels(const motley_window& w) { return size_t{w.out_height} * w.out_width; }
 
-// An item for each of `count`, with the window as its first arguments.
+// Launches an item for each of `count`, with the window as the first arguments.
 template <typename... Args>
 void LaunchOnImages(Queue& queue, KernelName name, size_t count, const motley_window& w,
                     const Args&... args) {

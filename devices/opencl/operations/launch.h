@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enqueues a kernel of kernels/*.cl with its arguments, in their order there; a Place is two of
-// them. Nothing happens once the queue has failed.
+// Enqueues a kernel of kernels/*.cl with its arguments in order; a Place counts as two. Does
+// nothing once the queue has failed.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,10 @@
 
 namespace motley::opencl {
 
-// Items of one launch of LaunchItems, so that no driver's limit matters.
+// Items in one launch of LaunchItems, below every driver's limit.
 inline constexpr size_t kMostItems = size_t{1} << 22;
-// Groups of one launch of LaunchGroups; kernels go on with the group that many later.
+// Groups in one launch of LaunchGroups; a kernel's group also processes the work kMostGroups
+// further on.
 inline constexpr size_t kMostGroups = 1024;
 
 // The arguments of a kernel, set one after the other.
@@ -36,14 +37,14 @@ class Arguments {
   cl_int code_ = CL_SUCCESS;
 };
 
-// `columns` x `rows` of groups, as many columns and rows of items with the group's size in the
-// first dimension; `first` is the first item's number.
+// Enqueues `columns` x `rows` groups. Items have the same columns and rows, with the group's size
+// in the first dimension; `first` is the number of the first item.
 void Enqueue(Queue& queue, KernelName name, size_t first, size_t columns, size_t rows);
 
-// The same for kernels whose groups are one item.
+// The same for kernels with groups of one item.
 void EnqueueSingles(Queue& queue, KernelName name, size_t columns, size_t rows);
 
-// Sets the arguments; false once the queue has failed.
+// Sets the arguments; returns false once the queue has failed.
 template <typename... Args>
 bool Prepare(Queue& queue, KernelName name, const Args&... args) {
   if (queue.failed()) return false;
@@ -55,7 +56,8 @@ bool Prepare(Queue& queue, KernelName name, const Args&... args) {
   return !queue.failed();
 }
 
-// One item for each of `count`, in as many launches as that takes. `count` is the first argument.
+// Launches one item for each of `count`, in several launches if necessary. `count` is the kernel's
+// first argument.
 template <typename... Args>
 void LaunchItems(Queue& queue, KernelName name, size_t count, const Args&... args) {
   if (count == 0 || !Prepare(queue, name, cl_ulong{count}, args...)) return;
@@ -65,7 +67,7 @@ void LaunchItems(Queue& queue, KernelName name, size_t count, const Args&... arg
   }
 }
 
-// `columns` x `rows` groups.
+// Launches `columns` x `rows` groups.
 template <typename... Args>
 void LaunchGroups(Queue& queue, KernelName name, size_t columns, size_t rows, const Args&... args) {
   if (columns == 0 || rows == 0 || !Prepare(queue, name, args...)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions behind the table of devices/kernels.h, which says what each one does.
+// The functions behind the table of devices/kernels.h, where they are documented.
 #pragma once
 
 #include "devices/kernel_operations.h"

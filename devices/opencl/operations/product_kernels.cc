@@ -11,16 +11,16 @@
 namespace motley::opencl {
 namespace {
 
-// CLBlast's sums are one chain of float32 over the depth, where equal terms all round to one side:
-// 512 of them lose up to 7.6e-6 of their sum, 65,536 in such parts up to 8.7e-6.
+// CLBlast's sums are one chain of float32 over the depth, in which equal terms all round to one
+// side: 512 of them lose up to 7.6e-6 of their sum, and 65,536 in chains of 512 lose up to 8.7e-6.
 constexpr size_t kMostDepth = 512;
 
-// Rows and columns of a group's part of c (kernels/products.cl).
+// Rows and columns of a group's block of c (kernels/products.cl).
 constexpr size_t kMostSide = 16, kEach = 4;
 
 size_t Parts(size_t size, size_t part) { return (size + part - 1) / part; }
 
-// c = beta * c, and 0 where beta is, whatever c was.
+// c = beta * c; with beta 0, c becomes 0 whatever it was.
 void ScaleTarget(Queue& queue, const Product& p) {
   const size_t count = p.m * p.n;
   if (p.beta == 0) {
@@ -38,7 +38,7 @@ void MultiplyVector(Queue& queue, bool transpose, size_t rows, size_t depth, flo
                cl_ulong{depth}, a, cl_int{1}, x, alpha, beta, c);
 }
 
-// A part of the depth: what p says, with op(a) and op(b) beginning at `begin`.
+// Multiplies a part of the depth: op(a) and op(b) from `begin` on.
 void MultiplyPart(Queue& queue, const ClBlast& clblast, const Product& p, size_t begin,
                   size_t depth, float beta) {
   const int a = ClBlast::TransposeOf(p.transpose_a);

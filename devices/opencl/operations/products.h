@@ -16,14 +16,14 @@ struct Product {
   Place c;
 };
 
-// m, n, k at least 1, and CLBlast is there (clblast_library.h). The first call for a device
+// Requires CLBlast (clblast_library.h) and m, n, k of at least 1. The first call for a device
 // compiles its kernels, which takes seconds.
 void MultiplyWithClBlast(Queue& queue, const Product& product);
 
-// The same by a simple kernel of our own, for machines without CLBlast.
+// The same with a simple kernel of our own, for machines without CLBlast.
 void MultiplyInGroups(Queue& queue, const Product& product);
 
-// The same on a processor, by kernels of our own: CLBlast's are made for GPUs.
+// The same on a processor, with kernels of our own: CLBlast's are made for GPUs.
 void MultiplyOnProcessor(Queue& queue, const Product& product);
 
 // Frees the programs that CLBlast keeps for all contexts of this process.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that treat each row of a matrix by itself, a group per row.
+// Kernels that process each row of a matrix separately, with a group per row.
 #include <algorithm>
 
 #include "devices/opencl/operations/launch.h"

@@ -7,7 +7,7 @@
 namespace motley::opencl {
 namespace {
 
-// A sparse matrix on the device. How many entries it has only the device knows.
+// A sparse matrix on the device. Only the device knows its number of entries.
 struct Csr {
   Csr(Queue& queue, const motley_csr& a)
       : row_begin(queue.Find(a.row_begin, a.rows + 1)),
@@ -21,7 +21,7 @@ struct ByColumn {
   Place starts, next, row, value;
 };
 
-// From the first row's first entry to the last row's last. Waits for the device.
+// Counts the entries from the first row's first to the last row's last. Waits for the device.
 uint64_t CountEntries(Queue& queue, const motley_csr& a) {
   uint64_t first = 0;
   uint64_t last = 0;
@@ -30,7 +30,7 @@ uint64_t CountEntries(Queue& queue, const motley_csr& a) {
   return queue.failed() || last < first ? 0 : last - first;
 }
 
-// Room for `entries`, or for as many as the scratch memory has already.
+// Divides scratch memory for `entries`, or for more if it already has room.
 ByColumn Divide(Queue& queue, size_t columns, size_t entries) {
   const size_t words = 2 * columns + 2 * entries;
   const Place all = queue.ScratchFor(Scratch::kEntries, words * sizeof(uint32_t));
@@ -41,15 +41,16 @@ ByColumn Divide(Queue& queue, size_t columns, size_t entries) {
   return by_column;
 }
 
-// The matrix may be some rows of a large one: only where all that follows in memory does not fit is
-// it worth waiting for the answer how many entries are its own.
+// The matrix may be some rows of a large one. The room is for all entries that follow in memory, if
+// these fit. Only otherwise is it worth waiting for the device to count the matrix's own entries.
 ByColumn RoomFor(Queue& queue, const motley_csr& a) {
   const size_t most = queue.Rest(a.column);
   const bool fits =
       (2 * a.columns + 2 * most) * sizeof(uint32_t) <= queue.ScratchBytes(Scratch::kEntries);
   const uint64_t entries = fits ? most : CountEntries(queue, a);
   if (entries > UINT32_MAX || a.rows > UINT32_MAX) {
-    queue.Fail(CL_INVALID_BUFFER_SIZE, "sparse matrix of more than 4,294,967,295 entries or rows");
+    queue.Fail(CL_INVALID_BUFFER_SIZE,
+               "a sparse matrix with more than 4,294,967,295 entries or rows");
   }
   return Divide(queue, a.columns, entries);
 }

@@ -11,13 +11,13 @@ namespace motley::opencl {
 namespace {
 
 constexpr size_t kMostSums = size_t{1} << 17;
-constexpr size_t kFewestRows = 64;         // Of a block: less is not worth a sum.
+constexpr size_t kFewestRows = 64;         // In a block; fewer are not worth a sum.
 constexpr size_t kItemsOfSquares = 32;     // Values per item: TILE in kernels/losses.cl.
-constexpr size_t kMostColumnsOfItem = 64;  // A row longer than that is worth a group.
+constexpr size_t kMostColumnsOfItem = 64;  // A longer row is worth a group.
 
 size_t Parts(size_t count, size_t most) { return (count + most - 1) / most; }
 
-// Runs a kernel whose `groups` groups leave a sum each, and adds them up in *out.
+// Runs a kernel in which each of the `groups` groups writes a sum, and adds the sums up in *out.
 template <typename... Args>
 void SumGroups(Queue& queue, KernelName name, size_t groups, bool add, double* out,
                const Args&... args) {
@@ -27,7 +27,7 @@ void SumGroups(Queue& queue, KernelName name, size_t groups, bool add, double* o
                queue.Find(out, 1));
 }
 
-// Those of classes; without weights `other` stands in their place, unread.
+// The weights of classes. Without weights, `other` is passed instead and not read.
 Place FindWeights(Queue& queue, const float* weight, size_t classes, const Place& other) {
   return weight != nullptr ? queue.Find(weight, classes) : other;
 }
@@ -72,7 +72,7 @@ void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
   SumGroups(q, KernelName::kSquareSums, groups, false, sum, cl_ulong{count}, q.Find(x, count));
 }
 
-// The groups leave their sums of squares, and behind all of these the others.
+// The groups write their sums of squares first, and their sums of signed values after all of these.
 void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* sums) {
   Queue& q = QueueOf(queue);
   const size_t words = Parts(count, kSignBlock) * kSignLanes;

@@ -8,8 +8,8 @@
 namespace motley::opencl {
 namespace {
 
-constexpr size_t kTileRows = 6;  // TILE_ROWS of kernels/tiles.cl.
-// What is packed at once; bounds scratch memory to 2 * 64 MiB.
+constexpr size_t kTileRows = 6;  // TILE_ROWS in kernels/tiles.cl.
+// Limits of what is packed at once; they bound scratch memory to 2 * 64 MiB.
 constexpr size_t kMostLines = 8184;
 constexpr size_t kMostDepth = 2048;
 constexpr size_t kDepthOfPacking = 64;
@@ -18,7 +18,7 @@ constexpr size_t kItemsOfUnit = 8;
 
 size_t Parts(size_t size, size_t part) { return (size + part - 1) / part; }
 
-// Lines of `depth` values, a `line_stride` apart.
+// Lines of `depth` values; neighbouring lines are `line_stride` apart.
 struct Factor {
   Place from;
   size_t line_stride, depth_stride;
@@ -41,7 +41,7 @@ void Pack(Queue& queue, const Factor& factor, size_t lines, size_t depth, size_t
                  Parts(depth, kDepthOfPacking));
 }
 
-// As many items as keep all cores busy to the end, but not smaller than that takes.
+// Makes enough items to keep all cores busy to the end, but no smaller ones than necessary.
 size_t RowsOfItem(const Queue& queue, size_t rows, size_t panels) {
   const size_t wanted = Parts(kItemsOfUnit * queue.device().units, panels);
   return kTileRows * std::clamp<size_t>(Parts(rows, kTileRows) / wanted, 1, kMostTilesOfItem);

@@ -18,7 +18,8 @@ struct Event {
   auto operator<=>(const Event&) const = default;
 };
 
-// Events that cause others, as steps do: most soon, some at once, some far off, many at one time.
+// Delays of events that cause other events, like steps: most are short, some zero, some long, and
+// many are equal.
 double Delay(Random& random) {
   switch (random.Below(5)) {
     case 0: return 0;
@@ -59,7 +60,7 @@ TEST(TimeQueue, EventsAtOneTimeAndOneFarOff) {
   for (uint64_t i = 0; i < 100; ++i) queue.Push({1, i});
   queue.Push({1e300, 100});
   for (uint64_t i = 0; i < 50; ++i) EXPECT_EQ(queue.Pop().order, i);
-  queue.Push({1, 101});  // Behind those that were there, before the one far off.
+  queue.Push({1, 101});  // After the earlier ones, before the one far off.
   for (uint64_t i = 50; i < 100; ++i) EXPECT_EQ(queue.Pop().order, i);
   EXPECT_EQ(queue.Pop().order, 101U);
   EXPECT_EQ(queue.Pop().order, 100U);

@@ -66,7 +66,8 @@ TEST(VirtualLoop, AnIdIsNeverThatOfALaterTimer) {
   EXPECT_EQ(loop.pending(), 0u);
 }
 
-// Timers that are set again and again, as deadlines are, against a plain list of what is due.
+// Timers that are set and cancelled again and again, like deadlines, are compared with a plain
+// list.
 TEST(VirtualLoop, RunsWhatWasNotCancelledInOrderHoweverMuchIsCancelled) {
   VirtualLoop loop;
   Random random(1, Stream::kTest);
@@ -77,7 +78,7 @@ TEST(VirtualLoop, RunsWhatWasNotCancelledInOrderHoweverMuchIsCancelled) {
     const auto delay = static_cast<int64_t>(random.Below(1000));
     waiting.emplace_back(loop.After(milliseconds(delay), [&ran, i] { ran.push_back(i); }), i);
     wanted.emplace_back(delay, i);
-    if (i % 5 != 0) {  // Most are cancelled again.
+    if (i % 5 != 0) {  // Most are cancelled.
       const size_t which = random.Below(waiting.size());
       loop.Cancel(waiting[which].first);
       const int number = waiting[which].second;
@@ -125,7 +126,7 @@ TEST(VirtualLoop, PostNeverRunsInsidePost) {
   EXPECT_TRUE(ran);
 }
 
-// What the real loop refuses must not pass here.
+// The real loop refuses negative delays, so the virtual one must, too.
 TEST(VirtualLoop, NegativeDelaysAreABug) {
   VirtualLoop loop;
   EXPECT_DEATH(loop.After(milliseconds(-5), [] {}), "delay");

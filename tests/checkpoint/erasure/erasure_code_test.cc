@@ -45,7 +45,7 @@ ErasureCode Code(uint32_t data, uint32_t parity, ErasureTechnique technique,
   return *code;
 }
 
-// All k + m blocks of `code` over random data.
+// All k + m blocks of `code` for random data.
 Blocks Encoded(const ErasureCode& code, Random& random, size_t size) {
   Blocks data = RandomBlocks(random, code.data(), size);
   Blocks parity(code.parity(), Bytes(size));
@@ -66,7 +66,7 @@ uint8_t Multiply(uint8_t a, uint8_t b) {
   return static_cast<uint8_t>(product);
 }
 
-// Whether the blocks missing from `mask` (a 1 is present) come back as they were.
+// Checks that the blocks missing from `mask` (1: present) are restored.
 testing::AssertionResult ComesBack(const ErasureCode& code, const Blocks& blocks,
                                    const std::vector<bool>& present) {
   Blocks damaged = blocks;
@@ -136,7 +136,7 @@ std::vector<bool> RandomErasure(Random& random, uint32_t blocks, uint32_t missin
   return present;
 }
 
-// Both kernels, the same random data and erasures: the same bytes, and the right ones.
+// For the same random data and erasures, both kernels give the same bytes, and the right ones.
 TEST(ErasureCode, IsalAndJerasureGiveTheSameBytes) {
   std::string reason;
   if (!IsalAvailable(&reason)) GTEST_SKIP() << "no ISA-L here: " << reason;
@@ -144,7 +144,7 @@ TEST(ErasureCode, IsalAndJerasureGiveTheSameBytes) {
   for (const ErasureTechnique technique : kTechniques) {
     for (uint32_t k = 1; k <= 20; ++k) {
       for (uint32_t m = 0; m <= 8; ++m) {
-        // Of several pieces that kernels work on, sometimes.
+        // Large enough for several chunks of the kernels, sometimes.
         const size_t size = 64 * (1 + random.Below(m == 3 ? 3000 : 300));
         const ErasureCode reference = Code(k, m, technique);
         const ErasureCode fast = Code(k, m, technique, ErasureKernel::kIsal);
@@ -176,7 +176,7 @@ TEST(ErasureCode, LargeCodesComeBackFromRandomErasures) {
   }
 }
 
-// Every set of blocks that is enough, and every part of what is missing then.
+// Tries every sufficient set of blocks, and every subset of the missing ones.
 TEST(ErasureCode, OnlyWhatIsWantedIsTouched) {
   Random random(5, Stream::kTest);
   for (const auto& [technique, kernel] : kTechniquesAndKernels) {
@@ -252,8 +252,8 @@ TEST(ErasureCode, WrongArgumentsAreErrorsAndNoAborts) {
   }
 }
 
-// Jerasure makes its tables at first use without a lock; each of these cold programs (ctest runs
-// every test in a process of its own) would crash if ours did not.
+// Jerasure creates its tables at first use without a lock. ctest runs every test in a new process,
+// so each of these would crash if our initialisation did not prevent that.
 TEST(ErasureCode, EightThreadsMayStartCold) {
   std::vector<std::thread> threads;
   std::vector<int> right(8, 0);

@@ -47,7 +47,8 @@ TEST(ThreadDisk, RefusesWhenTooMuchWaits) {
   std::vector<StatusCode> codes;
   const auto wait = [&](Status status) { codes.push_back(status.code()); };
   const std::unique_ptr<Disk> disk =
-      std::move(*MakeThreadDisk(*loop, store));  // Last: its end waits for what uses the others.
+      // Last, because its destructor waits for work that uses the others.
+      std::move(*MakeThreadDisk(*loop, store));
   disk->Submit(
       [&](Store&) {
         started.set_value();
@@ -93,7 +94,8 @@ TEST(ThreadDisk, TellsEverybodyWhenItCloses) {
         },
         note);
     busy.get_future().wait();
-    // Whether this one runs before the destructor stops the thread is open; it is told either way.
+    // It is open whether this work runs before the destructor stops the thread. It is reported in
+    // both cases.
     disk->Submit([held](Store&) { return Status::Ok(); }, note);
   }
   ASSERT_EQ(codes.size(), 3u);
@@ -102,7 +104,7 @@ TEST(ThreadDisk, TellsEverybodyWhenItCloses) {
   EXPECT_TRUE(codes[2] == StatusCode::kOk || codes[2] == StatusCode::kCancelled);
   EXPECT_EQ(held.use_count(), 1);
   loop->After(Duration::zero(), [&] { loop->Stop(); });
-  loop->Run();  // What was posted meanwhile does nothing.
+  loop->Run();  // Tasks that were posted meanwhile do nothing.
   EXPECT_EQ(codes.size(), 3u);
 }
 
@@ -127,7 +129,7 @@ TEST(SimDisk, IsDoneAfterItsModelledTime) {
                [&](Status status) { last = status.code(); });
   disk.reset();
   EXPECT_EQ(last, StatusCode::kCancelled);
-  EXPECT_FALSE(loop.RunUntil([] { return false; }));  // Its timer finds nobody.
+  EXPECT_FALSE(loop.RunUntil([] { return false; }));  // Its timer finds no object.
   EXPECT_EQ(store.List("")->size(), 2u);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Store of files asks of the system, heard at the system's door.
+// Checks the system calls of the file store by replacing them.
 #include "checkpoint/store/file_store.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace {
 
 std::vector<std::string>* g_calls = nullptr;
 
-void Hear(const char* what, int fd) {
+void Record(const char* what, int fd) {
   if (g_calls == nullptr) return;
   std::error_code error;
   const auto link = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
@@ -32,14 +32,14 @@ void Hear(const char* what, int fd) {
 
 }  // namespace
 
-// These stand in front of the C library's.
+// These functions replace those of the C library.
 extern "C" int fsync(int fd) {
-  Hear("fsync", fd);
+  Record("fsync", fd);
   return static_cast<int>(syscall(SYS_fsync, fd));
 }
 
 extern "C" int posix_fadvise(int fd, off_t offset, off_t size, int advice) {
-  if (advice == POSIX_FADV_DONTNEED) Hear("forget", fd);
+  if (advice == POSIX_FADV_DONTNEED) Record("forget", fd);
   return syscall(SYS_fadvise64, fd, offset, size, advice) == 0 ? 0 : errno;
 }
 
@@ -58,7 +58,7 @@ class FileStoreTest : public testing::Test {
     g_calls = nullptr;
     std::filesystem::remove_all(folder_);
   }
-  bool Heard(const std::string& call) const {
+  bool Recorded(const std::string& call) const {
     return std::find(calls_.begin(), calls_.end(), call) != calls_.end();
   }
 
@@ -101,8 +101,8 @@ TEST_F(FileStoreTest, NamesOfNewFoldersAreSyncedUpToTheFirstThatWasThere) {
 TEST_F(FileStoreTest, NamesOfFoldersInsideAreSyncedToo) {
   const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
   ASSERT_TRUE(store->MakeFolder("n/m").ok());
-  EXPECT_TRUE(Heard("fsync " + folder_));
-  EXPECT_TRUE(Heard("fsync " + folder_ + "/n"));
+  EXPECT_TRUE(Recorded("fsync " + folder_));
+  EXPECT_TRUE(Recorded("fsync " + folder_ + "/n"));
 }
 
 TEST_F(FileStoreTest, WhatWasSyncedIsForgottenBeforeItIsReadBack) {
@@ -115,7 +115,7 @@ TEST_F(FileStoreTest, WhatWasSyncedIsForgottenBeforeItIsReadBack) {
             (std::vector<std::string>{"fsync " + folder_ + "/one", "forget " + folder_ + "/one"}));
 }
 
-// Reading such a thing could wait for ever.
+// Reading such a file could block forever.
 TEST_F(FileStoreTest, WhatIsNoRegularFileIsNotThere) {
   const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
   ASSERT_EQ(mkfifo((folder_ + "/fifo").c_str(), 0666), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Store promises, on files and in the simulator.
+// The contract of every Store, on files and in the simulator.
 #include "checkpoint/store/store.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TEST(SimStore, KeepsWhatWasSyncedAndOnlyThenSurely) {
     ASSERT_TRUE((*file)->Append(new_bytes).ok());
     ASSERT_TRUE(store.Rename("f/synced", "f/renamed").ok());
     store.PowerOn();
-    EXPECT_FALSE((*file)->Append(new_bytes).ok());  // From before the cut.
+    EXPECT_FALSE((*file)->Append(new_bytes).ok());  // The file was opened before the power cut.
     for (const std::string& path : store.Files()) {
       Bytes bytes(4000);
       bytes.resize(*store.Read(path, 0, bytes));

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import subprocess
+import textwrap
 import unittest
 
 from program import PROGRAM, ProgramTest
@@ -34,8 +35,18 @@ class Commands(ProgramTest):
                 self.assertGreater(self.run_program("help", topic).stdout.count("\n"), 8)
         self.assertEqual(self.run_program("help", "plan").stdout,
                          self.run_program("plan", "--help").stdout)
+        self.assertEqual(self.run_program("help", "checkpoint", "list").stdout,
+                         self.run_program("checkpoint", "list", "--help").stdout)
         wrong = self.run_program("help", "code", expect=2)
         self.assertIn("no help on 'code'. Did you mean codes?", wrong.stderr)
+
+    def test_every_model_is_explained(self):
+        unknown = self.run_program("train", "--data", self.data, "--model", "none-such", expect=2).stderr
+        names = re.findall(r"[a-z]+", unknown.split("It is one of: ")[1])
+        self.assertIn("softmax", names)
+        for text in (self.run_program("help", "models").stdout, self.run_program("train", "--help").stdout):
+            for name in names:
+                self.assertRegex(text, rf"\b{name}( +[A-Z(]|:[0-9]+)", name)
 
     def test_the_flags_that_most_people_want_come_first(self):
         text = self.run_program("train", "--help").stdout
@@ -194,6 +205,17 @@ class Commands(ProgramTest):
         path.write_text('name = "two"\n')
         self.run_program("simulate", "--cluster", path, expect=1)
         self.run_program("simulate", "--cluster", self.folder / "none.toml", expect=3)
+
+    def test_the_example_of_the_documentation_is_a_cluster(self):
+        page = (PROFILES.parent / "docs/reference/cluster-file.md").read_text()
+        example = page.split("## A worked example\n")[1].split("\n\nIn a step")[0]
+        path = self.folder / "lab.toml"
+        path.write_text(textwrap.dedent(example))
+        result = self.run_json("simulate", "--cluster", path, "--steps", 5)
+        self.assertEqual([worker["name"] for worker in result["workers"]],
+                         ["desktop-0", "desktop-1", "desktop-2", "desktop-3", "gpu"])
+        self.assertEqual(result["gradient_bytes"], 4000000)
+        self.assertGreater(self.run_json("plan", "--cluster", path, "-q")["ideal_seconds"], 0)
 
     def test_links_carry_gradients_of_the_described_length(self):
         path = self.folder / "cluster.toml"

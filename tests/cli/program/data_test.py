@@ -95,7 +95,7 @@ class Data(ProgramTest):
         path.write_text("label,a,b\n" + "".join(f"{r % 2},{r % 2},{r % 5}\n" for r in range(200)))
         done = self.run_program("train", "--data", path, "--steps", 100)
         self.assertIn("column 'label' of", done.stderr)
-        self.assertIn("--label says otherwise", done.stderr)
+        self.assertIn("to change it, use --label", done.stderr)
         self.assertGreater(self.run_json("train", "--data", path, "--steps", 100)["test_accuracy"],
                            0.95)
 

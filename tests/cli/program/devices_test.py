@@ -48,7 +48,7 @@ class Devices(ProgramTest):
                                     ("cpu,cpu", 2, ["--devices", "twice"]),
                                     ("cpu+cpu", 2, ["--devices", "twice"]),
                                     ("cpu+", 2, ["--devices", "plus"]),
-                                    ("cpu,", 2, ["--devices", "after or between a comma"]),
+                                    ("cpu,", 2, ["--devices", "empty name beside a comma"]),
                                     ("opencl:-1", 2, ["--devices", "'-1'", "count from 0"]),
                                     ("", 2, ["--devices has no value"]),
                                     ("opencl:99", 4, ["--devices", "opencl:99"])):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose workers come and go: the lines of the README's how-to, and what else they promise."""
+"""Jobs whose workers come and go: the lines of the tutorial, and what else they promise."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from lab import Lab
 from program import TOKEN, ProgramTest, Running
 
 ROOT = pathlib.Path(__file__).parents[3]
-README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial" / "lab.md"
 DIGITS = ROOT / "examples" / "data" / "digits.csv.gz"
 LONG = 100_000_000  # Steps that no test waits for.
 
@@ -36,7 +36,7 @@ def free_port():
 
 
 def set_desk(folder):
-    """What the README's lines find beside them: the digits, and new rows without labels. The folder
+    """What the tutorial's lines find beside them: the digits, and new rows without labels. The folder
     and the labels."""
     (folder / "examples").mkdir(parents=True)
     (folder / "examples" / "data").symlink_to(DIGITS.parent)
@@ -48,9 +48,9 @@ def set_desk(folder):
 
 def type_the_lines(test, start, origin, leave):
     """Two machines, a third that comes, one that leaves, a stop, on from there, and predictions.
-    `start(who, line, *more)` runs a line of the README; `origin`: where pc2 is seen to come from;
+    `start(who, line, *more)` runs a line of the tutorial; `origin`: where pc2 is seen to come from;
     `leave`: the signal that ends pc2's worker."""
-    lines = re.findall(r"^    (laptop|pc2|pc3)\$ +(motley .*|Ctrl-C)$", README.read_text(), re.M)
+    lines = re.findall(r"^    (laptop|pc2|pc3)\$ +(motley .*|Ctrl-C)$", TUTORIAL.read_text(), re.M)
     test.assertEqual([who for who, _ in lines],
                      ["laptop", "pc2", "pc3", "pc2", "laptop", "laptop", "laptop"])
     laptop = start(*lines[0], "--steps", LONG, "--json")
@@ -62,7 +62,7 @@ def type_the_lines(test, start, origin, leave):
     laptop.wait_for(r"^checkpoint: ")
     pc2.send(leave)
     test.assertEqual(pc2.finish()[0], 0, pc2.text())
-    test.assertIn("leaving: the work goes back to the server", pc2.text())
+    test.assertIn("handing the work back", pc2.text())
     laptop.wait_for(r"^worker \d \(pc2\) leaves; 2 workers go on$")
     test.assertNotIn("lost", laptop.text())
     laptop.send(signal.SIGINT)
@@ -108,7 +108,7 @@ class Elastic(ProgramTest):
     def worker(self, address, *arguments, **how):
         return Running(self, "worker", "--server", address, "--threads", 1, *arguments, **how)
 
-    def test_the_lines_of_the_readme(self):
+    def test_the_lines_of_the_tutorial(self):
         port = free_port()
         here = {"192.168.1.20:7000": f"127.0.0.1:{port}"}
 
@@ -245,7 +245,7 @@ class Elastic(ProgramTest):
 
 
 class Machines(ProgramTest):
-    """The same on machines with networks of their own; the lines are the README's to the letter."""
+    """The same on machines with networks of their own; the lines are the tutorial's to the letter."""
 
     @classmethod
     def setUpClass(cls):
@@ -258,7 +258,7 @@ class Machines(ProgramTest):
             cls.why = f"network namespaces cannot be made here, which needs root ({error})"
         cls.addClassCleanup(lambda: cls.lab and cls.lab.close())
 
-    def test_the_lines_of_the_readme(self):
+    def test_the_lines_of_the_tutorial(self):
         if self.lab is None:
             self.skipTest(self.why)
         machines = {"laptop": 0, "pc2": 1, "pc3": 2}

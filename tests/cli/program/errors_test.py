@@ -10,6 +10,7 @@ import resource
 import socket
 import subprocess
 import unittest
+from unittest import mock
 
 from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
 
@@ -91,6 +92,21 @@ class Errors(ProgramTest):
         self.train(2, ["rate"], "--lr", "-1")
         self.train(2, ["rate"], "--lr", "0")
         self.train(2, ["--l2: much is not a weight"], "--l2", "much")
+
+    def test_errors_say_what_to_do_next(self):
+        for count in ("0", "-1", "many", "1.5"):
+            self.train(2, ["--workers", f"{count} is no number of workers", "from 1 to 256", "2..8"],
+                       f"--workers={count}")
+        for time in ("soon", "10", "-3s", "1e9h"):
+            words = [f"--wait {time}: this is no time",
+                     "like 30s, 10min or 2h, up to 1000000s; 0s does not wait"]
+            self.train(2, words, f"--wait={time}")
+            with mock.patch.dict(os.environ, MOTLEY_TOKEN="sixteen characters"):
+                self.refuse(2, words, "worker", "--server", "127.0.0.1:1", f"--wait={time}")
+        model = self.folder / "standard"
+        self.run_program("train", "--data", self.data, "--steps", 2, "-q", "--out", model)
+        self.train(2, ["--scale largest: the model of --init has standard, and its parameters",
+                       "Leave --scale out"], "--init", model, "--scale", "largest")
 
     def test_a_flag_without_its_value_takes_no_other_flag_for_it(self):
         self.train(2, ["--out has no value"], "--out=", "--json")

@@ -3,6 +3,7 @@
 """What people meet around the commands: completion, the manual page, --verbose, keys in a terminal."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -30,35 +31,46 @@ def flags_of(command):
 
 
 class Completion(ProgramTest):
+    """What bash offers; below, the same for others."""
+    SHELL = "bash"
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if shutil.which("bash") is None:
-            raise unittest.SkipTest("there is no bash here")
-        cls.script = cls.folder / "motley.bash"
-        cls.script.write_text(subprocess.run([PROGRAM, "completion", "bash"], text=True, check=True,
+        if shutil.which(cls.SHELL) is None:
+            raise unittest.SkipTest(f"{cls.SHELL} is not installed here")
+        cls.script = cls.folder / f"motley.{cls.SHELL}"
+        cls.script.write_text(subprocess.run([PROGRAM, "completion", cls.SHELL], text=True, check=True,
                                              capture_output=True).stdout)
-        (cls.folder / "runs").mkdir()
-        (cls.folder / "digits.csv").write_text("")
+        cls.place = cls.folder / "place"
+        (cls.place / "runs").mkdir(parents=True)
+        (cls.place / "digits.csv").write_text("")
+
+    def shell(self, *arguments):
+        home = {"HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder)}
+        done = subprocess.run([self.SHELL, *map(str, arguments)], text=True, capture_output=True, cwd=self.place,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL, env={**os.environ, **home})
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
 
     def complete(self, *words):
-        """What bash offers for the last word, as it would after the tab key."""
+        """What the shell offers for the last word, as it would after the tab key."""
         line = f"""source {shlex.quote(str(self.script))}
 COMP_WORDS=({' '.join(map(shlex.quote, ('motley', *words)))})
 COMP_CWORD={len(words)}
 _motley && printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-        done = subprocess.run(["bash", "--norc", "-uc", line], text=True, capture_output=True, cwd=self.folder,
-                              timeout=PATIENCE_S)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), words)
-        return sorted(done.stdout.split())
+        return sorted(self.shell("--norc", "-uc", line).split())
+
+    def test_the_script_is_well_formed(self):
+        self.shell("-n", self.script)
 
     def test_commands(self):
         self.assertEqual(self.complete("tr"), ["train"])
         self.assertEqual(set(self.complete("")), {command for command in COMMANDS if " " not in command})
         self.assertEqual(self.complete("checkpoint", "e"), ["export"])
         self.assertEqual(self.complete("help", "env"), ["environment"])
-        self.assertEqual(self.complete("completion", ""), ["bash"])
+        self.assertEqual(self.complete("completion", ""), ["bash", "fish", "zsh"])
 
     def test_every_flag_of_every_command(self):
         for command in COMMANDS:
@@ -69,12 +81,14 @@ _motley && printf '%s\\n' "${{COMPREPLY[@]}}"
 
     def test_values(self):
         self.assertEqual(self.complete("train", "--code", "ad"), ["adaptive"])
-        self.assertEqual(self.complete("train", "--code", "=", "gr"), ["graph", "group"])
-        self.assertEqual(self.complete("train", "--code", "="), self.complete("train", "--code", ""))
         self.assertEqual(self.complete("train", "--optimizer", "ad"), ["adam", "adamw"])
         self.assertEqual(self.complete("train", "--storage", ""), ["bf16", "float32", "fp16"])
         self.assertIn("mlp:", self.complete("train", "--model", ""))
         self.assertEqual(self.complete("train", "--lr", ""), [])
+
+    def test_values_after_an_equals_sign(self):
+        self.assertEqual(self.complete("train", "--code", "=", "gr"), ["graph", "group"])
+        self.assertEqual(self.complete("train", "--code", "="), self.complete("train", "--code", ""))
 
     def test_files_and_folders(self):
         self.assertEqual(self.complete("train", "--data", "dig"), ["digits.csv"])
@@ -84,6 +98,45 @@ _motley && printf '%s\\n' "${{COMPREPLY[@]}}"
     def test_another_shell_is_said_to_have_none(self):
         done = self.run_program("completion", "tcsh", expect=2)
         self.assertIn("no completion for 'tcsh'", done.stderr)
+
+
+class CompletionZsh(Completion):
+    """With words of the test's own in the place of zsh's, which need a terminal."""
+    SHELL = "zsh"
+
+    def complete(self, *words):
+        line = f"""compdef() {{ [[ $* == "_motley motley" ]] }}
+compset() {{ }}
+compadd() {{ while [[ $1 != -- ]]; do shift; done; shift; printf '%s\\n' "$@" }}
+_files() {{ if [[ $1 == -/ ]]; then print -l *(/N); else print -l *(N); fi }}
+source {shlex.quote(str(self.script))}
+words=({' '.join(map(shlex.quote, ('motley', *words)))})
+CURRENT={len(words) + 1}
+_motley || true
+"""
+        offered = self.shell("-f", "-c", line).split()
+        return sorted(word for word in offered if word.startswith(words[-1].split("=")[-1]))
+
+    def test_values_after_an_equals_sign(self):
+        self.assertEqual(self.complete("train", "--code=gr"), ["graph", "group"])
+
+
+class CompletionFish(Completion):
+    SHELL = "fish"
+
+    def complete(self, *words):
+        line = f"source {shlex.quote(str(self.script))}; complete -C {shlex.quote(' '.join(('motley', *words)))}"
+        offered = [entry.split("\t")[0] for entry in self.shell("--no-config", "-c", line).splitlines()]
+        return sorted(word.removesuffix("/") for word in offered)
+
+    def test_values_after_an_equals_sign(self):
+        self.assertEqual(self.complete("train", "--code=gr"), ["--code=graph", "--code=group"])
+
+    def test_flags_are_explained(self):
+        line = f"source {shlex.quote(str(self.script))}; complete -C 'motley train --'"
+        for entry in self.shell("--no-config", "-c", line).splitlines():
+            flag, text = entry.split("\t")
+            self.assertGreater(len(text), 3, flag)
 
 
 class Manual(ProgramTest):
@@ -137,6 +190,20 @@ class Verbose(ProgramTest):
         done = self.run_program("train", "--data", self.data, *self.JOB)
         self.assertRegex(done.stderr, r"(?m)^learns by ")
         self.assertNotRegex(done.stderr, r"(?m)^worker \d joined|takes over|^\d{4}-")
+
+    def test_why_a_code_was_chosen_is_said_to_those_who_ask(self):
+        job = ["train", "--data", self.data, "--worker-speeds", "1,1", "--sample-time", "1ms", "--batch", 60, "--steps",
+               60, "--json"]
+        for more in ((), ("-v",)):
+            done = self.run_program(*job, *more)
+            choices = json.loads(done.stdout)["choices"]
+            self.assertGreaterEqual(len(choices), 1)
+            for choice in choices:
+                self.assertEqual(choice["why"] in done.stderr, bool(more), choice)
+            tolerated = [0, *(choice["tolerate"] for choice in choices)]
+            changes = sum(before != now for before, now in zip(tolerated, tolerated[1:]))
+            said = re.findall(r"code: .*; (?:\d+ workers? may be missing|a missing worker now)", done.stderr)
+            self.assertEqual(len(said), changes, done.stderr)
 
     def test_quiet_and_verbose_contradict_each_other(self):
         done = self.run_program("train", "--data", self.data, "-q", "-v", expect=2)
@@ -303,6 +370,19 @@ class Keys(ProgramTest):
             self.assertTrue(self.shown_as_typed())
             self.order("fg")
             self.read_until(lambda: not self.shown_as_typed(), "keys")
+
+    def test_words_fit_a_narrow_terminal(self):
+        for columns in (80, 60):
+            self.start(columns)
+            self.told("ended")
+            self.read_until(lambda: "128 + N" in self.written, "the end of the help")
+            self.check_width(self.written, columns + 1)
+            self.train(columns)
+            self.press("\x03")
+            self.read_until(lambda: "stopping in good order" in self.written, "what Ctrl-C does")
+            self.told("ended")
+            said = [line for line in self.written.split("\n") if "stopping" in line]
+            self.check_width("\n".join(said), columns)
 
     def test_keys_are_left_alone_where_only_stderr_is_a_terminal(self):
         master, slave = pty.openpty()

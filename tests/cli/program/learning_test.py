@@ -5,10 +5,11 @@ what is said about it."""
 
 import json
 import random
+import signal
 import unittest
 import xml.dom.minidom
 
-from program import ProgramTest, write_samples
+from program import ProgramTest, Running, wait_until, write_samples
 
 
 def write_line(path, rows=300, seed=3):
@@ -18,6 +19,17 @@ def write_line(path, rows=300, seed=3):
         for _ in range(rows):
             x, y = draw.gauss(0, 1), draw.gauss(0, 1)
             file.write(f"{x:.4f},{y:.4f},{2 * x - y + draw.gauss(0, 0.3):.4f}\n")
+
+
+def write_rare(path, seed=5):
+    """Of 600 samples, 60 are "yes", among as many that look like them."""
+    draw = random.Random(seed)
+    with open(path, "w") as file:
+        file.write("x,y,answer\n")
+        for row in range(600):
+            yes = row % 10 == 0
+            x, y = draw.gauss(1 if yes else 0, 1), draw.gauss(1 if yes else 0, 1)
+            file.write(f"{x:.4f},{y:.4f},{'yes' if yes else 'no'}\n")
 
 
 class Learning(ProgramTest):
@@ -85,6 +97,25 @@ class Learning(ProgramTest):
         self.assertEqual(again["steps"], whole["steps"])
         self.assertEqual(again["test"], whole["test"])
 
+    def stopped(self, *arguments):
+        job = Running(self, "train", "--data", self.data, "--steps", 10**7, "--workers", 2, *arguments)
+        wait_until(lambda: job.step() > 0 or job.process.poll() is not None, "a step")
+        job.send(signal.SIGINT)
+        code, out = job.finish()
+        self.assertEqual(code, 130, job.text())
+        return out
+
+    def test_a_job_that_is_stopped_has_scores_or_says_why_not(self):
+        quick = self.stopped()
+        self.assertRegex(quick, r"(?m)^test: accuracy [\d.]+ %, F1 ")
+        self.assertNotIn("final loss", quick)
+        slow = self.stopped("--split", "0.1", "--model", "mlp:1400,1400", "--batch", 8)
+        self.assertRegex(slow, r"(?m)^test: no scores, because the job was stopped, and 540 test samples")
+        self.assertNotIn("accuracy", slow)
+        report = json.loads(self.stopped("--json"))
+        self.assertGreater(report["test"]["accuracy"], 0)
+        self.assertNotIn("not_tested", report)
+
     def test_a_curve_that_is_no_svg_is_refused_before_training(self):
         done = self.run_program("train", "--data", self.data, "--steps", 5, "--curve",
                                 self.folder / "curve.png", expect=2)
@@ -112,15 +143,8 @@ class Learning(ProgramTest):
         self.assertIn("validation loss", curve.read_text())
 
     def test_classes_weigh_what_they_are_given(self):
-        # Of 600 samples, 60 are "yes", among as many that look like them.
-        draw = random.Random(5)
         data = self.folder / "rare.csv"
-        with open(data, "w") as file:
-            file.write("x,y,answer\n")
-            for row in range(600):
-                yes = row % 10 == 0
-                x, y = draw.gauss(1 if yes else 0, 1), draw.gauss(1 if yes else 0, 1)
-                file.write(f"{x:.4f},{y:.4f},{'yes' if yes else 'no'}\n")
+        write_rare(data)
         how = ("--data", data, "--epochs", 20, "--audit", 1)
         plain = self.exactly(*how)
         done = self.run_program("train", *how, "--workers", 3, "--class-weights", "balanced",
@@ -156,13 +180,58 @@ class Learning(ProgramTest):
         self.assertIn("class weights", refused)
         self.assertIn("start a new job", refused)
 
+    def test_weighted_classes_accuse_nobody_but_a_liar(self):
+        data = self.folder / "rare.csv"
+        write_rare(data)
+        for code in ("none", "adaptive", "heterogeneous"):
+            with self.subTest(code):
+                done = self.run_program(
+                    "train", "--data", data, "--class-weights", "balanced", "--audit", 1,
+                    "--workers", 3, "--code", code, "--shares", "equal", "--batch", 96, "--steps",
+                    60, "--fault", "lie:1@step=5,-0.5x", "--json", expect=1)
+                report = json.loads(done.stdout)
+                named = {w["worker"] for w in report["audit"]["warnings"] if "worker" in w}
+                self.assertEqual(named, {1}, done.stderr)
+                self.assertEqual([w["lost"] for w in report["workers"]], [False, True, False])
+
+    def test_approximate_steps_weigh_classes_too(self):
+        data = self.folder / "rare.csv"
+        write_rare(data)
+        how = ("--data", data, "--class-weights", "balanced", "--steps", 60, "--batch", 120, "--lr",
+               "0.05", "--workers", 3, "--shares", "equal", "-q")
+        exact = self.run_json("train", *how, "--code", "none")
+        job = (*how, "--code", "approximate", "--tolerate", 0, "--audit", 1)
+        whole = self.run_json("train", *job, "--quorum", 3)
+        self.assertAlmostEqual(whole["final_loss"], exact["final_loss"], 4)
+        rough = self.run_json("train", *job, "--quorum", 2)
+        weights = [report["learning"]["class_weights"] for report in (rough, exact)]
+        self.assertEqual(weights[0], weights[1])
+        self.assertLess(abs(rough["final_loss"] / exact["final_loss"] - 1), 0.3)
+        for report in (whole, rough):
+            self.assertEqual(report["audit"]["warnings"], [])
+
+    def test_every_model_begins_with_its_own_parameters(self):
+        two, line = self.folder / "two.csv", self.folder / "line.csv"
+        write_samples(two, rows=300, features=16, classes=2)
+        write_line(line)
+        still = ("--steps", 1, "--optimizer", "sgd", "--lr", "1e-20", "--l2", 0)
+        for data, model in ((two, "softmax"), (two, "logistic"), (two, "hinge"), (two, "mlp:8,norm,6"),
+                            (two, "cnn@4x4x1:3/8"), (two, "factorization:4"), (line, "linear"), (line, "mlp:8")):
+            with self.subTest(model):
+                saved, again = self.folder / "saved.st", self.folder / "again.st"
+                self.exactly("--data", data, "--model", model, "--epochs", 3, "--out", saved)
+                self.exactly("--data", data, "--init", saved, *still, "--out", again)
+                first, second = (self.run_json("predict", "--model", file, "--data", data) for file in (saved, again))
+                self.assertAlmostEqual(first["loss"], second["loss"], 6)
+
     def test_dropout_is_the_same_wherever_it_is_computed(self):
         plainly = ("--data", self.data, "--model", "mlp:24,12", "--batch", 60, "--lr", "0.01")
         how = (*plainly, "--dropout", "0.3", "--audit", 1)
         whole = self.exactly(*how, "--steps", 40)
         self.assertEqual(whole["learning"]["dropout"], 0.3)
         self.assertGreater(whole["test_accuracy"], 0.8)
-        for code, workers in (("none", 1), ("heterogeneous", 3), ("rs", 4), ("adaptive", 3)):
+        for code, workers in (("none", 1), ("heterogeneous", 3), ("rs", 4), ("adaptive", 3),
+                              ("multi-message", 3), ("short", 3)):
             report = self.run_json("train", *how, "--steps", 40, "--workers", workers, "--code",
                                    code, "-q")
             self.assertAlmostEqual(report["final_loss"], whole["final_loss"], 4, code)

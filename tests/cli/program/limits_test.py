@@ -141,17 +141,22 @@ class Limits(ProgramTest):
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(self.end, worker)
         said = next(line for line in job.stderr if "ulimit -n" in line)
-        self.assertIn("the 32 files that this program may open", said)
+        self.assertIn("the 32 files that this process may open", said)
 
     def test_a_file_that_may_not_grow_is_an_error_and_no_sudden_death(self):
         saved = tempfile.mkdtemp(dir=self.folder)
+        trace, curve = self.folder / "large.json", self.folder / "large.svg"
+        curve.write_text("of another job")
         job = self.start("--steps", 20, "--checkpoint", saved, "--checkpoint-every", 10,
-                         "--out", self.folder / "large", "--model", "mlp:64",
+                         "--out", self.folder / "large", "--model", "mlp:64", "--trace", trace, "--curve", curve,
                          limit=(resource.RLIMIT_FSIZE, 512, 512), stdout=subprocess.DEVNULL)
         said = job.communicate(timeout=PATIENCE_S)[1]
         self.assertEqual(job.returncode, 1, said)
         self.assertIn("the checkpoint was not saved", said)
-        self.assertIn("the model was not saved", said)
+        for what in ("model", "trace", "curve"):
+            self.assertIn(f"the {what} was not saved", said)
+        self.assertFalse(trace.exists(), "no part of a file is left")
+        self.assertEqual(curve.read_text(), "of another job")
         self.assertIn("File too large", said)
 
     def test_a_short_token_is_refused_where_other_machines_can_connect(self):

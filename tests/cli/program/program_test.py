@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -141,7 +142,8 @@ class Training(ProgramTest):
         choices = result["choices"]
         self.assertGreaterEqual(len(choices), 1)
         self.assertEqual(choices[-1]["code"], result["code_at_end"])
-        self.assertRegex(done.stderr, r"code: \w+.* a step")
+        self.assertNotRegex(done.stderr, r"code: .* a step")
+        self.assertIn(" a step", choices[0]["why"])
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)
@@ -315,6 +317,22 @@ class Processes(ProgramTest):
         self.assertEqual(process.returncode, 130)
         self.assertFalse(any(map(alive, pids)))
 
+    def test_workers_have_names_in_lists_of_processes_also_when_the_program_was_replaced(self):
+        copy = self.folder / "replaced"
+        shutil.copy(PROGRAM, copy)
+        fd = os.open(copy, os.O_RDONLY)
+        copy.unlink()
+        modules = {"MOTLEY_MODULE_DIR": str(pathlib.Path(PROGRAM).parent / "modules")}
+        process = subprocess.Popen(
+            [f"/proc/self/fd/{fd}", "train", "--data", str(self.data), "--steps", "1000000",
+             "--worker-speeds", "1,1,1"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, pass_fds=[fd], env={**os.environ, **modules})
+        os.close(fd)
+        self.addCleanup(self.end, process)
+        pids = self.workers_of(process)
+        names = sorted(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids)
+        self.assertEqual(names, ["motley-w0", "motley-w1", "motley-w2"])
+
     def test_interrupted_training_ends_with_its_paused_worker(self):
         process = self.start_training(steps=300)
         pids = self.workers_of(process)
@@ -393,7 +411,7 @@ class Processes(ProgramTest):
         errors = process.communicate(timeout=PATIENCE_S)[1]
         self.assertIn(process.returncode, (-signal.SIGTERM, -signal.SIGINT))
         self.assertIn("stopping in good order", errors)
-        self.assertIn("ended at once by a second signal", errors)
+        self.assertIn("ended by a second signal", errors)
         self.expect_gone(pids)
 
     def test_workers_do_not_show_the_token(self):

@@ -15,7 +15,7 @@ from unittest import mock
 
 from program import PATIENCE_S, PROGRAM, ProgramTest
 
-COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))$")
+COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))( --forever)?$")
 
 
 class Remote(ProgramTest):
@@ -52,6 +52,7 @@ class Remote(ProgramTest):
 
     def test_workers_join_with_the_command_that_the_job_tells(self):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
+        self.assertIsNone(found[4], "the next job would have another token")
         self.check(job, [self.join(found[1]), self.join(found[1] + " --name other --devices cpu")])
 
     def test_workers_are_named_after_their_host(self):
@@ -68,7 +69,7 @@ class Remote(ProgramTest):
     def test_a_token_that_is_given_is_the_jobs_and_is_not_shown(self):
         with mock.patch.dict(os.environ, MOTLEY_TOKEN="a well-kept secret"):
             job, found = self.start("--workers", "1")
-        self.assertEqual(found[2], "...")
+        self.assertEqual((found[2], found[4]), ("...", " --forever"))
         wrong = self.join(f"motley worker --server {found[3]}", MOTLEY_TOKEN="another")
         wrong.communicate(timeout=PATIENCE_S)
         self.assertEqual(wrong.returncode, 5)

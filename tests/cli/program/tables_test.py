@@ -145,20 +145,20 @@ class Tables(ProgramTest):
         report, said = self.train(data)
         self.assertGreater(report["test_accuracy"], 0.8)
         self.assertEqual(report["classes"], ["no", "yes"])
-        self.assertIn("3 columns of numbers and 2 of text make 8 features", said)
+        self.assertIn("3 columns of numbers and 2 of text become 8 features", said)
         self.assertIn("missing: the column's median stands for a number", said)
-        self.assertIn("has no name: it is taken for the numbers of the rows", said)
+        self.assertIn("has no name: it is taken for row numbers", said)
         write_shop(new, rows=20, seed=9, label=False, city="Rome")
         _, rows, done = self.predict(new)
         self.assertEqual(len(rows), 20)
         self.assertIn("column 'city': 'Rome' is not among the categories", done.stderr)
         indicated, said = self.train(data, "--missing", "indicator")
-        self.assertIn("make 13 features", said)
+        self.assertIn("become 13 features", said)
         self.assertGreater(indicated["test_accuracy"], 0.8)
         refused = self.run_program("train", "--data", data, "--missing", "error", expect=1)
         self.assertRegex(refused.stderr, r"shop.csv:\d+: column \d .*: a value is missing")
         _, said = self.train(data, "--drop", "city,income")
-        self.assertIn("2 columns of numbers and 1 of text make 5 features", said)
+        self.assertIn("2 columns of numbers and 1 of text become 5 features", said)
 
     def test_many_different_texts_are_left_out(self):
         data = self.folder / "people.csv"
@@ -252,7 +252,7 @@ class Tables(ProgramTest):
                 out.writerow([("-", "n.a.")[i % 2] if i % 40 < 2 else 100 + i, kind, i % 2])
         _, said = self.train(data)
         self.assertIn("column 'height': '-', 'n.a.' are each taken for a missing value", said)
-        self.assertIn("1 column of numbers and 1 of text make 3 features", said)
+        self.assertIn("1 column of numbers and 1 of text become 3 features", said)
         self.assertEqual([row[0] for row in self.predict(data)[1]], ["0", "1"] * 60)
 
     def test_a_pipe_and_test_files(self):

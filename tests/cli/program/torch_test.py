@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that leave in PyTorch's names and layout, and models that a job begins with.
 
-Formats computes in plain Python what the modules of docs/pytorch.md compute. Torch asks PyTorch, and
+Formats computes in plain Python what the modules of docs/how-to/pytorch.md compute. Torch asks PyTorch, and
 exits with 77 where it is not installed."""
 
 import csv
@@ -262,7 +262,7 @@ class Formats(Exchange):
         write_houses(data)
         refused = self.run_program("train", "--data", data, "--model", "factorization:3", "--out",
                                    self.model, "--format", "torch", expect=2)
-        self.assertIn("--format torch: factorization:3 is made of no layers that PyTorch has",
+        self.assertIn("--format torch: factorization:3 has layers that PyTorch does not have",
                       refused.stderr)
         refused = self.run_program("train", "--data", DIGITS, "--model", "cnn:4", "--scale",
                                    "standard", "--out", self.model, "--format", "torch", expect=2)
@@ -274,7 +274,7 @@ class Formats(Exchange):
 
 class Torch(Exchange):
     def load(self, module):
-        """The five lines of docs/pytorch.md, without the library safetensors."""
+        """The five lines of docs/how-to/pytorch.md, without the library safetensors."""
         tensors, _ = read_tensors(self.model)
         module.load_state_dict({name: torch.tensor(values).reshape(shape)
                                 for name, (shape, values) in tensors.items()})

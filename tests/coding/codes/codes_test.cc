@@ -49,7 +49,7 @@ TEST(Codes, ADraftGivesEverybodyTheSamePartitions) {
           EXPECT_EQ(draft->rows[row][e].partition, entries[e].partition);
         }
       }
-      EXPECT_FALSE(Validate(*draft).ok());  // Nobody decodes with it by mistake.
+      EXPECT_FALSE(Validate(*draft).ok());  // A draft cannot be used for decoding by mistake.
     }
   }
 }
@@ -79,7 +79,7 @@ TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
       {{{-1, 1}, 0, 8, 1}, "the speed of worker 0 is -1"},
       {{{nan, 1}, 0, 8, 1}, "the speed of worker 0 is nan"},
       {{{1, infinity}, 0, 8, 1}, "the speed of worker 1 is inf"},
-      {{{1, 1}, 2, 8, 1}, "2 stragglers among 2 workers: at most 1"},
+      {{{1, 1}, 2, 8, 1}, "2 stragglers among 2 workers; tolerate at most 1"},
       {{{1, 1, 1}, 0, 2, 1}, "2 partitions are too few for 3 workers"},
       {{{1, 1}, 1, 1U << 30, 1, 0, 1}, "need 2147483648 coefficients"},
   };

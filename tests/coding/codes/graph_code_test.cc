@@ -36,7 +36,7 @@ TEST(GraphCode, WorkersThatAreLeftOverStillServeTheApproximateDecoder) {
 }
 
 TEST(GraphCode, IsAnExpander) {
-  // 2 sqrt(d - 1) is the least that is possible as n grows (Alon and Boppana): 2.83 for d = 3. A
+  // 2 sqrt(d - 1) is the least possible value as n grows (Alon and Boppana): 2.83 for d = 3. A
   // cycle with a matching of neighbours would have 3.
   const CodeForm form = MustBuild("graph", EqualRequest(60, 2, 60));
   const BlockGraph graph = GraphOf(form).value();
@@ -62,7 +62,7 @@ TEST(GraphCode, IsAnExpander) {
   EXPECT_LE(std::sqrt(growth), 2.9);
 }
 
-// A random multigraph with blocks of unequal size and workers of a single block.
+// A random multigraph with blocks of unequal size and some workers with a single block.
 CodeForm RandomGraphForm(uint32_t vertices, uint32_t edges, Random& random) {
   CodeForm form;
   form.name = "random graph";

@@ -45,11 +45,11 @@ TEST(GroupCode, ThePapersExampleHasTwoGroups) {
   EXPECT_EQ(form.field, Field::kReal);
   EXPECT_EQ(ShapeOfC(form), CShape::kClasses);
   EXPECT_TRUE(Solve(form, Only(form, {0, 1, 4})).ok());
-  EXPECT_TRUE(Solve(form, Only(form, {2, 3})).ok());  // Two of five, where n - s is four.
+  EXPECT_TRUE(Solve(form, Only(form, {2, 3})).ok());  // Two of five, although n - s is four.
   EXPECT_FALSE(Solve(form, Only(form, {0, 1, 2})).ok());
 }
 
-// Seeds of small clusters with some groups and a coded rest.
+// Small clusters with some groups and a coded rest.
 std::vector<CodeForm> MixedForms() {
   std::vector<CodeForm> forms;
   Random random(1, Stream::kTest);
@@ -64,7 +64,8 @@ std::vector<CodeForm> MixedForms() {
   return forms;
 }
 
-// The rest and each group are blocks of C; each of them alone gives the sum, and nothing less does.
+// The coded rest and each group are blocks of C. Each block alone gives the sum, and nothing less
+// does.
 TEST(GroupCode, AnyBlockAloneDecodesAndNothingLess) {
   const std::vector<CodeForm> forms = MixedForms();
   ASSERT_GE(forms.size(), 30);
@@ -117,7 +118,7 @@ TEST(GroupCode, TheStreamEndsWithTheFirstWholeBlock) {
   }
 }
 
-// The product of the distances between nodes leaves the range of double. Everybody holds two thirds
+// The product of the distances between nodes exceeds double's range. Every worker holds two thirds
 // of the data, so that nothing tiles it.
 TEST(GroupCode, MoreStragglersThanAProductOfDoublesBears) {
   const CodeForm form = MustBuild("group", EqualRequest(1101, 733, 1101));

@@ -9,10 +9,10 @@ struct HeterogeneousCase {
   static constexpr double kTolerance = 2e-6;
   static std::vector<CodeRequest> Requests() {
     std::vector<CodeRequest> requests = UsualRequests(3);
-    requests.push_back({{100, 1, 1}, 1, 12, 1});                       // One holds everything.
-    requests.push_back({{1, 1, 1, 1e-6}, 1, 12, 1});                   // One holds nothing.
-    requests.push_back({{2, 2, 4, 4, 8, 8, 8, 12}, 2, 48, 1});         // Wang et al., cluster A.
-    requests.push_back({{1e-300, 1, 1e300, 1e300, 5e299}, 2, 20, 1});  // Absurd, but speeds.
+    requests.push_back({{100, 1, 1}, 1, 12, 1});                // One worker holds everything.
+    requests.push_back({{1, 1, 1, 1e-6}, 1, 12, 1});            // One worker holds nothing.
+    requests.push_back({{2, 2, 4, 4, 8, 8, 8, 12}, 2, 48, 1});  // Wang et al., cluster A.
+    requests.push_back({{1e-300, 1, 1e300, 1e300, 5e299}, 2, 20, 1});  // Absurd but valid speeds.
     return requests;
   }
   static void ExpectLoads(const CodeRequest& request, const CodeForm& form) {

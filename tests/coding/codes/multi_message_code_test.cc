@@ -35,7 +35,7 @@ TEST(MultiMessageCode, IsWhatWasAskedFor) {
     const std::vector<size_t> loads = Loads(form);
     EXPECT_EQ(std::accumulate(loads.begin(), loads.end(), size_t{0}),
               size_t{request.partitions} * (request.stragglers + 1));
-    EXPECT_EQ(MustBuild("multi-message", request).lists, form.lists) << "the same again";
+    EXPECT_EQ(MustBuild("multi-message", request).lists, form.lists) << "the same lists again";
   }
 }
 
@@ -51,7 +51,7 @@ TEST(MultiMessageCode, WhateverSWorkersAreMissingTheOthersHaveEveryRow) {
       ASSERT_TRUE(solved.ok()) << solved.status().ToString();
       EXPECT_EQ(solved->amplification, 1);
     }
-    // One more, and who holds the first row is gone.
+    // With one more missing worker, all holders of the first row are gone.
     std::vector<bool> workers(form.owners(), true);
     for (WorkerId worker = 0; worker < form.owners(); ++worker) {
       const auto& list = form.lists[worker];
@@ -71,9 +71,9 @@ TEST(MultiMessageCode, QualityIsThatOfPlainSums) {
 
 TEST(MultiMessageCode, SharesFollowTheSpeedsAndMessagesStayFew) {
   const CodeForm form = MustBuild("multi-message", {{1, 1, 2, 4}, 1, 96, 0});
-  EXPECT_EQ(form.workers, 12u) << "six per worker, two copies";
+  EXPECT_EQ(form.workers, 12u) << "six messages per worker, two copies";
   EXPECT_EQ(Loads(form), (std::vector<size_t>{24, 24, 48, 96}));
-  // One of a hundred is 50 times as fast: chunks become larger rather than its list endless.
+  // One worker of a hundred is 50 times as fast: chunks grow, so that its list stays short.
   CodeRequest request = EqualRequest(100, 1, 1600);
   request.speeds[7] = 50;
   const CodeForm steep = MustBuild("multi-message", request);
@@ -88,11 +88,11 @@ TEST(MultiMessageCode, MessagesMayBeAskedFor) {
   request.messages = 10;
   EXPECT_EQ(MustBuild("multi-message", request).workers, 20u);
   request.messages = 1;
-  EXPECT_EQ(MustBuild("multi-message", request).workers, 4u) << "a chunk per worker at least";
+  EXPECT_EQ(MustBuild("multi-message", request).workers, 4u) << "at least one chunk per worker";
 }
 
-// Copies are done last: while all are as fast as they should be, nothing is computed twice.
-TEST(MultiMessageCode, EqualWorkersBeginWithWhatNobodyElseBegins) {
+// Copies come last: while all workers have the expected speed, nothing is computed twice.
+TEST(MultiMessageCode, EqualWorkersBeginWithDifferentChunks) {
   for (uint32_t s = 0; s < 3; ++s) {
     const CodeForm form = MustBuild("multi-message", EqualRequest(6, s, 72));
     std::set<RowId> begun;
@@ -109,7 +109,7 @@ TEST(MultiMessageCode, TooManyStragglersAreRefusedWithTheLimit) {
   EXPECT_NE(form.status().message().find("at most 255"), std::string::npos);
 }
 
-// Slices of all copies in random order: the first of each counts.
+// Slices of all copies come in random order, and the first of each counts.
 TEST(MultiMessageCode, FirstCopiesInAnyOrderGiveThePlainSumTo2e6) {
   for (const CodeRequest& request : UsualRequests(2)) {
     SCOPED_TRACE(Describe(request));
@@ -136,13 +136,13 @@ TEST(MultiMessageCode, FirstCopiesInAnyOrderGiveThePlainSumTo2e6) {
         ASSERT_TRUE(outcome.ok());
         added += *outcome == StreamDecoder::Outcome::kAdded;
       }
-      EXPECT_EQ(added, form.workers * decoder.slice_count()) << "each once";
+      EXPECT_EQ(added, form.workers * decoder.slice_count()) << "each slice once";
       ASSERT_TRUE(decoder.Decodable());
       std::vector<float> sum(job.sum.size());
       ASSERT_TRUE(decoder.Finish(sum).ok());
       EXPECT_LE(RelativeError(sum, job.sum), 2e-6);
       if (round == 0) first = sum;
-      EXPECT_EQ(sum, first) << "to the bit, whoever was first";
+      EXPECT_EQ(sum, first) << "bit-equal whichever copy came first";
     }
   }
 }

@@ -31,7 +31,7 @@ std::shared_ptr<const CodeForm> Form(const CodeRequest& request) {
   return std::make_shared<const CodeForm>(MustBuild("partial-coded", request));
 }
 
-// The sum of a job through the decoder that jobs use, all answers in slices.
+// The error of a job's sum through the decoder that jobs use, with all answers in slices.
 double ErrorOf(const CodeForm& answers) {
   const CodedJob job = MakeJob(answers, 38, 3);
   const auto parallel = MakeSerialParallelFor();
@@ -97,11 +97,11 @@ TEST(PartialCodedCode, AFormThatIsKeptHasLists) {
   EXPECT_EQ(Validate(form).code(), StatusCode::kInvalidArgument);
   form = MustBuild("partial-coded", EqualRequest(4, 1, 8));
   form.kept_parts = 1;
-  EXPECT_EQ(Validate(form).code(), StatusCode::kInvalidArgument) << "on too many lists";
+  EXPECT_EQ(Validate(form).code(), StatusCode::kInvalidArgument) << "a row is on too many lists";
 }
 
-// Workers get on at random; as soon as every row is solved, the answers are a code for the sum.
-TEST(PartialRows, WhoeverDidItTheSumIsExactOnceAllIsSolved) {
+// Workers progress at random. As soon as every row is solved, the answers form a code for the sum.
+TEST(PartialRows, TheSumIsExactOnceAllRowsAreSolved) {
   for (const CodeRequest& request : Requests()) {
     SCOPED_TRACE(Describe(request));
     const auto form = Form(request);
@@ -123,13 +123,14 @@ TEST(PartialRows, WhoeverDidItTheSumIsExactOnceAllIsSolved) {
     EXPECT_TRUE(Validate(*answers).ok()) << Validate(*answers).ToString();
     EXPECT_EQ(answers->parts, form->kept_parts);
     for (WorkerId worker = 0; worker < form->owners(); ++worker) {
-      EXPECT_EQ(answers->rows[worker].empty(), next[worker] == 0) << "nothing that is not there";
+      EXPECT_EQ(answers->rows[worker].empty(), next[worker] == 0)
+          << "workers that computed nothing have no row";
     }
     EXPECT_LE(ErrorOf(*answers), 5e-6);
   }
 }
 
-TEST(PartialRows, WhoSleepsIsAskedOnlyWhereItTakesThat) {
+TEST(PartialRows, SleepingWorkersAreAskedOnlyIfNecessary) {
   const auto form = Form(EqualRequest(4, 1, 16));
   PartialRows rows;
   rows.Open(form);
@@ -141,11 +142,12 @@ TEST(PartialRows, WhoSleepsIsAskedOnlyWhereItTakesThat) {
   EXPECT_TRUE(rows.Answers(awake).value().rows[2].empty());
   awake[1] = false;
   const CodeForm both = rows.Answers(awake).value();
-  EXPECT_FALSE(both.rows[1].empty() && both.rows[2].empty()) << "some rows have no two others";
+  EXPECT_FALSE(both.rows[1].empty() && both.rows[2].empty())
+      << "some rows have no two other holders";
   EXPECT_LE(ErrorOf(both), 5e-6);
 }
 
-TEST(PartialRows, WhatNobodyDidIsGivenToThoseWhoCould) {
+TEST(PartialRows, UnsolvedRowsGoToFurtherHolders) {
   for (const CodeRequest& request : Requests()) {
     SCOPED_TRACE(Describe(request));
     const auto form = Form(request);
@@ -157,7 +159,7 @@ TEST(PartialRows, WhatNobodyDidIsGivenToThoseWhoCould) {
   }
 }
 
-TEST(PartialRows, WhatIsLostIsMissed) {
+TEST(PartialRows, LostRowsAreNoLongerSolved) {
   const auto form = Form(EqualRequest(4, 1, 16));
   PartialRows rows;
   rows.Open(form);
@@ -169,14 +171,14 @@ TEST(PartialRows, WhatIsLostIsMissed) {
   }
   ASSERT_EQ(holders.size(), 3u);
   EXPECT_FALSE(rows.Done(holders[0], row));
-  EXPECT_FALSE(rows.Done(holders[0], row)) << "said twice, it counts once";
+  EXPECT_FALSE(rows.Done(holders[0], row)) << "a repeated report counts once";
   EXPECT_TRUE(rows.Done(holders[1], row));
   EXPECT_THAT(rows.Lose(holders[2]), IsEmpty());
   EXPECT_EQ(rows.Lose(holders[0]), std::vector<RowId>{row});
   EXPECT_FALSE(rows.Has(holders[0], row));
   EXPECT_TRUE(rows.Done(holders[2], row));
   rows.Open(form);
-  EXPECT_FALSE(rows.Has(holders[2], row)) << "another step";
+  EXPECT_FALSE(rows.Has(holders[2], row)) << "a new step has begun";
 }
 
 }  // namespace

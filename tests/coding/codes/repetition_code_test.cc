@@ -13,7 +13,7 @@ struct RepetitionCase {
   static std::vector<CodeRequest> Requests() {
     std::vector<CodeRequest> requests = UsualRequests(3);
     requests.push_back({{100, 1, 1}, 1, 12, 1});
-    requests.push_back({{1, 1, 1, 1e-6, 1e-6}, 1, 12, 1});  // Two hold nothing.
+    requests.push_back({{1, 1, 1, 1e-6, 1e-6}, 1, 12, 1});  // Two workers hold nothing.
     return requests;
   }
   static void ExpectLoads(const CodeRequest& request, const CodeForm& form) {
@@ -26,7 +26,8 @@ struct RepetitionCase {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Repetition, CodeSuite, RepetitionCase);
 
-// n workers in floor(n / (s + 1)) groups: every set of s missing ones leaves one of each.
+// With n workers in floor(n / (s + 1)) groups, every set of s missing workers leaves a member of
+// each.
 TEST(RepetitionCode, LeftOverWorkersAreFurtherMembersOfGroups) {
   for (const uint32_t s : {1u, 2u, 3u}) {
     const uint32_t groups = 4 * (s + 1);
@@ -46,7 +47,7 @@ TEST(RepetitionCode, LeftOverWorkersAreFurtherMembersOfGroups) {
                 n == groups * (s + 1) ? s + 1 : s + 2);
       const CodedJob job = MakeJob(form, 6, n);
       Random random(1, Stream::kTest);
-      const auto sets = StragglerSets(n, s, 10'000, random);  // All there are, for s < 3.
+      const auto sets = StragglerSets(n, s, 10'000, random);  // All of them, for s < 3.
       for (const auto& set : sets) {
         const auto result = Solve(form, Without(form, set));
         ASSERT_TRUE(result.ok()) << result.status().ToString();
@@ -73,7 +74,7 @@ TEST(RepetitionCode, GroupsOfUnlikeWorkersHoldWhatTheirSlowestCan) {
       sum += request.speeds[worker];
     }
     for (const uint32_t count : copies) EXPECT_GE(count, s + 1);
-    // What the whole step takes where any s are missing, beside the least that it can.
+    // Compares the step's time with any s missing workers to the least possible time.
     std::vector<std::vector<double>> times(form.partitions);
     for (WorkerId worker = 0; worker < n; ++worker) {
       const double time = static_cast<double>(form.rows[worker].size()) / request.speeds[worker];
@@ -120,7 +121,8 @@ TEST(RepetitionCode, EqualWorkersInWholeGroupsAreTilesOthersClasses) {
   EXPECT_EQ(MustBuild("repetition", UnequalRequest(6, 2, 30, 1)).accumulators, 3);
 }
 
-// Neighbours in number are slow together: no group has two, as long as there are two groups.
+// Neighbours in number are slow together. If there are at least two groups, no group has two of
+// them.
 TEST(RepetitionCode, NeighboursHoldDifferentData) {
   const CodeForm form = MustBuild("repetition", EqualRequest(12, 2, 24));
   for (WorkerId worker = 0; worker < 12; ++worker) {
@@ -130,7 +132,7 @@ TEST(RepetitionCode, NeighboursHoldDifferentData) {
   for (WorkerId first = 0; first <= 8; ++first) {
     std::vector<bool> present(12, true);
     for (WorkerId t = 0; t < 4; ++t) present[first + t] = false;
-    EXPECT_TRUE(Solve(form, present).ok());  // Four in a row, where s is two.
+    EXPECT_TRUE(Solve(form, present).ok());  // Four in a row, although s is two.
   }
 }
 

@@ -22,13 +22,13 @@ struct ShortCase {
     std::vector<CodeRequest> requests;
     for (const CodeRequest& usual : UsualRequests(3)) {
       const auto n = static_cast<uint32_t>(usual.speeds.size());
-      // In turn 1 to 4, as far as there are workers.
+      // Uses 1 to 4 parts in turn, if there are enough workers.
       const uint32_t m = std::min<uint32_t>(1 + requests.size() % 4, n - usual.stragglers);
       requests.push_back(WithParts(usual, m));
     }
-    requests.push_back({{100, 1, 1}, 1, 12, 1, 0, 2});                 // One holds everything.
+    requests.push_back({{100, 1, 1}, 1, 12, 1, 0, 2});  // One worker holds everything.
     requests.push_back({{2, 2, 4, 4, 8, 8, 8, 12}, 2, 48, 1, 0, 2});   // Wang et al., cluster A.
-    requests.push_back({{1e-300, 1, 1e300, 1e300, 5e299}, 1, 20, 1});  // Absurd, but speeds.
+    requests.push_back({{1e-300, 1, 1e300, 1e300, 5e299}, 1, 20, 1});  // Absurd but valid speeds.
     return requests;
   }
   static void ExpectLoads(const CodeRequest& request, const CodeForm& form) {
@@ -37,11 +37,11 @@ struct ShortCase {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Short, CodeSuite, ShortCase);
 
-// Worst over straggler sets.
+// The worst values over straggler sets.
 struct Worst {
   double residual = 0;
   double amplification = 0;
-  double error = 0;  // Of the decoded sum in float, relative.
+  double error = 0;  // Relative error of the decoded float sum.
 };
 
 Worst Try(const CodeRequest& request, size_t length) {
@@ -103,7 +103,7 @@ TEST(ShortCode, RoundingStaysSmallHoweverManyWorkers) {
   }
 }
 
-// With answers as long as gradients it is Lagrange's basis at 0, as in unit_circle.h.
+// With answers as long as gradients the code is Lagrange's basis at 0, as in unit_circle.h.
 TEST(ShortCode, OnePartIsTheHeterogeneousCode) {
   const CodeForm form = MustBuild("short", WithParts(UnequalRequest(10, 3, 40, 2), 1));
   EXPECT_FALSE(form.nodes.empty());
@@ -148,7 +148,7 @@ TEST(ShortCode, AWorkerThatHoldsNothingDoesNotUseUpTheStragglersItBears) {
   EXPECT_FALSE(Solve(slow, Without(slow, {1, 2})).ok());
 }
 
-// One exact zero in every gradient, beside ordinary numbers: it stays one, though answers mix the
+// An exact zero in every gradient beside ordinary numbers stays zero, although answers mix the
 // parts.
 TEST(ShortCode, ExactZerosStayZeros) {
   const CodeForm form = MustBuild("short", WithParts(EqualRequest(8, 2, 16), 3));

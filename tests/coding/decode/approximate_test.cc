@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kWorkers = 60;
 
-// Workers i, ..., i + d - 1 (mod n) hold partition i; coefficients 1 and no C.
+// Workers i, ..., i + d - 1 (mod n) hold partition i, with coefficients 1 and no C.
 CodeForm ZeroOneCyclic(uint32_t n, uint32_t d) {
   CodeForm form = EmptyForm("zero-one", EqualRequest(n, d - 1, n));
   for (uint32_t i = 0; i < n; ++i) {
@@ -49,15 +49,15 @@ double MeanError(const CodeForm& form, double share_missing, Solver solve, int d
   return total / draws;
 }
 
-// Of n choose r sets of answers that miss all d copies.
+// The share of the n choose r sets of missing answers that contain all d copies.
 double LostShare(uint32_t n, uint32_t missing, uint32_t d) {
   double share = 1;
   for (uint32_t t = 0; t < d; ++t) share *= static_cast<double>(missing - t) / (n - t);
   return share;
 }
 
-// What rounding left of the second and third once passed for other directions, with weights of
-// 1e14.
+// Regression test: rounding errors of the second and third row once counted as other directions,
+// and gave weights of 1e14.
 TEST(Approximate, EqualRowsShareTheirWeight) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (uint32_t partitions = 8; partitions <= 600; partitions += 2) {
@@ -87,7 +87,7 @@ TEST(Approximate, RepetitionLosesWhatTheLawSays) {
   }
 }
 
-// (1/k)||aB - 1||^2, random stragglers, measured beforehand by another program with least squares.
+// (1/k)||aB - 1||^2 with random stragglers, measured earlier by another least-squares program.
 TEST(Approximate, ErrorsAreThoseOfTheLiteratureAtSixtyMachines) {
   const CodeForm graph = MustBuild("graph", EqualRequest(kWorkers, 2, kWorkers));
   EXPECT_NEAR(MeanError(graph, 0.2, &SolveApproximate), 8.7e-3, 3.0e-3);
@@ -98,7 +98,7 @@ TEST(Approximate, ErrorsAreThoseOfTheLiteratureAtSixtyMachines) {
   EXPECT_NEAR(MeanError(cyclic, 0.1, &SolveApproximate), 3.3e-3, 0.7e-3);
   EXPECT_NEAR(MeanError(cyclic, 0.3, &SolveApproximate), 4.5e-2, 0.4e-2);
   EXPECT_NEAR(MeanError(cyclic, 0.5, &SolveApproximate), 0.154, 0.01);
-  // Exact for s <= 2, and beyond no worse than coefficients 1 that are exact for nothing.
+  // Exact for s <= 2; with more missing, no worse than coefficients 1, which are never exact.
   const CodeForm rs = MustBuild("rs", EqualRequest(kWorkers, 2, kWorkers));
   EXPECT_NEAR(MeanError(rs, 0.1, &SolveApproximate), 3.3e-3, 0.7e-3);
   EXPECT_NEAR(MeanError(rs, 0.3, &SolveApproximate), 4.5e-2, 0.4e-2);
@@ -116,7 +116,7 @@ TEST(Approximate, LeastSquaresIsExactWhereTheCodeIs) {
   }
 }
 
-// The projection's mean is 1 - error, so nothing else has less; tried against small steps.
+// The projection's mean is 1 - error, so no other weights have less error. Small changes are tried.
 TEST(Approximate, NoOtherWeightsHaveLessError) {
   Random random(5, Stream::kTest);
   for (int round = 0; round < 200; ++round) {
@@ -144,7 +144,7 @@ TEST(Approximate, NoOtherWeightsHaveLessError) {
   }
 }
 
-TEST(Approximate, NobodyAnsweredIsErrorOne) {
+TEST(Approximate, NoAnswersAreErrorOne) {
   for (const char* name : {"none", "rs", "graph", "repetition"}) {
     const CodeForm form = MustBuild(name, EqualRequest(6, name[0] == 'n' ? 0 : 2, 13));
     const std::vector<bool> nobody(6, false);
@@ -157,7 +157,7 @@ TEST(Approximate, NobodyAnsweredIsErrorOne) {
   }
 }
 
-// exp(2 pi i t / 3) for t = 0..2 add up to nothing but rounding.
+// exp(2 pi i t / 3) for t = 0..2 add up to rounding noise only.
 TEST(Approximate, OneStepCountsNothingWhereCoefficientsCancelOut) {
   CodeForm form;
   form.workers = 3;
@@ -174,8 +174,8 @@ TEST(Approximate, OneStepCountsNothingWhereCoefficientsCancelOut) {
   EXPECT_NEAR(some.mean_coverage, 1, 1e-12);
 }
 
-// Partitions are dealt at random, the same machines always fail: each partition's expected
-// coverage is 1 after scaling, and below 1 before.
+// Samples are dealt to partitions at random, and the same machines always fail. Each partition's
+// expected coverage is 1 after scaling, and below 1 before.
 TEST(Approximate, ScaledSumsAreUnbiasedWhenDataIsDealtAtRandom) {
   const CodeForm form = MustBuild("graph", EqualRequest(12, 2, 24));
   std::vector<bool> present(12, true);
@@ -189,7 +189,7 @@ TEST(Approximate, ScaledSumsAreUnbiasedWhenDataIsDealtAtRandom) {
     const auto unbiased = Unbiased(form, best);
     EXPECT_NEAR(unbiased.mean_coverage, 1, 1e-12);
     EXPECT_NEAR(unbiased.error, best.error / (1 - best.error), 1e-9);
-    const auto where = static_cast<PartitionId>(random.Below(24));  // Where a sample was dealt to.
+    const auto where = static_cast<PartitionId>(random.Below(24));  // The partition of a sample.
     for (RowId row = 0; row < 12; ++row) {
       for (const CodeEntry& entry : form.rows[row]) {
         if (entry.partition != where) continue;

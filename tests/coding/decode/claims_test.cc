@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices whose norm is as declared and whose values are not: however a decoder keeps what arrived,
-// their sketch tells.
+// Slices with the declared norm but wrong values. Their sketch reveals them in every kind of
+// decoder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ using ::testing::HasSubstr;
 struct ClaimsCase {
   const char* code;
   bool keep_rows;
-  size_t length;  // Of two slices; long ones are added while they are checked.
+  size_t length;  // In two slices; long slices are added while they are checked.
 };
 
-// Some of the same norm, of which a reader knows nothing else.
+// Damages that keep the norm, so that only the sketch can reveal them.
 enum class Damage { kFlippedSign, kExchangedHalves, kShifted };
 
 void Spoil(Damage damage, AlignedVector& values) {
@@ -94,13 +94,13 @@ TEST_P(Claims, TrueOnesAreAdmitted) {
 
 TEST_P(Claims, ValuesOfTheRightNormInTheWrongPlacesAreRefused) {
   for (const Damage damage : {Damage::kFlippedSign, Damage::kExchangedHalves, Damage::kShifted}) {
-    for (const RowId row : {0, 1}) {  // With nothing in the sums, and with something.
+    for (const RowId row : {0, 1}) {  // With empty sums, and with one row in them.
       decoder_.Reset(form_);
       if (row > 0) AddRow(0);
       AlignedVector values = Values(row, 0);
       Spoil(damage, values);
       const auto refused = decoder_.AddSlice(row, 0, values, ClaimOf(row, 0));
-      if (refused.ok()) {  // Not needed: what it covers is there.
+      if (refused.ok()) {  // Not needed: what it covers is present already.
         EXPECT_EQ(*refused, StreamDecoder::Outcome::kNotNeeded);
         continue;
       }

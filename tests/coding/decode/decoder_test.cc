@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Coefficients 1, no C.
+// A form with coefficients 1 and no C.
 CodeForm Tiles(uint32_t partitions, const std::vector<std::vector<PartitionId>>& supports) {
   CodeForm form;
   form.name = "tiles";
@@ -39,7 +39,7 @@ TEST(Decoder, SaysHowManyAnswersAreMissing) {
   const auto result = Solve(form, {true, false, false, true});
   EXPECT_EQ(result.code(), StatusCode::kNotDecodable);
   EXPECT_THAT(result.status().message(), HasSubstr("2 of 4 answers are missing"));
-  EXPECT_THAT(result.status().message(), HasSubstr("bears 1"));
+  EXPECT_THAT(result.status().message(), HasSubstr("tolerates 1"));
 }
 
 TEST(Decoder, NothingMissingMeansAPlainSumOfReedSolomonAnswers) {
@@ -63,7 +63,8 @@ TEST(Decoder, FewerMissingThanItBearsUsesTheFreedomForSmallerWeights) {
 }
 
 TEST(Decoder, WholeClassesShareTheWeight) {
-  const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));  // Classes of 3 and 2.
+  // Classes of 3 and 2 workers.
+  const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));
   const auto both = Solve(form, std::vector<bool>(5, true));
   ASSERT_TRUE(both.ok());
   EXPECT_NEAR(both->x[0].real() + both->x[1].real(), 1, 1e-15);
@@ -95,7 +96,7 @@ TEST(Decoder, NothingPresentIsNotDecodable) {
 
 TEST(Tiling, TakesTheCoverThatCostsLeast) {
   using Cost = Tiling::Cost;
-  // In order of members: {0} {0,1} {1,2} {2,3} {3}.
+  // In the order of members: {0} {0,1} {1,2} {2,3} {3}.
   const Tiling tiling(Tiles(4, {{0, 1}, {2, 3}, {0}, {1, 2}, {3}, {2, 3}}));
   EXPECT_FALSE(tiling.disjoint());
   ASSERT_EQ(tiling.supports(), 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the decoded sum is from the sum in double when everything is computed in float.
+// Measures the error of the decoded sum, computed in float, against the sum in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<float> Stream(const CodeForm& form, const CodedJob& job,
   return sum;
 }
 
-// Worst error over 20 random and neighbouring straggler sets of each of 3 draws of the speeds.
+// The worst error for 3 draws of speeds, each with 20 random and neighbouring straggler sets.
 double WorstError(const char* name, Size size, uint32_t parts = 1) {
   double worst = 0;
   for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -101,7 +101,7 @@ TEST(Exactness, CyclicStaysWithin1e5ForTenWorkersAndTwoStragglersWhateverTheSeed
   }
 }
 
-// Neighbours on the circle are the worst that can be missing: |a_i| comes close to 2^6.
+// Missing neighbours on the circle are the worst case: |a_i| comes close to 2^6.
 TEST(Exactness, EvenTheWorstStragglersStayWithinTheDecodersTolerance) {
   for (const char* name : {"rs", "heterogeneous"}) {
     const CodeForm form = MustBuild(name, UnequalRequest(64, 6, 256, 1));

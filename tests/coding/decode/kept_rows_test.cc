@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream decoders that keep rows: exact where the others are, and the best sum of what there is
-// where they have none.
+// Stream decoders that keep rows are exact whenever the others are. Otherwise they give the best
+// sum of the present rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ TEST(KeptRows, SlicesOfRowsThatNeverCameWholeStillCountTowardsTheExactSum) {
   EXPECT_LE(RelativeError(sum, rig.job_.sum), 1e-5);
 }
 
-// What is said of a sum is true of it, for any rows, shares and order; whole rows alone count.
+// The reported coverage matches the sum for any rows, sizes and order. Only whole rows count.
 TEST(KeptRows, TheSumIsThatOfTheCoverageThatIsReported) {
   Random random(21, Stream::kTest);
   for (int round = 0; round < 300; ++round) {
@@ -128,7 +128,7 @@ TEST(KeptRows, NothingIsMadeOfNothing) {
   Rig rig(form);
   std::vector<float> sum(kLength);
   EXPECT_EQ(rig.decoder_.FinishApproximately(sum).code(), StatusCode::kNotDecodable);
-  rig.Add(2, 1);  // Not a whole row.
+  rig.Add(2, 1);  // An incomplete row.
   EXPECT_EQ(rig.decoder_.FinishApproximately(sum).code(), StatusCode::kNotDecodable);
 }
 

@@ -20,7 +20,7 @@
 namespace motley {
 namespace {
 
-// Gradients whose odd coordinates are `odd` times as large as the even ones.
+// Gradients with odd coordinates `odd` times as large as the even ones.
 std::vector<std::vector<float>> Gradients(const CodeForm& form, size_t length, double odd) {
   Random random(5, Stream::kTest);
   std::vector<std::vector<float>> gradients(form.partitions, std::vector<float>(length, 0));
@@ -92,7 +92,7 @@ TEST(NoiseFloor, SmallTrueValuesBesideLargeOnesStay) {
   }
 }
 
-// Their squares do not fit into a float.
+// The squares of these answers do not fit into a float.
 TEST(NoiseFloor, VeryLargeAnswersAreNotTakenForNoise) {
   constexpr size_t kLength = 3000;
   for (const char* name : {"rs", "heterogeneous"}) {
@@ -124,20 +124,20 @@ TEST(NoiseFloor, VeryLargeAnswersAreNotTakenForNoise) {
   }
 }
 
-// Values between the noise of one answer and that of answers whose terms are so much larger.
+// Uses values between the noise of one answer and the noise of answers with terms that much larger.
 TEST(NoiseFloor, GrowsWithTheAmplification) {
   constexpr size_t kLength = 200;
   constexpr uint32_t kWorkers = 16;
   constexpr uint32_t kMissing = 4;
   constexpr size_t kThere = kWorkers - kMissing;
-  constexpr double kNoNorm = 1e30;  // It is larger for this code.
+  constexpr double kNoNorm = 1e30;  // Larger than the norm for this code.
   CodeRequest request;
   request.speeds.assign(kWorkers, 1.0);
   request.stragglers = kMissing;
   request.partitions = kWorkers;
   const Result<CodeForm> form = BuildCode("rs", request);
   ASSERT_TRUE(form.ok());
-  // Who is missing where terms are largest.
+  // The missing workers that make terms largest.
   std::vector<bool> present;
   double amplification = 0;
   Random random(1, Stream::kTest);
@@ -175,8 +175,8 @@ TEST(NoiseFloor, GrowsWithTheAmplification) {
   for (size_t t = 1; t < kLength; t += 2) EXPECT_EQ(sum[t], 0) << t;
 }
 
-// Every second coordinate is exactly zero, and so is all but the first part. What float arithmetic
-// makes of these without the floor, relative to the floor.
+// Every second coordinate is exactly zero, and so are all parts but the first. Returns the noise
+// that float arithmetic leaves there without the floor, relative to the floor.
 double LargestNoise(const char* code, const CodeRequest& request) {
   const CodeForm form = MustBuild(code, request);
   EXPECT_EQ(form.field, Field::kComplexPacked) << code;
@@ -223,8 +223,8 @@ TEST(NoiseFloor, NoiseIsFarBelowItWithEveryCode) {
   }
 }
 
-// Answers of partial-coded have large coefficients and small weights: their floor follows the
-// weights (simulator seed 88005730, where it did not).
+// Answers of partial-coded have large coefficients and small weights, so their floor follows the
+// weights. (Without this, simulator seed 88005730 failed.)
 TEST(NoiseFloor, FollowsTheWeightsWhereTheyAreSmall) {
   const std::vector<Complex> a = {0.5, 1, 0.5, 0.1, 0.5, 0, 0.5, 0};  // Four rows, two parts.
   EXPECT_DOUBLE_EQ(LargestNorm(a, 2), std::sqrt(1.01));
@@ -233,7 +233,7 @@ TEST(NoiseFloor, FollowsTheWeightsWhereTheyAreSmall) {
   EXPECT_DOUBLE_EQ(RoundingOfPairs(0.25, 4, LargestNorm(a, 2)), 0x1p-19 * 0.5);
 }
 
-// What docs/decisions/0005 says: median and largest over sets of missing workers.
+// Checks docs/decisions/0005: median and largest value over sets of missing workers.
 TEST(NoiseFloor, CostsWhatTheDecisionSays) {
   struct Price {
     uint32_t n, s;
@@ -260,7 +260,7 @@ TEST(NoiseFloor, CostsWhatTheDecisionSays) {
 }
 
 TEST(NoiseFloor, ZeroesOnlyBelowTheGivenNoise) {
-  // Beyond every vector length, and one pair more.
+  // Beyond every vector length, plus one pair.
   for (const size_t repeats : {1, 7, 50}) {
     std::vector<float> values;
     std::vector<float> energy;

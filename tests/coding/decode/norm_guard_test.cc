@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when answers decode on paper but not in float: random codes for many workers.
+// Answers that decode on paper but not in float: random codes for many workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class NormGuard : public ::testing::Test {
     }
   }
 
-  // Adds a row's only slice.
+  // Adds the only slice of a row.
   Outcome Add(StreamDecoder& decoder, RowId row) {
     AlignedVector values(job_.answers[row].begin(), job_.answers[row].end());
     return decoder.AddSlice(row, 0, values, 1e9).value();
@@ -54,8 +54,8 @@ TEST_F(NormGuard, RefusesWhatIsExactOnPaperOnly) {
   }
 }
 
-// Rounding of a partition's gradient is in all answers that hold it: column p of |a| |B| says by
-// how much it grows, relative to that gradient's norm.
+// The growth of rounding errors. All holders of a partition round its gradient. Column p of |a| |B|
+// bounds how much that error grows, relative to the gradient's norm.
 double Growth(const CodeForm& form, const std::vector<Complex>& a) {
   std::vector<double> columns(form.partitions, 0);
   for (RowId row = 0; row < form.workers; ++row) {
@@ -80,10 +80,11 @@ TEST_F(NormGuard, AcceptsNothingThatCouldLoseMoreThanItPromises) {
   EXPECT_GT(refused, 0);
   EXPECT_LE(most * 0x1p-24, DecodeLimits().tolerance);
   EXPECT_GT(most * 0x1p-24, DecodeLimits().tolerance / 10)
-      << "much less would be waiting for nothing";
+      << "with much less growth, waiting would be pointless";
 }
 
-// Of five edges between two vertices two are in no matching: a partition is on more than s + 1.
+// Two of five edges between two vertices are in no matching, so a partition is on more than s + 1
+// workers.
 TEST(GraphNormGuard, CountsTheEdgesThatAreInNoMatching) {
   const CodeForm form = MustBuild("graph", EqualRequest(5, 2, 10));
   const double most = DecodeLimits().tolerance / 0x1p-24;
@@ -128,7 +129,7 @@ TEST_F(NormGuard, TheStreamWaitsForOneMoreAnswerAndSaysWhichToReplace) {
   EXPECT_LE(decoder.residual(), 1e-6);
 }
 
-TEST_F(NormGuard, WhatIsRefusedWithEveryAnswerThereNeverDecodes) {
+TEST_F(NormGuard, CodesRefusedWithEveryAnswerNeverDecode) {
   for (double tolerance : {1e-5, 1e-9}) {
     StreamDecoder decoder(form_, 64, 64, *parallel_, {1e-6, tolerance});
     for (RowId row = 0; row < 32; ++row) Add(decoder, row);

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// What each worker has finished when it stopped after any number of its chunks.
+// The finished chunks if each worker stops after a random number of its chunks.
 WorkLists Prefixes(const WorkLists& order, Random& random) {
   WorkLists finished = order;
   for (auto& list : finished) list.resize(random.Below(list.size() + 1));
@@ -42,7 +42,7 @@ struct Sums {
   }
 };
 
-// Workers compute their messages in float, the server puts the sum together.
+// Workers compute their messages in float, and the server decodes the sum.
 Sums RunStep(const PartialCode& code, const PartialPlan& plan, uint32_t chunks, size_t length,
              Random& random) {
   const auto parallel = MakeSerialParallelFor();
@@ -92,8 +92,8 @@ TEST(PartialCode, IsExactWhereEveryChunkHasEnoughHoldersAndPredictsItsErrorOther
   EXPECT_GE(exact, 140);
 }
 
-// Standard normal gradients: the squared error of one part's coordinate is sum_i (l - |D_i|)^+ in
-// all over the l parts.
+// Standard normal gradients: over all l parts, the squared errors of a coordinate add up to sum_i
+// (l - |D_i|)^+.
 TEST(PartialCode, TheErrorThatItPredictsIsTheErrorThatComes) {
   Random random(2, Stream::kTest);
   for (uint32_t parts : {1, 2, 3}) {
@@ -117,13 +117,13 @@ TEST(PartialCode, WithOnePartEveryCopyOfAChunkDoesTheSameShare) {
   EXPECT_NEAR(plan.squared_error, 0, 1e-28);
 }
 
-// Workers one after another on the curve, wherever they begin: hardly independent.
+// Holders that are neighbours on the curve are hardly independent, wherever they begin.
 TEST(PartialCode, HoldersOfWhichRoundingWouldGrowTooMuchCountAsFewer) {
   constexpr uint32_t kWorkers = 200;
   Random random(4, Stream::kTest);
   for (uint32_t parts : {3, 4, 5}) {
     const PartialCode code = MakePartialCode(kWorkers, parts).value();
-    uint32_t next = 1;  // In number, of the neighbour on the curve.
+    uint32_t next = 1;  // The distance in number to the neighbour on the curve.
     const auto near = [&](uint32_t worker) {
       double product = 0;
       for (uint32_t u = 0; u < parts; ++u) product += code.R(0, u) * code.R(worker, u);
@@ -146,7 +146,7 @@ TEST(PartialCode, HoldersOfWhichRoundingWouldGrowTooMuchCountAsFewer) {
       const Sums sums = RunStep(code, plan, 1, length, random);
       EXPECT_NEAR(sums.SquaredError() * parts / static_cast<double>(length), plan.squared_error,
                   0.05 * plan.squared_error);
-      // A holder from elsewhere on the curve, and the chunk has one part's worth more.
+      // A holder from elsewhere on the curve adds one part to the chunk.
       finished[(first + (kWorkers / 2) * next) % kWorkers] = {0};
       EXPECT_LE(PlanPartial(code, 1, finished)->squared_error, plan.squared_error - 1 + 1e-9);
     }
@@ -177,8 +177,9 @@ TEST(PartialCode, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
   }
 }
 
-// Ramamoorthy et al., 200 workers, 8 copies, exponential chunk times constant per worker, integer
-// time grid: partial gradient coding in the best order over gradient coding, cyclic placement.
+// Ramamoorthy et al.: 200 workers, 8 copies, exponential chunk times that are constant per worker,
+// an integer time grid. Compares partial gradient coding in the best order with gradient coding,
+// both with cyclic placement.
 TEST(PartialCode, IsFasterThanGradientCodingAsPublished) {
   constexpr uint32_t kWorkers = 200;
   constexpr uint32_t kCopies = 8;

@@ -57,8 +57,8 @@ TEST_F(Stream, CutsVectorsIntoSlices) {
 
 TEST_F(Stream, SlicesOfAStragglerThatArrivedCount) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
-  Add(decoder, rs_job_, 0, 0);  // Its other slice never comes,
-  Add(decoder, rs_job_, 1, 1);  // and neither does the first of this one.
+  Add(decoder, rs_job_, 0, 0);  // The other slice of row 0 never comes.
+  Add(decoder, rs_job_, 1, 1);  // The first slice of row 1 never comes.
   for (RowId row = 2; row < 5; ++row) AddRow(decoder, rs_job_, row);
   ASSERT_TRUE(decoder.Decodable());
   EXPECT_LE(RelativeError(Sum(decoder), rs_job_.sum), 2e-6);
@@ -130,7 +130,7 @@ TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e20F}) {
       AlignedVector lie = SliceOf(decoder, job_, 0, 0);
       lie[40000] = bad;
-      // A first row leaves nothing behind that the next one would not overwrite.
+      // A refused first row leaves nothing that the next one would not overwrite.
       EXPECT_EQ(decoder.AddSlice(0, 0, lie, 1e9).code(), StatusCode::kDataError);
       EXPECT_FALSE(decoder.spoiled());
       EXPECT_FALSE(decoder.Touched(0));
@@ -140,7 +140,7 @@ TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
 
       decoder.Reset(form_);
       Add(decoder, job_, 0, 0);
-      lie = SliceOf(decoder, job_, 1, 0);  // Added at once when row 0 is there.
+      lie = SliceOf(decoder, job_, 1, 0);  // Added at once, since row 0 is present.
       lie[40000] = bad;
       EXPECT_EQ(decoder.AddSlice(1, 0, lie, 1e9).code(), StatusCode::kDataError);
       EXPECT_TRUE(decoder.spoiled());
@@ -158,7 +158,7 @@ TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
   }
 }
 
-// It is not added any more, but what it was combined with stood where the sum is written.
+// The answer is not added to the sums, but its result overwrote one of the terms.
 TEST_P(LongStream, ALieInTheAnswerWithWhichASliceDecodesSpoilsItToo) {
   const auto parallel = MakeSerialParallelFor();
   StreamDecoder decoder(form_, kLength, kSlice, *parallel);
@@ -195,7 +195,7 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
     at_home.SetHome(home);
     for (RowId row = 0; row < 6; ++row) AddRow(at_home, job_, row);
     EXPECT_EQ(at_home.held_bytes(), held - kLength * sizeof(float));
-    EXPECT_EQ(home, expected);  // Nothing is left to do when the step waits for it.
+    EXPECT_EQ(home, expected);  // Finish has nothing left to do.
     std::vector<float> elsewhere(kLength);
     ASSERT_TRUE(at_home.Finish(step == 0 ? home : elsewhere).ok());
     EXPECT_EQ(step == 0 ? home : elsewhere, expected);
@@ -206,13 +206,13 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
   EXPECT_EQ(Sum(at_home), expected);
   EXPECT_EQ(home, std::vector<float>(kLength, 7));
   at_home.SetHome(home);
-  EXPECT_LT(at_home.held_bytes(), held);  // What it made itself is gone.
+  EXPECT_LT(at_home.held_bytes(), held);  // The decoder freed its own buffer.
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, LongStream,
                          ::testing::Values("none", "repetition", "cyclic", "heterogeneous", "rs"));
 
-// Short slices are checked before anything is written: whoever answers the row next completes it.
+// Short slices are checked before anything is written, so another worker may complete the row.
 TEST_F(Stream, ARefusedAnswerLeavesAShortSliceAsItWas) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
   const CodedJob job = MakeJob(rs_, 100, 1);
@@ -243,7 +243,7 @@ TEST_F(Stream, EachSliceIsAtHomeOnceItDecodesAlsoWhereGradientsAreCutIntoParts) 
   std::vector<float> home(100, 7);
   at_home.SetHome(home);
   for (RowId row = 0; row < 6; ++row) Add(at_home, job, row, 0);
-  // The first slice of each part; of the others nothing came.
+  // The first slice of each part; nothing came of the others.
   for (size_t t = 0; t < 100; ++t) {
     const bool came = t % at_home.answer_length() < 32;
     EXPECT_EQ(home[t], came ? expected[t] : 7) << t;
@@ -274,7 +274,7 @@ TEST_F(Stream, RepetitionIsBitEqualWhoeverAnswersInWhateverOrder) {
 TEST_F(Stream, ATwinIsNotNeededAndAnEarlyAnswerWaitsWhole) {
   StreamDecoder decoder(groups_, 100, 100, *parallel_);
   EXPECT_EQ(Add(decoder, groups_job_, 1, 0), Outcome::kAdded);
-  EXPECT_EQ(decoder.held_bytes(), 2 * 100 * sizeof(float));  // The sum, and the one that waits.
+  EXPECT_EQ(decoder.held_bytes(), 2 * 100 * sizeof(float));  // The sum, and a waiting slice.
   EXPECT_EQ(Add(decoder, groups_job_, 4, 0), Outcome::kNotNeeded);
   EXPECT_EQ(Add(decoder, groups_job_, 1, 0), Outcome::kDuplicate);
   EXPECT_TRUE(decoder.RowComplete(4));
@@ -308,7 +308,7 @@ TEST_F(Stream, AnswersThatFindNoRoomToWaitAreAddedAsTheyCome) {
     EXPECT_EQ(sum(rows, {.waiting_bytes = 0}), as_they_came);
   }
   EXPECT_NE(sum({8, 7, 6, 5, 4, 3, 2, 1, 0}, {.waiting_bytes = 0}), in_order);
-  EXPECT_EQ(sum({8, 0, 1, 2, 3, 4, 5, 6, 7}, {.waiting_bytes = 0}), in_order);  // One fits.
+  EXPECT_EQ(sum({8, 0, 1, 2, 3, 4, 5, 6, 7}, {.waiting_bytes = 0}), in_order);  // One slice fits.
 }
 
 TEST_F(Stream, ALieAmongAnswersThatFindNoRoomIsNeverInTheSum) {
@@ -318,12 +318,12 @@ TEST_F(Stream, ALieAmongAnswersThatFindNoRoomIsNeverInTheSum) {
   StreamDecoder decoder(form, kFloats, kFloats, *parallel_, {.waiting_bytes = 0});
   AlignedVector lie = SliceOf(decoder, job, 3, 0);
   lie[40000] = 1e20F;
-  EXPECT_EQ(decoder.AddSlice(3, 0, lie, 1e9).code(), StatusCode::kDataError);  // Before it waits.
-  Add(decoder, job, 3, 0);                                                     // Waits.
+  EXPECT_EQ(decoder.AddSlice(3, 0, lie, 1e9).code(), StatusCode::kDataError);
+  Add(decoder, job, 3, 0);  // Waits.
   lie = SliceOf(decoder, job, 2, 0);
   lie[40000] = 1e20F;
   EXPECT_EQ(decoder.AddSlice(2, 0, lie, 1e9).code(), StatusCode::kDataError);
-  EXPECT_FALSE(decoder.spoiled());  // Nothing was in the sum; the next one overwrites it.
+  EXPECT_FALSE(decoder.spoiled());  // The sum was empty; the next slice overwrites it.
   Add(decoder, job, 2, 0);
   lie = SliceOf(decoder, job, 1, 0);
   lie[40000] = 1e20F;
@@ -366,7 +366,7 @@ TEST_F(Stream, OverlappingTilesWaitForACover) {
   EXPECT_LE(RelativeError(Sum(decoder), job.sum), 1e-6);
 }
 
-// The address of a buffer that a decoder gives back for one that waits.
+// The address of the buffer that a decoder returns for one that waits.
 const float* Swapped(StreamDecoder& decoder, const CodedJob& job, RowId row) {
   AlignedVector values = SliceOf(decoder, job, row, 0);
   EXPECT_EQ(decoder.AddSlice(row, 0, values, 1e9).value(), Outcome::kAdded);
@@ -398,7 +398,7 @@ TEST_F(Stream, BuffersThatWaitedForACoverAreUsedAgain) {
   EXPECT_THAT(waited, ::testing::Contains(Swapped(decoder, job, 0)));
 }
 
-// More than the 64 MiB that may wait unless one says otherwise.
+// More than 64 MiB, the default for waiting slices.
 TEST_F(Stream, AllBuffersThatMayWaitAreKept) {
   constexpr size_t kFloats = 2'400'000;
   const CodeForm form = MustBuild("none", EqualRequest(9, 0, 9));

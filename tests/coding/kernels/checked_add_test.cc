@@ -20,7 +20,7 @@ constexpr double kNoLimit = std::numeric_limits<double>::max();
 
 class CheckedAdd : public EveryTarget {
  protected:
-  // Sums and energy of one call, `offset` floats behind an aligned address.
+  // The sums and energy of one call, `offset` floats after an aligned address.
   struct Target {
     Target(size_t length, size_t offset, const std::vector<float>& start) : start_at(offset) {
       for (int r = 0; r < 3; ++r) sums.push_back(start);
@@ -37,7 +37,7 @@ class CheckedAdd : public EveryTarget {
     std::vector<float*> pointers;
   };
 
-  // Around the block that is checked at once, too.
+  // Includes lengths around the block that is checked at once.
   static std::vector<size_t> Lengths(Field field) {
     return LengthsWith(field, {510, 511, 512, 513, 514, 1024, 1990, 2049});
   }
@@ -65,7 +65,7 @@ TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
   }
 }
 
-// Looking ahead to the next block changes no bit of this one.
+// Looking ahead to the next block changes no bit of the present one.
 TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const size_t length : {512, 1024, 1536, 1990, 2560}) {
@@ -90,7 +90,7 @@ TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
   }
 }
 
-// The projection costs no bit of what else there is, and is what a pass of its own gives.
+// The projection changes no bit of other results, and equals that of a separate pass.
 TEST_P(CheckedAdd, ProjectsInTheSamePass) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const size_t length : Lengths(field)) {
@@ -121,7 +121,7 @@ TEST_P(CheckedAdd, SketchesEqualTheirReference) {
     const Sketch wanted = reference::SketchOf(part, key, kSignBlock);
     EXPECT_NEAR(got.squares, wanted.squares, 1e-13 * wanted.squares);
     EXPECT_NEAR(got.projection, wanted.projection, 1e-12 * std::sqrt(wanted.squares));
-    // Sums in which two wrong signs make up for each other are not enough.
+    // Comparing sums is not enough, because two wrong signs could cancel out.
     for (size_t i = 0; i < part.size(); i += 7) {
       std::vector<float> one(part.size(), 0.0F);
       one[i] = 2;
@@ -137,7 +137,7 @@ TEST_P(CheckedAdd, ChecksWhatIsAddedToNothing) {
   EXPECT_EQ(AddChecked(nothing, values, 600), 1024);
 }
 
-TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
+TEST_P(CheckedAdd, OverwrittenSumsAreNotRead) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     const std::vector<float> values = Values(700);
     Target target(700, 0, std::vector<float>(700, kNan));
@@ -151,7 +151,7 @@ TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
   }
 }
 
-TEST_P(CheckedAdd, WhatIsNotFiniteIsNotAddedNorAnythingBehindIt) {
+TEST_P(CheckedAdd, ValuesThatAreNotFiniteAreNotAddedNorAreLaterOnes) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const float bad : {kNan, kInf, -kInf}) {
       for (const size_t place : {0u, 17u, 511u, 512u, 1023u, 1300u, 1399u}) {

@@ -21,8 +21,9 @@ constexpr double kNoise = 0.7;
 
 class CheckedSum : public EveryTarget {
  protected:
-  // An answer and two sums, `offset` floats behind aligned addresses, and what is made of them: all
-  // of one part, in the place of the first sum if so wished, and `shorter` floats less of another.
+  // An answer and two sums, `offset` floats after aligned addresses, and the parts made of them.
+  // The first part has full length and may replace the first sum; the second is `shorter` floats
+  // shorter.
   struct Rig {
     Rig(CheckedSum& test, Field f, size_t length, size_t offset, size_t shorter)
         : field(f),
@@ -38,7 +39,7 @@ class CheckedSum : public EveryTarget {
     std::span<const float> Answer() const { return std::span(answer).subspan(start_at); }
     bool packed() const { return field == Field::kComplexPacked; }
 
-    // As SumChecked wants it, until the next call.
+    // The argument of SumChecked, valid until the next call.
     CheckedParts Parts(bool in_place) {
       terms = {sums[0].data() + start_at, sums[1].data() + start_at, answer.data() + start_at};
       const std::span<float> place = std::span(sums[0]).subspan(start_at);
@@ -51,7 +52,7 @@ class CheckedSum : public EveryTarget {
               .energy = packed() ? energy.data() + start_at : nullptr};
     }
 
-    // What a part is, summed and compared with the noise in passes of their own.
+    // A part computed in separate passes: summed, then compared with the noise.
     std::vector<float> Apart(const CheckedParts& into, size_t part) const {
       const SummedPart& which = into.parts[part];
       std::vector<float> out(which.out.size());
@@ -129,7 +130,7 @@ TEST_P(CheckedSum, ProjectsInTheSamePass) {
   }
 }
 
-// An answer that is all there is: nothing before it is read.
+// The answer is the only one: no energy is read.
 TEST_P(CheckedSum, WithoutEnergyTheAnswerIsMeasuredByItself) {
   const std::vector<float> answer = {3, 4, 0.1F, 1, 0, 0, 5, 5, 3, 4, 0.1F, 1, 0, 0, 5, 5, 3, 0.1F};
   const std::vector<float> wanted = {3, 4, 0, 1, 0, 0, 5, 5, 3, 4, 0, 1, 0, 0, 5, 5, 3, 0};
@@ -141,7 +142,7 @@ TEST_P(CheckedSum, WithoutEnergyTheAnswerIsMeasuredByItself) {
   EXPECT_EQ(out, wanted);
 }
 
-// Underflowing squares are not below no noise.
+// Without noise, values with underflowing squares must stay.
 TEST_P(CheckedSum, TheSmallestValuesStayWhereThereIsNoEnergy) {
   for (const size_t length : {2, 18, 64}) {
     const std::vector<float> answer(length, 0);
@@ -173,7 +174,7 @@ TEST_P(CheckedSum, TakesAnyNumberOfParts) {
   }
 }
 
-TEST_P(CheckedSum, WhatIsNotFiniteIsInNoSumNorAnythingBehindIt) {
+TEST_P(CheckedSum, ValuesThatAreNotFiniteReachNoSumNorDoLaterOnes) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const float bad : {kNan, kInf, -kInf}) {
       for (const size_t place : {0u, 17u, 511u, 512u, 1023u, 1300u, 1399u}) {

@@ -14,7 +14,7 @@ const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class Combine : public EveryTarget {
  protected:
-  // Around the block that stays in the cache, too.
+  // Includes lengths around the block that stays in the cache.
   static std::vector<size_t> Lengths(Field field) {
     return LengthsWith(field, {2046, 2047, 2048, 2050, 4096, 5001});
   }

@@ -42,7 +42,7 @@ class EveryTarget : public ::testing::TestWithParam<int64_t> {
     return weights;
   }
 
-  // Around vector lengths, and those in `more`; whole pairs where they are packed.
+  // Lengths around those of vectors, and those in `more`; whole pairs if packed.
   static std::vector<size_t> LengthsWith(Field field, std::initializer_list<size_t> more) {
     std::vector<size_t> lengths;
     for (size_t length = 0; length < 70; ++length) lengths.push_back(length);

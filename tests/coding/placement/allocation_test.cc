@@ -22,7 +22,7 @@ double Time(const std::vector<double>& speeds, const std::vector<uint32_t>& shar
   return time;
 }
 
-// Least time over all ways to share `left` among workers `from`, ...
+// The least time over all ways to share `left` among the workers `from`, `from` + 1, ...
 double BestTime(const std::vector<double>& speeds, size_t from, uint64_t left, uint32_t cap) {
   if (from == speeds.size()) return left == 0 ? 0 : std::numeric_limits<double>::infinity();
   double best = std::numeric_limits<double>::infinity();
@@ -53,7 +53,7 @@ TEST(Allocate, IsExactWhereProportionsAreWhole) {
   EXPECT_THAT(Allocate(std::vector<double>{1, 2, 3, 4}, 20, 20), ElementsAre(2, 4, 6, 8));
 }
 
-TEST(Allocate, WhatAWorkerCannotTakeGoesToTheOthersInProportion) {
+TEST(Allocate, ExcessOfACappedWorkerGoesToTheOthersInProportion) {
   EXPECT_THAT(Allocate(std::vector<double>{100, 1, 3}, 16, 8), ElementsAre(8, 2, 6));
   EXPECT_THAT(Allocate(std::vector<double>{100, 1, 3}, 24, 8), ElementsAre(8, 8, 8));
 }

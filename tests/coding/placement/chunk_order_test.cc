@@ -47,7 +47,7 @@ TEST(ChunkOrder, MatchingsPutEachChunkAtEachPositionOnce) {
   }
 }
 
-// Ramamoorthy et al.'s figures for 8 copies: 36 by matchings, 51 to 55 in random orders.
+// Ramamoorthy et al.'s figures for 8 copies: 36 with matchings, 51 to 55 in random orders.
 TEST(ChunkOrder, MatchingsBeatRandomOrdersAsPublished) {
   Random random(2, Stream::kTest);
   double total = 0;
@@ -62,7 +62,7 @@ TEST(ChunkOrder, MatchingsBeatRandomOrdersAsPublished) {
   EXPECT_NEAR(total / 20, 53, 2.5);
 }
 
-TEST(ChunkOrder, WhatIsNotRegularIsRefusedWithTheReason) {
+TEST(ChunkOrder, IrregularPlacementsAreRefusedWithTheReason) {
   for (const WorkLists& lists : {WorkLists{{0, 1}, {0}}, WorkLists{{0, 0}, {1, 1}},
                                  WorkLists{{0}, {0}}, WorkLists{{0}, {2}}}) {
     const auto order = MatchingOrder(lists, 1);
@@ -81,7 +81,7 @@ TEST(ChunkOrder, LeastCoveredFirstCoversEverythingBeforeRepeating) {
     const std::vector<double> equal(n, 1.0);
     const WorkLists order = LeastCoveredFirst(placement, equal);
     EXPECT_EQ(Sorted(order), Sorted(placement));
-    // While somebody could start a chunk that nobody has, nobody repeats one.
+    // Nobody repeats a chunk while another chunk could still be started for the first time.
     std::set<PartitionId> started;
     for (uint32_t w = 0; w < n; ++w) {
       const bool fresh_held =
@@ -93,7 +93,7 @@ TEST(ChunkOrder, LeastCoveredFirstCoversEverythingBeforeRepeating) {
 }
 
 TEST(ChunkOrder, LeastCoveredFirstLetsTheFastDoWhatTheSlowWillNotReach) {
-  // Both hold everything; the first is three times as fast.
+  // Both workers hold everything; the first is three times as fast.
   const WorkLists order = LeastCoveredFirst({{0, 1, 2, 3}, {3, 2, 1, 0}}, std::vector{3.0, 1.0});
   EXPECT_EQ(order[0], (std::vector<PartitionId>{0, 1, 2, 3}));
   EXPECT_EQ(order[1], (std::vector<PartitionId>{3, 2, 1, 0}));

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// The straggler set that is worst for node i: the s nodes farthest from it.
+// The worst straggler set for node i: the s nodes farthest from it.
 double WorstBySorting(const std::vector<Complex>& nodes, uint32_t stragglers) {
   double worst = 1;
   for (const Complex& node : nodes) {
@@ -41,7 +41,7 @@ TEST(UnitCircle, TheWorstWeightIsThatOfTheFarthestStragglers) {
   }
 }
 
-// The distances of evenly spread nodes to one of them multiply to n.
+// The distances from one of n evenly spread nodes to the others multiply to n.
 TEST(UnitCircle, ProductsBeyondTheRangeOfDoubleCount) {
   constexpr uint32_t kNodes = 5000;
   std::vector<Complex> nodes;
@@ -55,7 +55,7 @@ TEST(UnitCircle, ProductsBeyondTheRangeOfDoubleCount) {
   EXPECT_NEAR(LogWorstWeightOnCircle(nodes, kNodes - 1), std::log(kNodes), 1e-6);
   EXPECT_NEAR(LogLargestOnCircle(nodes, {&everybody, 1}), -std::log(kNodes), 1e-6);
   const double worst = LogWorstWeightOnCircle(nodes, 3000);
-  EXPECT_GT(worst, 1024 * std::numbers::ln2);  // Beyond double.
+  EXPECT_GT(worst, 1024 * std::numbers::ln2);  // Beyond double's range.
   EXPECT_LT(worst, 3000 * std::numbers::ln2);
   EXPECT_GT(LogLargestOnCircle(crowded, {&everybody, 1}), 1024 * std::numbers::ln2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA driver asks of BLAS, by loops.
+// The products that the CUDA driver requests from BLAS, as loops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace motley::conformance {
 
-// Each sum is a chain of float32, as a BLAS may do it.
+// Each sum is a chain of float32, as in the worst BLAS.
 inline void MultiplyOneColumnMajor(const cuda::ColumnMajorProduct& p) {
   for (size_t column = 0; column < p.n; ++column) {
     for (size_t row = 0; row < p.m; ++row) {
@@ -25,10 +25,10 @@ inline void MultiplyOneColumnMajor(const cuda::ColumnMajorProduct& p) {
   }
 }
 
-// What BLAS does not allow fails the test.
+// Arguments that BLAS does not allow fail the test.
 inline void MultiplyColumnMajor(cuda::ColumnMajorProduct p) {
   ASSERT_GT(std::min({p.m, p.n, p.k, p.count}), 0U);
-  ASSERT_LE(p.k, 512U) << "so long a chain loses too much";
+  ASSERT_LE(p.k, 512U) << "a longer chain loses too much precision";
   ASSERT_LE(p.count, 65535U) << "a grid has no more layers";
   ASSERT_GE(p.a_stride, p.transpose_a ? p.k : p.m);
   ASSERT_GE(p.b_stride, p.transpose_b ? p.n : p.k);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CUDA driver finds cuBLAS, with stubs in a folder that only this program's RUNPATH names,
-// as a plug-in's does.
+// Tests how the CUDA driver finds cuBLAS. The stubs are in a folder that only this program's
+// RUNPATH names, like a plug-in's.
 #include <gtest/gtest.h>
 
 #include "devices/cuda/cublas.h"
@@ -8,8 +8,8 @@
 namespace motley::cuda {
 namespace {
 
-// The loader does not look for what cuBLAS needs where it looked for cuBLAS.
-TEST(CublasFiles, WhatCublasNeedsIsFoundBesideIt) {
+// The loader does not search for cuBLAS's dependencies in the folder where it found cuBLAS.
+TEST(CublasFiles, DependenciesOfCublasAreFoundBesideIt) {
   char reason[1024] = "";
   ASSERT_TRUE(FindCublas(reason, sizeof(reason))) << reason;
   const Cublas* const cublas = LoadCublas(reason, sizeof(reason));

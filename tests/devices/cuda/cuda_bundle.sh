@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The CUDA driver and its tests in a folder that runs on a machine with a device and nothing else
-# (docs/cuda.md). cuBLAS is not taken along: it is half a gigabyte, and where a toolkit is, it is.
+# (docs/how-to/cuda.md). cuBLAS is not taken along: it is half a gigabyte, and where a toolkit is, it is.
 set -eu
 if [ $# -ne 2 ]; then
   echo "usage: $0 BUILD_FOLDER NEW_FOLDER; then, wherever that is copied to: NEW_FOLDER/run" >&2

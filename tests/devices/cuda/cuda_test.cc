@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver on the devices of this machine; docs/cuda.md says how to run this elsewhere.
+// Tests the CUDA driver on the devices of this machine; docs/how-to/cuda.md explains how to run
+// this elsewhere.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/driver_suite.h"
@@ -41,7 +42,7 @@ TEST(CudaDriverTest, SpeaksNoVersionThatItDoesNotKnow) {
   dlclose(library);
 }
 
-// On a machine without NVIDIA's driver the plug-in loads all the same, and says what is missing.
+// On a machine without NVIDIA's driver the plug-in loads, and reports what is missing.
 TEST(CudaDriverTest, SaysWhyThereIsNoDevice) {
   const auto [driver, why_not] = LoadDriver("cuda");
   if (driver == nullptr) GTEST_SKIP() << why_not;
@@ -55,14 +56,14 @@ TEST(CudaDriverTest, SaysWhyThereIsNoDevice) {
   EXPECT_TRUE(!none || std::strlen(cut) == 4U);
 }
 
-// The plug-in is to be found wherever it can be compiled: a test that is skipped for want of it
-// would not show a broken one.
+// If the plug-in can be compiled, it must be found. A test that is skipped without it would not
+// reveal a broken one.
 TEST(CudaDriverTest, IsThereWhereItWasBuilt) {
 #if MOTLEY_HAS_CUDA
   const auto [driver, why_not] = LoadDriver("cuda");
   EXPECT_NE(driver, nullptr) << why_not;
 #else
-  GTEST_SKIP() << "this build is without the CUDA driver: configure says why";
+  GTEST_SKIP() << "this build has no CUDA driver; the configure step says why";
 #endif
 }
 

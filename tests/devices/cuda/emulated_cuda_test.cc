@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver's operations, compiled for the host: the same source, but a block of threads is a
-// loop (devices/cuda/kernels/host_block.h), and BLAS
-// is plain loops too.
+// Tests the CUDA driver's operations, compiled for the host from the same source. A block of
+// threads is a loop (devices/cuda/kernels/host_block.h), and BLAS is plain loops too.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/kernel_battery.h"
@@ -15,7 +14,7 @@ namespace {
 
 using cuda::ThreadOrder;
 
-// With so few blocks each has to come back for more.
+// So few blocks that each must process several parts.
 constexpr unsigned kFewBlocks = 3;
 constexpr unsigned kManyBlocks = 4096;
 
@@ -112,7 +111,7 @@ TEST(EmulatedCudaTest, LabelsThatAreNoClassTouchNothingElse) {
   for (const float value : x.Read()) EXPECT_FLOAT_EQ(value, 1.0f / 3);
 }
 
-TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsTold) {
+TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsReported) {
   EmulatedRig rig(ThreadOrder::kAscending, kFewBlocks);
   const Operand<float> x(rig, {1.0f, 1.0f, 1.0f});
   rig.failure().Keep(MOTLEY_DRIVER_NO_MEMORY, "copy_in", "cudaErrorMemoryAllocation",
@@ -122,9 +121,9 @@ TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsTold) {
   rig.table().gemm(rig.queue(), 0, 0, 1, 1, 1, 1, x, x, 0, x);
   EXPECT_EQ(x.Read(), std::vector<float>(3, 1.0f));
   char text[256] = "";
-  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_NO_MEMORY);
+  EXPECT_EQ(rig.failure().Report(text, sizeof(text)), MOTLEY_DRIVER_NO_MEMORY);
   EXPECT_STREQ(text, "copy_in failed: cudaErrorMemoryAllocation, out of memory");
-  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(rig.failure().Report(text, sizeof(text)), MOTLEY_DRIVER_OK);
   EXPECT_STREQ(text, "");
   rig.table().fill(rig.queue(), 3, 2, x);
   EXPECT_EQ(x.Read(), std::vector<float>(3, 2.0f));
@@ -134,10 +133,10 @@ TEST(EmulatedCudaTest, TextsOfFailuresAreCutToTheirRoom) {
   cuda::Failure failure;
   failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
   char text[12] = "";
-  EXPECT_EQ(failure.Tell(text, sizeof(text)), MOTLEY_DRIVER_LOST);
+  EXPECT_EQ(failure.Report(text, sizeof(text)), MOTLEY_DRIVER_LOST);
   EXPECT_STREQ(text, "finish fail");
   failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
-  EXPECT_EQ(failure.Tell(nullptr, 0), MOTLEY_DRIVER_LOST);
+  EXPECT_EQ(failure.Report(nullptr, 0), MOTLEY_DRIVER_LOST);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver's operations on a queue whose blocks run on the host.
+// The CUDA driver's operations on a queue with blocks that run on the host.
 #pragma once
 
 #include <limits>
@@ -41,7 +41,7 @@ class EmulatedRig final : public KernelRig {
   cuda::HostBlocks blocks_;
   std::vector<double> partials_ =
       std::vector<double>(cuda::kPartials, std::numeric_limits<double>::quiet_NaN());
-  // Less than a device has, so that deep products take turns in it.
+  // Less than on a device, so that deep products reuse it.
   std::vector<float> slices_ = std::vector<float>(400, std::numeric_limits<float>::quiet_NaN());
 };
 

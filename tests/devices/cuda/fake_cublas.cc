@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS on CUDA's stand-in (fake_cuda.h): its products are loops that wait on the stream.
+// cuBLAS for the fake CUDA (fake_cuda.h): its products are loops that wait on the stream.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -94,7 +94,7 @@ const Cublas* LoadCublas(char* reason, size_t reason_size) {
             Of(handle)->stream = stream;
             return CUBLAS_STATUS_SUCCESS;
           },
-      // After the stream, which would take it away.
+      // Must follow set_stream, which would reset it.
       .set_workspace =
           [](cublasHandle_t handle, void* memory, size_t) {
             EXPECT_NE(Of(handle)->stream, nullptr);

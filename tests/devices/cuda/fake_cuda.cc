@@ -19,7 +19,7 @@ namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device = 0;
-thread_local bool has_context = false;  // Else it is the default.
+thread_local bool has_context = false;  // False: the device is the default one.
 
 cudaError_t Fails(cudaError_t error) {
   last_error = error;
@@ -27,7 +27,7 @@ cudaError_t Fails(cudaError_t error) {
 }
 
 struct FakeStream {
-  cuda::HostBlocks blocks;  // First: the driver's kernels find it by the stream's address.
+  cuda::HostBlocks blocks;  // First: kernels find it by the stream's address.
   int device;
   bool hasty;
   std::deque<std::function<void()>> waiting;
@@ -52,8 +52,7 @@ struct FakeEvent {
   size_t ticket = 0;
 };
 
-// Blocks that were freed, which it gives out again at once: what kernels called before still do
-// with them is none of its business.
+// Freed blocks are reused at once, whatever earlier kernels still do with them.
 struct FakePool {
   int device;
   std::multimap<size_t, void*> free;
@@ -132,7 +131,7 @@ FakeCuda& FakeCuda::Get() {
 }
 
 void FakeCuda::Reset() {
-  EXPECT_EQ(alive, 0) << "something was not given back";
+  EXPECT_EQ(alive, 0) << "something was not freed";
   driver_version = 13000;
   count_error = cudaSuccess;
   devices.assign(2, FakeDevice{});
@@ -239,7 +238,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
-// Of a device that is lost, too.
+// Also succeeds for a lost device.
 cudaError_t cudaSetDevice(int device) {
   FakeCuda& fake = FakeCuda::Get();
   const std::lock_guard lock(fake.mutex);
@@ -313,7 +312,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-// The work goes on while somebody looks.
+// The work progresses while somebody polls.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   MOTLEY_FAKE_CALL;
   FakeStream& stream = *Of(event)->stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of the CUDA driver on CUDA's stand-in (tests/devices/cuda/fake_cuda.h): orders of copies and
-// kernels, what is told of failures, what is given back.
+// Tests the whole CUDA driver on a fake CUDA (tests/devices/cuda/fake_cuda.h): the order of copies
+// and kernels, reports of failures, and releases.
 #include "tests/devices/cuda/fake_cuda.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 const motley_driver& Driver() { return *motley_driver_get(MOTLEY_DRIVER_VERSION); }
 
-// The second device, because the first is the one that everybody has without asking.
+// Uses the second device, because the first is every thread's default.
 std::vector<DriverCase> FakeCases() { return {{"fake1", "", &Driver(), 1, 1}}; }
 
 std::vector<KernelsCase> FakeKernelsCases() {
@@ -37,12 +37,12 @@ INSTANTIATE_TEST_SUITE_P(FakeCuda, KernelsSuite, ::testing::ValuesIn(FakeKernels
 
 class FakeCudaTest : public ::testing::Test {
  protected:
-  // A program that uses the first device itself.
+  // The program itself uses the first device.
   FakeCudaTest() {
     fake_.Reset();
     cudaSetDevice(0);
   }
-  // Everything is given back, and nobody else's thread is any other for it.
+  // Everything is freed, and the devices of other threads are unchanged.
   ~FakeCudaTest() override {
     int device = -1;
     EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
@@ -61,7 +61,7 @@ class FakeCudaTest : public ::testing::Test {
     Driver().describe(index, &device);
     return device.reason;
   }
-  // A queue on the second device.
+  // Opens a queue on the second device.
   motley_driver_queue* Open() {
     char error[256] = "";
     motley_driver_queue* queue = Driver().open(1, nullptr, error, sizeof(error));
@@ -116,7 +116,7 @@ TEST_F(FakeCudaTest, SaysWhyADeviceCannotBeUsed) {
   EXPECT_THAT(ReasonOf(0), HasSubstr("it does not answer: cudaErrorUnknown"));
 }
 
-// It would overrule what a program asks of cuBLAS.
+// The variable would override what a program requests from cuBLAS.
 TEST_F(FakeCudaTest, RefusesToComputeWithTf32) {
   setenv("NVIDIA_TF32_OVERRIDE", "1", 1);
   EXPECT_THAT(ReasonOf(0), HasSubstr("NVIDIA_TF32_OVERRIDE"));
@@ -133,7 +133,7 @@ TEST_F(FakeCudaTest, ADescriptionLoadsNoLibraries) {
   EXPECT_EQ(fake_.loaded, loaded);
 }
 
-TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
+TEST_F(FakeCudaTest, FailuresWhileOpeningAreReportedAndEverythingIsFreed) {
   const struct {
     const char* function;
     int good;
@@ -166,7 +166,7 @@ TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
   EXPECT_THAT(error_, HasSubstr("cuBLAS cannot be loaded"));
 }
 
-TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
+TEST_F(FakeCudaTest, TheFirstFailureIsReportedOnceAndTheQueueGoesOn) {
   motley_driver_queue* queue = Open();
   ASSERT_NE(queue, nullptr) << error_;
   auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
@@ -188,8 +188,8 @@ TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
   Driver().close(queue);
 }
 
-// Its memory may be another's by the time that a copy runs for which nobody waits.
-TEST_F(FakeCudaTest, OfACopyThatFailsNothingIsUnderWay) {
+// If nobody waits for a failed copy, it could run when the memory belongs to somebody else.
+TEST_F(FakeCudaTest, AFailedCopyIsNotRunningAnyMore) {
   motley_driver_queue* queue = Open();
   constexpr size_t kBytes = size_t{5} << 20;
   const std::vector<char> from(kBytes, 1);
@@ -202,7 +202,7 @@ TEST_F(FakeCudaTest, OfACopyThatFailsNothingIsUnderWay) {
   ASSERT_EQ(second, first);
   Driver().kernels(queue)->fill(queue, 1, 3, second);
   EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_OK);
-  EXPECT_EQ(CopyIn(queue, second + 1, 1), MOTLEY_DRIVER_OK);  // Copies run in their order.
+  EXPECT_EQ(CopyIn(queue, second + 1, 1), MOTLEY_DRIVER_OK);  // Copies run in order.
   float got = 0;
   EXPECT_EQ(CopyOut(queue, &got, second, sizeof(got)), MOTLEY_DRIVER_OK);
   EXPECT_EQ(got, 3);
@@ -225,7 +225,7 @@ TEST_F(FakeCudaTest, AFailureOfAProductIsNamed) {
   Driver().close(queue);
 }
 
-TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
+TEST_F(FakeCudaTest, ALostDeviceIsReportedEachTimeAndCanBeClosed) {
   for (const char* function : {"cudaMemcpyAsync", "cudaEventRecord", "cudaEventQuery"}) {
     motley_driver_queue* queue = Open();
     ASSERT_NE(queue, nullptr) << error_;
@@ -236,7 +236,7 @@ TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
     EXPECT_THAT(Finish(queue),
                 ::testing::Pair(MOTLEY_DRIVER_LOST,
                                 AllOf(HasSubstr("copy_out failed: cudaErrorIllegalAddress"),
-                                      HasSubstr("called before"))));
+                                      HasSubstr("an earlier one"))));
     EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_LOST, HasSubstr("finish failed")));
     EXPECT_EQ(Driver().allocate(queue, 1), nullptr);
     EXPECT_EQ(CopyIn(queue, x, 1), MOTLEY_DRIVER_LOST);
@@ -246,8 +246,8 @@ TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
   }
 }
 
-// Its own thread keeps the device, another one has none afterwards; nobody makes a context on the
-// first device.
+// The queue's own thread keeps the device, another one has none afterwards, and nobody makes a
+// context on the first device.
 TEST_F(FakeCudaTest, ThreadsWithoutADeviceGetNoContextOnTheFirstOne) {
   fake_.devices[0].chosen = 0;
   motley_driver_queue* queue = nullptr;
@@ -275,7 +275,7 @@ TEST_F(FakeCudaTest, ThreadsWithoutADeviceGetNoContextOnTheFirstOne) {
   EXPECT_EQ(fake_.devices[0].chosen, 0);
 }
 
-TEST_F(FakeCudaTest, WhatCannotChooseItsDeviceDoesNothingOnAnother) {
+TEST_F(FakeCudaTest, CallsThatCannotSetTheirDeviceDoNothingOnAnother) {
   motley_driver_queue* queue = Open();
   ASSERT_NE(queue, nullptr) << error_;
   auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
@@ -323,7 +323,7 @@ TEST_F(FakeCudaTest, OnlyBuffersAreAllocatedOnceAQueueIsOpen) {
   Driver().close(queue);
 }
 
-// The weight gradient of a convolution has few results, each of which is a sum of a million terms.
+// The weight gradient of a convolution has few results; each is a sum of a million terms.
 TEST_F(FakeCudaTest, DeepProductsAreFewLaunches) {
   motley_driver_queue* queue = Open();
   ASSERT_NE(queue, nullptr) << error_;
@@ -363,7 +363,7 @@ TEST_F(FakeCudaTest, DeepProductsAreFewLaunches) {
   Driver().close(queue);
 }
 
-// Virtual and divided devices have none.
+// Virtual and divided devices have no pools.
 TEST_F(FakeCudaTest, DevicesWithoutMemoryPoolsWork) {
   for (const bool says_so : {true, false}) {
     fake_.devices[1].has_pools = !says_so;
@@ -391,8 +391,8 @@ TEST_F(FakeCudaTest, DevicesWithoutMemoryPoolsWork) {
   }
 }
 
-// Its pinned pieces are the next copy's.
-TEST_F(FakeCudaTest, OfACopyOutThatFailsNothingIsUnderWay) {
+// The next copy uses the same pinned pieces.
+TEST_F(FakeCudaTest, AFailedCopyOutIsNotRunningAnyMore) {
   motley_driver_queue* queue = Open();
   constexpr size_t kBytes = size_t{7} << 20;
   auto* const x = static_cast<float*>(Driver().allocate(queue, kBytes));
@@ -400,13 +400,13 @@ TEST_F(FakeCudaTest, OfACopyOutThatFailsNothingIsUnderWay) {
   std::vector<char> to(kBytes);
   fake_.FailAt("cudaMemcpyAsync", cudaErrorMemoryAllocation, 2);
   EXPECT_EQ(CopyOut(queue, to.data(), x, kBytes), MOTLEY_DRIVER_NO_MEMORY);
-  EXPECT_EQ(fake_.Waiting(), 0U) << "copies are still on their way into pinned memory";
+  EXPECT_EQ(fake_.Waiting(), 0U) << "copies into pinned memory are still running";
   EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_NO_MEMORY);
   Driver().free(queue, x);
   Driver().close(queue);
 }
 
-// The sparse matrix's descriptor is the host's, and gone when the kernel runs.
+// The sparse matrix's descriptor is on the host, and destroyed before the kernel runs.
 TEST_F(FakeCudaTest, DescriptorsMayGoBeforeTheirKernelRuns) {
   motley_driver_queue* queue = Open();
   auto* memory = static_cast<std::byte*>(Driver().allocate(queue, 4096));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models on a device whose kernels or copies run as late as they may: what does not wait for what
-// it needs computes with the wrong numbers.
+// Runs models on a device with kernels or copies that run as late as possible. Work that does not
+// wait for what it needs then computes wrong numbers.
 #include "devices/drivers/driver_modules.h"
 #include "tests/devices/cuda/fake_cuda.h"
 #include "tests/training/session_checks.h"
@@ -33,7 +33,7 @@ void ExpectNoSumChanges(bool hasty) {
 TEST(LateSession, KernelsThatRunLateChangeNoSum) { ExpectNoSumChanges(false); }
 TEST(LateSession, CopiesThatRunLateChangeNoSum) { ExpectNoSumChanges(true); }
 
-// 1,024 rows take some 70 MB, and another program may have most of the device.
+// 1,024 rows take some 70 MB, and another program may hold most of the device's memory.
 TEST(LateSession, BatchesAreAsLargeAsThereIsMemoryLeft) {
   conformance::FakeCuda& fake = conformance::FakeCuda::Get();
   fake.Reset();
@@ -45,7 +45,7 @@ TEST(LateSession, BatchesAreAsLargeAsThereIsMemoryLeft) {
     fake.devices[0].used_bytes = bytes;
     const auto device =
         MakeDriverDevice(rig.loop, driver, FindDriverDevices(driver, reason).at(0), "").value();
-    EXPECT_TRUE(device->Allocate(1).ok()) << "it opens";
+    EXPECT_TRUE(device->Allocate(1).ok()) << "this opens the device";
     return RowsWithRoom(*device, *model);
   };
   EXPECT_EQ(rows_where_others_have(0), 1024U);
@@ -63,7 +63,7 @@ Dataset Samples(size_t rows, float value) {
   return samples;
 }
 
-// What a batch waits for says nothing of who used its memory before.
+// The marks that a batch waits for do not cover earlier users of its memory.
 TEST(LateSession, SamplesInMemoryThatIsNewWaitForThoseWhoStillUseIt) {
   conformance::FakeCuda& fake = conformance::FakeCuda::Get();
   fake.Reset();
@@ -76,7 +76,7 @@ TEST(LateSession, SamplesInMemoryThatIsNewWaitForThoseWhoStillUseIt) {
     constexpr size_t kCount = 1024;
     BatchMemory batches(*device);
     DeviceMemory workspace(*device);
-    const Buffer sum = device->Allocate(kCount * sizeof(float)).value();  // Opens it.
+    const Buffer sum = device->Allocate(kCount * sizeof(float)).value();  // Opens the device.
     const motley_kernels& kernels = device->kernels();
     float* const values = workspace.Floats(0, kCount).value();
     const Dataset one = Samples(1, 5), many = Samples(kCount, 7);
@@ -88,7 +88,7 @@ TEST(LateSession, SamplesInMemoryThatIsNewWaitForThoseWhoStillUseIt) {
     ASSERT_TRUE(workspace.Floats(0, 2 * kCount).ok());
     const auto placed = batches.Place(many);
     ASSERT_TRUE(placed.ok());
-    ASSERT_EQ(placed->label, values) << "it was freed with the workspace's old piece";
+    ASSERT_EQ(placed->label, values) << "its memory was freed with the workspace's old piece";
     std::vector<float> got(kCount);
     ASSERT_TRUE(device->CopyOut(sum, 0, std::as_writable_bytes(std::span(got))).ok());
     EXPECT_EQ(got, std::vector<float>(kCount, 3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of cuBLAS that the driver looks for, in a library that needs another one as cuBLAS
-// does (cublas_files_test.cc).
+// A stub library with the functions of cuBLAS that the driver looks up. Like cuBLAS it needs
+// another library (cublas_files_test.cc).
 extern "C" {
 int motley_stub_cublas_lt();
 

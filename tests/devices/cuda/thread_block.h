@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the place of devices/cuda/kernels/host_block.h: every thread of a block is a thread, and all
-// blocks of a launch run at once. What one writes and another reads or writes without a Sync
-// between them is a race, which thread sanitizer reports.
+// Replaces devices/cuda/kernels/host_block.h: every thread of a block is a real thread, and all
+// blocks of a launch run at the same time. If one thread writes what another reads or writes
+// without a Sync between them, thread sanitizer reports a race.
 #pragma once
 
 #include <pthread.h>

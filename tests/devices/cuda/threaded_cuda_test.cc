@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the CUDA driver whose threads work together, with a thread for each
-// (tests/devices/cuda/thread_block.h), on as few values as make all of its phases necessary.
+// Runs every CUDA kernel with cooperating threads on real threads
+// (tests/devices/cuda/thread_block.h), with as few values as all of its phases need.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,7 +93,7 @@ TEST_F(ThreadedCudaTest, WindowsOverImages) {
   const auto images = Ones(5 * 192), patches = Ones(5 * 192 * 9), out = Ones(5 * 48);
   table().im2col(queue_, &window, 5, images, patches);
   table().col2im(queue_, &window, 5, patches, images);
-  EXPECT_EQ(images.Read()[0], 5.0f);  // A corner is seen by four windows.
+  EXPECT_EQ(images.Read()[0], 5.0f);  // Four windows see a corner.
   table().max_pool(queue_, &pool, 5, images, out);
   EXPECT_EQ(out.Read(), std::vector<float>(5 * 48, 10.0f));
   table().max_pool_backward(queue_, &pool, 5, images, out, images);

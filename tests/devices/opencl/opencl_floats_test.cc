@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL kernels as they are compiled for devices without double precision, whose sums are
-// pairs of floats (devices/opencl/kernels/wide.cl), on the devices of this machine.
+// Tests the OpenCL kernels as compiled for devices without double precision, with sums in pairs of
+// floats (devices/opencl/kernels/wide.cl), on the devices of this machine.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 
 namespace motley::opencl {
 
-// What the driver's table has, without the driver.
+// The driver's kernel table, without the driver.
 const motley_kernels& Table() {
   static const motley_kernels table{.version = MOTLEY_KERNELS_VERSION,
                                     .struct_size = sizeof(motley_kernels),
@@ -33,7 +33,7 @@ namespace {
 
 using opencl::FoundDevice;
 
-// The first device that can be used, as if it had no doubles; else why there is none.
+// The first usable device, treated as if it had no doubles, or the reason why there is none.
 struct Found {
   FoundDevice device;
   std::string why_not;
@@ -100,7 +100,7 @@ class OpenClFloats : public ::testing::Test {
     if (!found.why_not.empty()) GTEST_SKIP() << found.why_not;
     rig_ = std::make_unique<FloatsRig>(found.device);
   }
-  // `value` and the sum of squares of `x`, added on the device.
+  // `value` plus the sum of squares of `x`, added on the device.
   double AddedLoss(double value, float x) {
     const Operand<double> loss(*rig_, {value});
     rig_->table().squared_loss(rig_->queue(), 1, Operand<float>(*rig_, {0.0f}),
@@ -111,7 +111,7 @@ class OpenClFloats : public ::testing::Test {
   std::unique_ptr<FloatsRig> rig_;
 };
 
-// The device takes a double's bits apart and puts them together with integers.
+// The device splits and assembles a double's bits with integers.
 TEST_F(OpenClFloats, DoublesInMemoryAreReadAndWritten) {
   for (const double value : {0.0, 1.0, -1.0, 100.0, 1 + 0x1p-40, -3 - 0x1p-44, 0x1.123456789p-90,
                              -0x1.123456789p99, 0x1.fffffffffff8p10, 4096 - 0x1p-30}) {
@@ -123,7 +123,7 @@ TEST_F(OpenClFloats, DoublesInMemoryAreReadAndWritten) {
   EXPECT_FALSE(std::isfinite(AddedLoss(HUGE_VAL, 1)));
 }
 
-// Of 4 million equal terms a float's last bits would be lost long before the end.
+// In a sum of 4 million equal terms, a float's last bits would be lost long before the end.
 TEST_F(OpenClFloats, LongSumsKeepTwelveDigits) {
   constexpr size_t kCount = size_t{1} << 22;
   const Operand<double> sum(*rig_, {0.0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ways to multiply matrices, of which a device uses one, on the same device.
+// Tests both ways to multiply matrices on the same device, although a device uses only one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,14 +46,14 @@ class OpenClProducts : public ::testing::Test {
     for (float& value : values) value = static_cast<float>(random_.NextDouble() - 0.25);
     return values;
   }
-  // The operand begins some values into its memory.
+  // The operand starts some values into its memory.
   float* Store(const std::vector<float>& values) {
     auto* data = static_cast<float*>(queue_->memory().Allocate((values.size() + 3) * 4)) + 3;
     EXPECT_EQ(queue_->CopyIn(data, values.data(), values.size() * 4), 0);
     return data;
   }
 
-  // Some of the elements, against float64.
+  // Compares some of the elements with float64.
   void Check(Multiply multiply, const Shape& shape, int transposes, float alpha, float beta) {
     const auto [m, n, k] = shape;
     const bool transpose_a = (transposes & 1) != 0;
@@ -75,7 +75,7 @@ class OpenClProducts : public ::testing::Test {
     ASSERT_EQ(queue_->Finish(error), 0) << error;
     for (float* data : stored) queue_->memory().Free(data - 3);
     for (int check = 0; check < 300; ++check) {
-      // All corners of the matrix, then anywhere.
+      // All corners of the matrix first, then random places.
       const size_t i = check < 4 ? (m - 1) * (check & 1) : random_.Below(m);
       const size_t j = check < 4 ? (n - 1) * (check / 2) : random_.Below(n);
       double want = beta == 0 ? 0 : double{beta} * c[i * n + j];
@@ -92,7 +92,7 @@ class OpenClProducts : public ::testing::Test {
     }
   }
 
-  // These shapes, and some at random.
+  // Checks these shapes, and some random ones.
   void CheckAll(Multiply multiply, std::vector<Shape> shapes) {
     for (size_t most = 1; most < 70; most += 4) {
       const size_t m = 1 + random_.Below(most);
@@ -110,18 +110,18 @@ class OpenClProducts : public ::testing::Test {
 
   std::unique_ptr<Queue> queue_;
   Random random_{3, Stream::kTest};
-  float constant_ = 0;  // Of each term, unless it is 0.
+  float constant_ = 0;  // Every term, unless it is 0.
 };
 
-// From 440 or so in each direction on, it packs its factors.
-TEST_F(OpenClProducts, OfClBlastMatchReference) {
+// From about 440 in each direction on, CLBlast packs its factors.
+TEST_F(OpenClProducts, ClBlastMatchesReference) {
   if (LoadClBlast() == nullptr) GTEST_SKIP() << "CLBlast is not installed";
   CheckAll(MultiplyWithClBlast,
            {{1, 1, 1}, {5, 6, 7}, {33, 10, 64}, {129, 65, 33}, {20, 30, 3000}, {500, 480, 470}});
 }
 
-// Those round to one side.
-TEST_F(OpenClProducts, OfClBlastKeepThePromiseForEqualTerms) {
+// Equal terms all round to one side.
+TEST_F(OpenClProducts, ClBlastIsPreciseForEqualTerms) {
   if (LoadClBlast() == nullptr) GTEST_SKIP() << "CLBlast is not installed";
   for (const float constant : {0.0137f, 0.5063019f, 0.9871063f}) {
     constant_ = constant;
@@ -138,8 +138,8 @@ TEST_F(OpenClProducts, WithoutClBlastMatchReference) {
   }
 }
 
-TEST_F(OpenClProducts, OfProcessorsMatchReferenceBeyondWhatIsPackedAtOnce) {
-  if (queue_->lanes() == 0) GTEST_SKIP() << queue_->device().name << " is no processor";
+TEST_F(OpenClProducts, ProcessorsMatchReferenceBeyondOnePacking) {
+  if (queue_->lanes() == 0) GTEST_SKIP() << queue_->device().name << " is not a processor";
   CheckAll(MultiplyOnProcessor, {{1, 1, 1},
                                  {6, 32, 256},
                                  {7, 33, 257},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling and keeping programs, and what does not compile.
+// Tests the compiling and caching of programs, and compile errors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ TEST_F(OpenClCache, FolderThatCannotBeMadeKeepsNothing) {
 constexpr std::string_view kOne = "__kernel void one(__global int *x) { *x = 1; }\n";
 constexpr std::string_view kTwo = "__kernel void two(__global int *x) { *x = 2; }\n";
 
-// On the first device that can be used.
+// Uses the first usable device.
 class OpenClProgram : public OpenClCache {
  protected:
   void SetUp() override {
@@ -109,20 +109,20 @@ class OpenClProgram : public OpenClCache {
   Context context_;
 };
 
-TEST_F(OpenClProgram, WhatDoesNotCompileIsToldWithTheCompilersLog) {
+TEST_F(OpenClProgram, CompileErrorsAreReportedWithTheCompilersLog) {
   const auto program = Build("__kernel void f(__global float *x) { *x = no_such_thing; }\n");
   ASSERT_FALSE(program.ok());
   EXPECT_NE(program.status().message().find("no_such_thing"), std::string::npos)
       << program.status().ToString();
-  EXPECT_FALSE(fs::exists(folder_)) << "something that does not compile was kept";
+  EXPECT_FALSE(fs::exists(folder_)) << "a program that does not compile was cached";
 }
 
 TEST_F(OpenClProgram, IsTakenFromTheCacheTheNextTime) {
   const auto two = Build(kTwo);
   ASSERT_TRUE(two.ok()) << two.status().ToString();
   const auto binary = ReadCached(folder_, ProgramKey(device_, kTwo, ""));
-  if (!binary) GTEST_SKIP() << "the driver of " << device_.name << " gives no binaries";
-  // Told from one that was compiled by what it does.
+  if (!binary) GTEST_SKIP() << "the driver of " << device_.name << " does not return binaries";
+  // The cached program does something else, so that the test can tell them apart.
   ASSERT_TRUE(WriteCached(folder_, ProgramKey(device_, kOne, ""), *binary));
   const auto one = Build(kOne);
   ASSERT_TRUE(one.ok()) << one.status().ToString();

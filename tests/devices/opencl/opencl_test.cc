@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL driver through its table, on each device that there is.
+// Tests the OpenCL driver through its table, on each device of this machine.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ TEST_P(OpenClDriver, SizesLargerThanOneLaunchAreDoneWhole) {
 
 // A label that is no class must not make a device read or write elsewhere.
 TEST_P(OpenClDriver, LabelsThatAreNoClassTouchNothingElse) {
-  for (const size_t columns : {3, 100}) {  // An item for each row, and a group.
+  for (const size_t columns : {3, 100}) {  // An item for each row, and a group for each row.
     DriverRig rig(GetParam());
     const Operand<float> x(rig, std::vector<float>(4 * columns, 0.0f));
     const Operand<float> labels(rig, {-1.0f, static_cast<float>(columns), 1e30f, kNan});
@@ -67,7 +67,7 @@ TEST_P(OpenClDriver, LabelsThatAreNoClassTouchNothingElse) {
   }
 }
 
-TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsToldOnceAndForgotten) {
+TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsReportedOnce) {
   const DriverQueue queue(GetParam());
   const Held x(queue, 4 * sizeof(float));
   const motley_kernels& kernels = queue.kernels();
@@ -84,7 +84,7 @@ TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsToldOnceAndForgotten) {
   EXPECT_NE(text.find("CL_INVALID_MEM_OBJECT"), std::string::npos) << text;
   EXPECT_EQ(queue.Finish().first, MOTLEY_DRIVER_OK);
   ASSERT_EQ(Out(queue, got, x.data(), sizeof(got)), MOTLEY_DRIVER_OK);
-  EXPECT_EQ(got[3], 1) << "what was called after a failure ran";
+  EXPECT_EQ(got[3], 1) << "a call after a failure ran";
   EXPECT_EQ(mine[0], 0);
 }
 
@@ -106,7 +106,7 @@ TEST_P(OpenClDriver, TheSumOfAllMemoryIsLimited) {
   const DriverQueue queue(GetParam());
   motley_driver_device device{};
   GetParam().driver->describe(GetParam().device, &device);
-  // Nothing that large is ever touched: the second is refused before the driver is asked.
+  // No such memory is ever touched: the second allocation fails before the driver is asked.
   const Held some(queue, 1 << 20);
   ASSERT_TRUE(some.ok());
   EXPECT_FALSE(Held(queue, device.memory_bytes - 1).ok());
@@ -127,14 +127,14 @@ TEST_P(OpenClDriver, DamagedCacheFilesAreReplaced) {
     EXPECT_EQ(got, 3);
   };
   fill();
-  if (!fs::exists(folder)) GTEST_SKIP() << GetParam().name << " gives no compiled programs";
+  if (!fs::exists(folder)) GTEST_SKIP() << GetParam().name << " does not return compiled programs";
   ASSERT_EQ(files(), 1);
   const fs::path file = fs::directory_iterator(folder)->path();
   const auto size = fs::file_size(file);
   for (const uintmax_t left : {uintmax_t{0}, size / 2}) {
     fs::resize_file(file, left);
     fill();
-    EXPECT_GT(fs::file_size(file), left);  // Not always as long: PoCL adds what it compiled since.
+    EXPECT_GT(fs::file_size(file), left);  // The size varies: PoCL adds what it compiled since.
     EXPECT_EQ(files(), 1);
   }
   fs::remove_all(folder);

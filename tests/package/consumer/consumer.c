@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the mean of what the samples say. */
+/* Finds the mean of values that follow from the samples' numbers. */
 #include <motley/motley.h>
 #include <stdio.h>
 

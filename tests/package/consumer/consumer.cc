@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same from C++: a trainer that is an object.
+// The same as consumer.c in C++: the trainer is an object.
 #include <motley/motley.h>
 
 #include <cstdio>

@@ -15,6 +15,7 @@
 
 #include "base/loop/virtual_loop.h"
 #include "sim/world/sim_store.h"
+#include "tests/scheduler/notices.h"
 
 namespace motley {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 class HandDisk final : public Disk {
@@ -69,15 +69,16 @@ JobDescription About() {
 
 struct Rig {
   Rig()
-      : saver(loop, disk, Options(), About(),
-              {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
-               [this] {
-                 JobHistory history;
-                 history.batch_loss.resize(version + not_applied, 0.5);
-                 return history;
-               },
-               [this](uint64_t steps) { safe.push_back(steps); },
-               [this](const std::string& text) { notices.push_back(text); }, [this] { ++idle; }}) {}
+      : saver(
+            loop, disk, Options(), About(),
+            {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
+             [this] {
+               JobHistory history;
+               history.batch_loss.resize(version + not_applied, 0.5);
+               return history;
+             },
+             [this](uint64_t steps) { safe.push_back(steps); },
+             [this](const JobNotice& notice) { notices.push_back(notice); }, [this] { ++idle; }}) {}
 
   Result<ModelSnapshot> Snapshot() {
     if (!refused.ok()) return refused;
@@ -97,7 +98,7 @@ struct Rig {
   uint64_t not_applied = 0;  // Steps that were decoded and could not be applied.
   Status refused;
   std::vector<uint64_t> safe;
-  std::vector<std::string> notices;
+  std::vector<JobNotice> notices;
   int idle = 0;
   Checkpointer saver;  // After what its hooks use.
 };
@@ -123,7 +124,8 @@ TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
   rig.Reach(20);  // The disk is still at the one before.
   rig.Reach(30);
   EXPECT_THAT(rig.disk.waiting, SizeIs(1));
-  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("step 20 is left out")));
+  ASSERT_THAT(rig.notices, SizeIs(1));
+  EXPECT_EQ(Only<notice::CheckpointSkipped>(rig.notices).at(0).step, 20U);
   rig.disk.Write();
   EXPECT_THAT(rig.safe, ElementsAre(10));
   rig.Reach(40);
@@ -158,13 +160,16 @@ TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
     rig.disk.Write();
   }
   EXPECT_EQ(rig.saver.failures(), 2U);
-  EXPECT_THAT(rig.notices, ElementsAre(testing::AllOf(HasSubstr("step 10 was not written"),
-                                                      HasSubstr("Training goes on"),
-                                                      HasSubstr("no checkpoint is safe"))));
+  ASSERT_THAT(rig.notices, SizeIs(1));
+  const auto failed = Only<notice::CheckpointFailed>(rig.notices).at(0);
+  EXPECT_EQ(failed.step, 10U);
+  EXPECT_EQ(failed.next, notice::CheckpointFailed::Next::kLater);
+  EXPECT_EQ(failed.safe_step, 0U);
   rig.disk.store.SetCapacity({});
   rig.Reach(30);
   rig.disk.Write();
-  EXPECT_THAT(rig.notices, ElementsAre(testing::_, HasSubstr("can be written again")));
+  EXPECT_THAT(rig.notices, SizeIs(2));
+  EXPECT_EQ(Only<notice::CheckpointsAgain>(rig.notices).at(0).step, 30U);
   EXPECT_THAT(rig.safe, ElementsAre(30));
 }
 
@@ -177,16 +182,21 @@ TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
   }
   EXPECT_THAT(rig.safe, ElementsAre(10, 20));
   EXPECT_EQ(rig.saver.failures(), 0U);
-  EXPECT_THAT(rig.notices,
-              ElementsAre(testing::AllOf(
-                  HasSubstr("the checkpoint of step 10 is degraded, it survives no more losses"),
-                  HasSubstr("disk:/node-01 (cannot"), HasSubstr("simulated input/output error"))));
-  EXPECT_THAT(rig.saver.weakness(), HasSubstr("step 20 is degraded"));
+  ASSERT_THAT(rig.notices, SizeIs(1));
+  const auto degraded = Only<notice::CheckpointDegraded>(rig.notices).at(0);
+  EXPECT_EQ(degraded.step, 10U);
+  EXPECT_EQ(degraded.survives, 0U);
+  ASSERT_THAT(degraded.left_out, SizeIs(1));
+  EXPECT_EQ(degraded.left_out[0].folder, "disk:/node-01");
+  EXPECT_THAT(degraded.left_out[0].why.ToString(), HasSubstr("simulated input/output error"));
+  ASSERT_TRUE(rig.saver.weakness());
+  EXPECT_EQ(rig.saver.weakness()->step, 20U);
   rig.disk.store.FailWritesOf("");
   rig.Reach(30);
   rig.disk.Write();
-  EXPECT_THAT(rig.notices, ElementsAre(testing::_, HasSubstr("whole again: that of step 30")));
-  EXPECT_EQ(rig.saver.weakness(), "");
+  EXPECT_THAT(rig.notices, SizeIs(2));
+  EXPECT_EQ(Only<notice::CheckpointsWhole>(rig.notices).at(0).step, 30U);
+  EXPECT_FALSE(rig.saver.weakness());
 }
 
 TEST(Checkpointer, TellsOnceThatItsFolderCannotBeLocked) {
@@ -195,7 +205,8 @@ TEST(Checkpointer, TellsOnceThatItsFolderCannotBeLocked) {
   for (const uint64_t version : {10, 20}) {
     rig.Reach(version);
     rig.disk.Write();
-    EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("disk:/ locks no folders"))) << version;
+    ASSERT_THAT(rig.notices, SizeIs(1)) << version;
+    EXPECT_EQ(Only<notice::CheckpointUnlocked>(rig.notices).at(0).folder, "disk:/");
   }
   EXPECT_THAT(rig.safe, ElementsAre(10, 20));
 }
@@ -210,8 +221,10 @@ TEST(Checkpointer, TheEndWaitsAsLongAsTheDiskTakesAndSaysSo) {
   EXPECT_THAT(rig.notices, IsEmpty());
   rig.Pass(std::chrono::seconds(62));
   EXPECT_THAT(rig.notices, SizeIs(3)) << "at 30, 60 and 90 s";
-  EXPECT_THAT(rig.notices[2], HasSubstr("step 15 is still being written, 90 s"));
-  EXPECT_THAT(rig.notices[2], HasSubstr("newest safe checkpoint has 10 steps"));
+  const auto slow = Only<notice::CheckpointSlow>(rig.notices).at(2);
+  EXPECT_EQ(slow.step, 15U);
+  EXPECT_EQ(slow.waited, std::chrono::seconds(90));
+  EXPECT_EQ(slow.safe_step, 10U);
   EXPECT_FALSE(rig.saver.SaveLast(15));
   rig.disk.Write();
   EXPECT_TRUE(rig.saver.SaveLast(15));
@@ -228,14 +241,15 @@ TEST(Checkpointer, TheLastOneThatFailsSaysThatTheJobEndsWithoutIt) {
   rig.Reach(10);
   EXPECT_FALSE(rig.saver.SaveLast(15)) << "the one of step 10 is being written";
   rig.disk.Write();
-  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("The last is tried next")));
+  using Next = notice::CheckpointFailed::Next;
+  ASSERT_THAT(rig.notices, SizeIs(1));
+  EXPECT_EQ(Only<notice::CheckpointFailed>(rig.notices).at(0).next, Next::kLast);
   rig.version = 15;
   EXPECT_FALSE(rig.saver.SaveLast(15));
   rig.disk.Write();
   EXPECT_TRUE(rig.saver.SaveLast(15));
   ASSERT_THAT(rig.notices, SizeIs(2)) << "told again: nothing follows";
-  EXPECT_THAT(rig.notices[1], HasSubstr("The job ends without it"));
-  EXPECT_THAT(rig.notices[1], Not(HasSubstr("Training goes on")));
+  EXPECT_EQ(Only<notice::CheckpointFailed>(rig.notices).at(1).next, Next::kNone);
   EXPECT_THAT(rig.safe, IsEmpty());
 }
 
@@ -269,7 +283,9 @@ TEST(Checkpointer, StateThatIsNotFiniteIsNeverCalledSafe) {
   rig.Reach(20);
   rig.disk.Write();
   EXPECT_THAT(rig.safe, ElementsAre(10));
-  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("no longer finite")));
+  ASSERT_THAT(rig.notices, SizeIs(1));
+  EXPECT_THAT(Only<notice::CheckpointFailed>(rig.notices).at(0).why.ToString(),
+              HasSubstr("no longer finite"));
   EXPECT_EQ(LoadSavedJob(rig.disk.store)->step, 10U);
 }
 

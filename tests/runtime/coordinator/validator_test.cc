@@ -6,8 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/coordinator/saved_job.h"
@@ -82,6 +85,46 @@ TEST(JudgedJob, EvaluatesItsLastVersionToo) {
   EXPECT_EQ(result.steps, 8u);
   EXPECT_EQ(result.validation.best_version, 8u);
   EXPECT_DOUBLE_EQ(LossOf(options, *result.parameters), result.validation.best_loss);
+}
+
+// Validation samples that can be read only so often.
+class LimitedSource final : public DataSource {
+ public:
+  LimitedSource(std::shared_ptr<const DataSource> samples, int reads)
+      : samples_(std::move(samples)), reads_(reads) {}
+  DataShape shape() const override { return samples_->shape(); }
+  Result<Dataset> Range(size_t begin, size_t end) const override {
+    if (reads_-- <= 0) return Status::Resource("the disk is gone");
+    return samples_->Range(begin, end);
+  }
+  Result<Dataset> Gather(std::span<const uint32_t> rows) const override {
+    return samples_->Gather(rows);
+  }
+
+ private:
+  const std::shared_ptr<const DataSource> samples_;
+  mutable std::atomic<int> reads_;
+};
+
+// Steps 6 and 8, the last, are judged; each reads the 150 samples in one block.
+TEST(JudgedJob, SaysThatItsLastVersionCouldNotBeJudged) {
+  for (const int reads : {1, 2}) {
+    JobOptions options = Judged(2, "none");
+    options.steps = 8;
+    options.validation.samples = std::make_shared<LimitedSource>(options.validation.samples, reads);
+    JobWorld world(options);
+    world.StartServer();
+    world.StartWorkers();
+    const JobResult& result = world.Run();
+    EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+    EXPECT_EQ(result.validation.best_version, reads == 1 ? 6u : 8u);
+    const auto not_judged = Only<notice::LastNotJudged>(world.watcher.notices);
+    ASSERT_EQ(not_judged.size(), reads == 1 ? 1u : 0u);
+    if (reads == 1) {
+      EXPECT_THAT(not_judged[0].why.message(), testing::HasSubstr("the disk is gone"));
+      EXPECT_EQ(not_judged[0].best, 6u);
+    }
+  }
 }
 
 TEST(JudgedJob, TakesTheSameCourseHoweverLongEvaluationsTake) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every checker is shown what a broken server would do, and must say so.
+// Each test acts like a broken server, and the checker must report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,12 +36,15 @@ CodeForm Form(const char* code, uint32_t workers, uint32_t stragglers) {
 class StepCheckerTest : public testing::Test {
  protected:
   void Open(StepId step) {
-    checker_.OnStepOpened(step, form_, At(0));
-    for (RowId row = 0; row < form_.workers; ++row) checker_.OnRowAssigned(step, row, row, At(0));
+    checker_.OnEvent(event::StepOpened{step, form_, At(0)});
+    for (RowId row = 0; row < form_.workers; ++row)
+      checker_.OnEvent(event::RowAssigned{step, row, row, At(0)});
   }
-  void Arrive(StepId step, RowId row) { checker_.OnRowArrived(step, row, row, At(0)); }
-  void Decode(StepId step) { checker_.OnStepDecoded(step, {}, {}, At(0)); }
-  void Apply(StepId step) { checker_.OnStepApplied(step, {}, 0, At(0)); }
+  void Arrive(StepId step, RowId row) {
+    checker_.OnEvent(event::RowArrived{step, row, row, At(0)});
+  }
+  void Decode(StepId step) { checker_.OnEvent(event::StepDecoded{step, {}, {}, At(0)}); }
+  void Apply(StepId step) { checker_.OnEvent(event::StepApplied{step, {}, 0, At(0)}); }
   void GoodStep(StepId step) {
     Open(step);
     for (RowId row = 1; row < form_.workers; ++row) Arrive(step, row);
@@ -58,7 +61,7 @@ TEST_F(StepCheckerTest, AGoodSequenceIsFine) {
   GoodStep(0);
   Open(1);
   Arrive(1, 0);
-  Open(1);  // Started again: all rows are open again.
+  Open(1);  // The step starts again, and all rows are open.
   for (RowId row = 0; row < 3; ++row) Arrive(1, row);
   Decode(1);
   Apply(1);
@@ -112,14 +115,14 @@ TEST_F(StepCheckerTest, ACommitWithTooFewAnswersIsReported) {
 TEST_F(StepCheckerTest, WithSlicesTheRowsAskedForAreJudged) {
   Violations violations;
   StepChecker checker(violations, /*whole_rows=*/false);
-  checker.OnStepOpened(0, form_, At(0));
-  for (RowId row = 0; row < 3; ++row) checker.OnRowAssigned(0, row, row, At(0));
-  checker.OnStepDecoded(0, {}, {}, At(0));
+  checker.OnEvent(event::StepOpened{0, form_, At(0)});
+  for (RowId row = 0; row < 3; ++row) checker.OnEvent(event::RowAssigned{0, row, row, At(0)});
+  checker.OnEvent(event::StepDecoded{0, {}, {}, At(0)});
   EXPECT_THAT(violations.list(), IsEmpty());
-  checker.OnStepApplied(0, {}, 0, At(0));
-  checker.OnStepOpened(1, form_, At(0));
-  checker.OnRowAssigned(1, 0, 0, At(0));
-  checker.OnStepDecoded(1, {}, {}, At(0));
+  checker.OnEvent(event::StepApplied{0, {}, 0, At(0)});
+  checker.OnEvent(event::StepOpened{1, form_, At(0)});
+  checker.OnEvent(event::RowAssigned{1, 0, 0, At(0)});
+  checker.OnEvent(event::StepDecoded{1, {}, {}, At(0)});
   EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I2: step 1")));
 }
 
@@ -141,13 +144,14 @@ TEST_F(StepCheckerTest, ALateRowThatCountsIsReported) {
 
 TEST_F(StepCheckerTest, AnAnswerOfSomebodyWhoWasNotAskedIsReported) {
   Open(0);
-  checker_.OnRowArrived(0, 1, /*worker=*/3, At(0));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("came from worker 3, who was not asked")));
+  checker_.OnEvent(event::RowArrived{0, 1, /*worker=*/3, At(0)});
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("came from worker 3, which was not asked")));
 }
 
 TEST_F(StepCheckerTest, WorkGivenOutForAClosedStepIsReported) {
   GoodStep(0);
-  checker_.OnRowAssigned(0, 1, 1, At(0));
+  checker_.OnEvent(event::RowAssigned{0, 1, 1, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 1 of step 0 was given to worker 1")));
 }
 
@@ -165,7 +169,7 @@ class GradientCheckerTest : public testing::Test {
     Record();
   }
 
-  // A real job's gradients and parameters, step by step.
+  // The gradients and parameters of a real job, step by step.
   struct Step {
     std::vector<float> gradient, before, after;
     double loss = 0, weight = 0;
@@ -173,16 +177,17 @@ class GradientCheckerTest : public testing::Test {
   };
   class Recorder final : public JobObserver {
    public:
-    void OnStepDecoded(StepId, const DecodedSum& sum, std::span<const float> parameters,
-                       Time) override {
-      steps.push_back({{sum.gradient.begin(), sum.gradient.end()},
-                       {parameters.begin(), parameters.end()},
-                       {},
-                       sum.loss,
-                       sum.weight});
-    }
-    void OnStepApplied(StepId, std::span<const float> parameters, double, Time) override {
-      steps.back().after.assign(parameters.begin(), parameters.end());
+    void OnEvent(const JobEvent& event) override {
+      if (const auto* decoded = std::get_if<event::StepDecoded>(&event)) {
+        const DecodedSum& sum = decoded->sum;
+        steps.push_back({{sum.gradient.begin(), sum.gradient.end()},
+                         {decoded->parameters.begin(), decoded->parameters.end()},
+                         {},
+                         sum.loss,
+                         sum.weight});
+      } else if (const auto* applied = std::get_if<event::StepApplied>(&event)) {
+        steps.back().after.assign(applied->parameters.begin(), applied->parameters.end());
+      }
     }
     std::vector<Step> steps;
   };
@@ -199,8 +204,8 @@ class GradientCheckerTest : public testing::Test {
   }
   void Replay() {
     for (StepId step = 0; step < steps_.size(); ++step) {
-      checker_->OnStepDecoded(step, steps_[step].sum(), steps_[step].before, At(0));
-      checker_->OnStepApplied(step, steps_[step].after, 0, At(0));
+      checker_->OnEvent(event::StepDecoded{step, steps_[step].sum(), steps_[step].before, At(0)});
+      checker_->OnEvent(event::StepApplied{step, steps_[step].after, 0, At(0)});
     }
   }
 
@@ -223,30 +228,30 @@ TEST_F(GradientCheckerTest, AGradientThatIsALittleOffIsReported) {
   std::vector<float>& gradient = steps_[1].gradient;
   const auto smaller = [](float a, float b) { return std::abs(a) < std::abs(b); };
   *std::max_element(gradient.begin(), gradient.end(), smaller) *= 1.001f;
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
-  checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[0].before, At(0)});
+  checker_->OnEvent(event::StepApplied{0, steps_[0].after, 0, At(0)});
   EXPECT_THAT(violations_.list(), IsEmpty());
-  checker_->OnStepDecoded(1, steps_[1].sum(), steps_[1].before, At(0));
+  checker_->OnEvent(event::StepDecoded{1, steps_[1].sum(), steps_[1].before, At(0)});
   ASSERT_FALSE(violations_.list().empty());
   EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 1"));
 }
 
 TEST_F(GradientCheckerTest, AGradientThatIsNotANumberIsReported) {
   steps_[0].gradient[0] = std::numeric_limits<float>::quiet_NaN();
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[0].before, At(0)});
   ASSERT_FALSE(violations_.list().empty());
   EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 0"));
 }
 
 TEST_F(GradientCheckerTest, AWrongLossIsReported) {
   steps_[0].loss *= 1.001;
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[0].before, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("I4: the loss of step 0")));
 }
 
 TEST_F(GradientCheckerTest, AWrongWeightIsReported) {
   steps_[0].weight += 1e-6;
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[0].before, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("I4: the batch of step 0 weighs")));
 }
 
@@ -254,21 +259,21 @@ TEST_F(GradientCheckerTest, AnUpdateAppliedTwiceIsReported) {
   for (size_t i = 0; i < steps_[0].after.size(); ++i) {
     steps_[0].after[i] += steps_[0].after[i] - steps_[0].before[i];
   }
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
-  checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[0].before, At(0)});
+  checker_->OnEvent(event::StepApplied{0, steps_[0].after, 0, At(0)});
   EXPECT_THAT(violations_.list(),
               ElementsAre(HasSubstr("update of step 0 is not the optimizer's")));
   EXPECT_GT(checker_->serial_difference(), 0.1);
 }
 
 TEST_F(GradientCheckerTest, ParametersOfAnotherVersionAreReported) {
-  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[1].before, At(0));
+  checker_->OnEvent(event::StepDecoded{0, steps_[0].sum(), steps_[1].before, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("other parameters than those of its")));
 }
 
 class PlacementCheckerTest : public testing::Test {
  protected:
-  void SetUp() override { checker_.OnCommand(OpenStep{0, form_}, At(0)); }
+  void SetUp() override { checker_.OnEvent(event::CommandGiven{OpenStep{0, form_}, At(0)}); }
 
   const std::shared_ptr<const CodeForm> form_ = std::make_shared<CodeForm>(Form("none", 3, 0));
   Violations violations_;
@@ -276,44 +281,44 @@ class PlacementCheckerTest : public testing::Test {
 };
 
 TEST_F(PlacementCheckerTest, WorkOnPlacedPartitionsIsFine) {
-  checker_.OnCommand(PlacePartitions{0, {0, 1, 2, 3}}, At(0));
-  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
-  checker_.OnCommand(EndJob{}, At(0));
+  checker_.OnEvent(event::CommandGiven{PlacePartitions{0, {0, 1, 2, 3}}, At(0)});
+  checker_.OnEvent(event::CommandGiven{AssignRow{0, 0, 0}, At(0)});
+  checker_.OnEvent(event::CommandGiven{EndJob{}, At(0)});
   EXPECT_THAT(violations_.list(), IsEmpty());
 }
 
 TEST_F(PlacementCheckerTest, WorkOnAPartitionThatWasNeverPlacedIsReported) {
-  checker_.OnCommand(PlacePartitions{0, {0, 1, 3}}, At(0));
-  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
+  checker_.OnEvent(event::CommandGiven{PlacePartitions{0, {0, 1, 3}}, At(0)});
+  checker_.OnEvent(event::CommandGiven{AssignRow{0, 0, 0}, At(0)});
   EXPECT_THAT(
       violations_.list(),
       ElementsAre(HasSubstr("worker 0 was given row 0 of step 0 but never got partition 2")));
 }
 
 TEST_F(PlacementCheckerTest, ANewLifeHoldsNothing) {
-  checker_.OnCommand(PlacePartitions{0, {0, 1, 2, 3}}, At(0));
-  checker_.OnWorkerJoined(0, "worker-0");
-  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
+  checker_.OnEvent(event::CommandGiven{PlacePartitions{0, {0, 1, 2, 3}}, At(0)});
+  checker_.OnEvent(event::WorkerJoined{0, "worker-0"});
+  checker_.OnEvent(event::CommandGiven{AssignRow{0, 0, 0}, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("never got partition 0")));
 }
 
 TEST_F(PlacementCheckerTest, ARowThatDoesNotExistIsReported) {
-  checker_.OnCommand(AssignRow{0, 0, 3}, At(0));
+  checker_.OnEvent(event::CommandGiven{AssignRow{0, 0, 3}, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 3 of step 0, which does not exist")));
 }
 
 TEST_F(PlacementCheckerTest, CommandsAfterTheEndAreReported) {
-  checker_.OnCommand(EndJob{}, At(0));
-  checker_.OnCommand(CancelWork{0, 0}, At(0));
+  checker_.OnEvent(event::CommandGiven{EndJob{}, At(0)});
+  checker_.OnEvent(event::CommandGiven{CancelWork{0, 0}, At(0)});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after the end of the job")));
 }
 
 TEST(LivenessChecker, CommitsWithinTheLimitAreFine) {
   Violations violations;
   LivenessChecker checker(violations, At(10), FromSeconds(1));
-  checker.OnStepApplied(0, {}, 0, At(9));
-  checker.OnStepApplied(1, {}, 0, At(10.9));
-  checker.OnStepApplied(2, {}, 0, At(11.8));
+  checker.OnEvent(event::StepApplied{0, {}, 0, At(9)});
+  checker.OnEvent(event::StepApplied{1, {}, 0, At(10.9)});
+  checker.OnEvent(event::StepApplied{2, {}, 0, At(11.8)});
   checker.StillRunning(At(12.5), 3);
   EXPECT_THAT(violations.list(), IsEmpty());
 }
@@ -321,15 +326,15 @@ TEST(LivenessChecker, CommitsWithinTheLimitAreFine) {
 TEST(LivenessChecker, AStepThatTakesTooLongWithoutFaultsIsReported) {
   Violations violations;
   LivenessChecker checker(violations, At(10), FromSeconds(1));
-  checker.OnStepApplied(0, {}, 0, At(5));
-  checker.OnStepApplied(1, {}, 0, At(11.5));
+  checker.OnEvent(event::StepApplied{0, {}, 0, At(5)});
+  checker.OnEvent(event::StepApplied{1, {}, 0, At(11.5)});
   EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I9: step 1 took 1.500 s")));
 }
 
 TEST(LivenessChecker, AJobThatHangsIsReportedWhileSomebodyLives) {
   Violations violations;
   LivenessChecker checker(violations, At(0), FromSeconds(1));
-  checker.OnStepApplied(0, {}, 0, At(0.5));
+  checker.OnEvent(event::StepApplied{0, {}, 0, At(0.5)});
   checker.StillRunning(At(100), 0);
   EXPECT_THAT(violations.list(), IsEmpty());
   checker.StillRunning(At(100), 2);
@@ -357,7 +362,8 @@ TEST(AuditChecker, ALiarMayPassOnce) {
     AuditChecker checker(violations, "liar");
     checker.Spoilt(20);
     checker.Spoilt(21);
-    checker.OnAuditWarning({.step = noticed, .worker = WorkerId{1}, .name = "liar", .text = ""});
+    checker.OnEvent(
+        event::AuditWarned{{.step = noticed, .worker = WorkerId{1}, .name = "liar", .text = ""}});
     checker.Finish();
     EXPECT_EQ(violations.list().empty(), noticed <= 21) << noticed;
   }
@@ -366,7 +372,8 @@ TEST(AuditChecker, ALiarMayPassOnce) {
 TEST(AuditChecker, AnHonestWorkerIsNotBlamed) {
   Violations violations;
   AuditChecker checker(violations, "liar");
-  checker.OnAuditWarning({.step = 1, .worker = WorkerId{0}, .name = "honest", .text = "off"});
+  checker.OnEvent(
+      event::AuditWarned{{.step = 1, .worker = WorkerId{0}, .name = "honest", .text = "off"}});
   EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("wronged")));
 }
 

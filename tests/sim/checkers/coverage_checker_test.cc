@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of approximate steps is told what a broken server would tell.
+// Each test reports an approximate step as a broken server might, and the checker must notice it.
 #include "sim/checkers/coverage_checker.h"
 
 #include <gmock/gmock.h>
@@ -25,16 +25,16 @@ CodeForm Form(const char* code) {
 
 class CoverageCheckerTest : public testing::Test {
  protected:
-  // Rows 0 and 2 are copies.
+  // Opens step 3. Rows 0 and 2, which are copies of each other, arrive.
   void SetUp() override {
     Open(form_);
     Arrive(0);
     Arrive(2);
   }
-  void Open(const CodeForm& form) { checker_.OnStepOpened(3, form, Time()); }
-  void Arrive(RowId row) { checker_.OnRowArrived(3, row, row, Time()); }
+  void Open(const CodeForm& form) { checker_.OnEvent(event::StepOpened{3, form, Time()}); }
+  void Arrive(RowId row) { checker_.OnEvent(event::RowArrived{3, row, row, Time()}); }
   void Tell(const ApproximateSum& sum, StepId step = 3) {
-    checker_.OnStepApproximated(step, sum, Time());
+    checker_.OnEvent(event::StepApproximated{step, sum, Time()});
   }
   ApproximateSum Best(std::vector<bool> present) {
     const auto best = Unbiased(form_, SolveApproximate(form_, present).value());
@@ -52,14 +52,14 @@ class CoverageCheckerTest : public testing::Test {
 
 TEST_F(CoverageCheckerTest, WhatIsTrueIsFine) {
   const ApproximateSum sum = Best({true, false, true, false});
-  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples twice.
+  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples count twice.
   Tell(sum);
   EXPECT_THAT(violations_.list(), IsEmpty());
 }
 
 TEST_F(CoverageCheckerTest, ARowThatDidNotComeIsReported) {
   Tell(Best({true, true, false, false}));
-  EXPECT_THAT(violations_.list()[0], HasSubstr("row 1 counts in step 3 and did not come"));
+  EXPECT_THAT(violations_.list()[0], HasSubstr("row 1 counts in step 3 but did not arrive"));
 }
 
 TEST_F(CoverageCheckerTest, CoverageThatIsNotThatOfTheWeightsIsReported) {
@@ -76,21 +76,21 @@ TEST_F(CoverageCheckerTest, ASumThatIsNotScaledIsReported) {
   sum.error = 0.5;
   Tell(sum);
   EXPECT_THAT(violations_.list(),
-              ElementsAre(HasSubstr("the best is 1"), HasSubstr("of mean 0.5")));
+              ElementsAre(HasSubstr("the best is 1"), HasSubstr("with mean 0.5")));
 }
 
 TEST_F(CoverageCheckerTest, AnErrorThatIsKeptBackIsReported) {
   ApproximateSum sum = Best({true, false, true, false});
   sum.error = 0;
   Tell(sum);
-  EXPECT_THAT(violations_.list(),
-              ElementsAre(HasSubstr("with error 0, and the best is 1"), HasSubstr("error 0 told")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 0, but the best is 1"),
+                                              HasSubstr("error 0 reported")));
 }
 
 TEST_F(CoverageCheckerTest, WorseThanTheRowsAllowIsReported) {
   Arrive(1);
   Tell(Best({true, false, true, false}));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 1, and the best is ")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 1, but the best is ")));
 }
 
 TEST_F(CoverageCheckerTest, AStepWithoutAnyRowIsReported) {
@@ -108,17 +108,18 @@ TEST_F(CoverageCheckerTest, ACodeThatIsExactMayNotEndSo) {
   Open(exact);
   Arrive(0);
   Tell(Best({true, false, false, false}));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("and is none that may")));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("not the open step of an approximate code")));
 }
 
 TEST_F(CoverageCheckerTest, AnExactStepThatIsCalledApproximateIsReported) {
   StepChecker steps(violations_, /*whole_rows=*/true, 3);
-  steps.OnStepOpened(3, form_, Time());
-  for (RowId row = 0; row < 4; ++row) steps.OnRowAssigned(3, row, row, Time());
-  steps.OnRowArrived(3, 0, 0, Time());
-  steps.OnRowArrived(3, 1, 1, Time());
-  steps.OnStepApproximated(3, Best({true, true, false, false}), Time());
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("and its answers decode")));
+  steps.OnEvent(event::StepOpened{3, form_, Time()});
+  for (RowId row = 0; row < 4; ++row) steps.OnEvent(event::RowAssigned{3, row, row, Time()});
+  steps.OnEvent(event::RowArrived{3, 0, 0, Time()});
+  steps.OnEvent(event::RowArrived{3, 1, 1, Time()});
+  steps.OnEvent(event::StepApproximated{3, Best({true, true, false, false}), Time()});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("although its answers decode")));
 }
 
 }  // namespace

@@ -18,22 +18,22 @@ using testing::IsEmpty;
 class TilingCheckerTest : public testing::Test {
  protected:
   TilingCheckerTest() {
-    for (const WorkerId w : {0u, 1u}) checker_.OnWorkerJoined(w, "");
+    for (const WorkerId w : {0u, 1u}) checker_.OnEvent(event::WorkerJoined{w, ""});
     Open();
   }
   void Open() {
     CodeForm form;
     form.partitions = 4;
-    checker_.OnCommand(OpenLeases{0}, Time());
-    checker_.OnStepOpened(0, form, Time());
+    checker_.OnEvent(event::CommandGiven{OpenLeases{0}, Time()});
+    checker_.OnEvent(event::StepOpened{0, form, Time()});
   }
   void Lease(WorkerId worker, std::vector<PartitionId> some) {
-    checker_.OnCommand(ExtendLease{worker, 0, std::move(some)}, Time());
+    checker_.OnEvent(event::CommandGiven{ExtendLease{worker, 0, std::move(some)}, Time()});
   }
   void Arrive(WorkerId worker, const std::vector<PartitionId>& some) {
-    checker_.OnVectorArrived(0, worker, some, Time());
+    checker_.OnEvent(event::VectorArrived{0, worker, some, Time()});
   }
-  void Decode() { checker_.OnStepDecoded(0, {}, {}, Time()); }
+  void Decode() { checker_.OnEvent(event::StepDecoded{0, {}, {}, Time()}); }
 
   Violations violations_;
   TilingChecker checker_{violations_, 2};
@@ -42,13 +42,13 @@ class TilingCheckerTest : public testing::Test {
 TEST_F(TilingCheckerTest, MovedLeasesThatTileEverythingAreFine) {
   Lease(0, {0, 1, 2});
   Lease(1, {3});
-  checker_.OnLeaseReleased(0, 0, std::vector<PartitionId>{2}, Time());
+  checker_.OnEvent(event::LeaseReleased{0, 0, std::vector<PartitionId>{2}, Time()});
   Lease(1, {2});
   Arrive(0, {0, 1});
-  checker_.OnVectorRefused(0, 1, Time());
+  checker_.OnEvent(event::VectorRefused{0, 1, Time()});
   Lease(0, {3});
-  checker_.OnWorkerLost(0, Status());
-  Lease(0, {2});  // Its loss is on its way to the scheduler.
+  checker_.OnEvent(event::WorkerLost{0, Status()});
+  Lease(0, {2});  // The scheduler does not know of the loss yet.
   Lease(1, {2, 3});
   Arrive(1, {2, 3});
   Decode();
@@ -68,23 +68,23 @@ TEST_F(TilingCheckerTest, AStepThatStartsAgainBeginsFromNothing) {
 TEST_F(TilingCheckerTest, FindsLeasesThatOverlap) {
   Lease(0, {0, 1});
   Lease(1, {1});
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("was worker 0's")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("while worker 0 had it")));
 }
 
 TEST_F(TilingCheckerTest, FindsWhatIsLeasedAgainAfterItCame) {
   Lease(0, {0});
   Arrive(0, {0});
-  checker_.OnCommand(CancelWork{0, 0}, Time());
+  checker_.OnEvent(event::CommandGiven{CancelWork{0, 0}, Time()});
   Lease(1, {0});
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after it had come")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after it had arrived")));
 }
 
 TEST_F(TilingCheckerTest, FindsVectorsOverWhatTheWorkerDidNotHave) {
   Lease(0, {0});
   Arrive(1, {0});
-  checker_.OnCommand(CancelWork{0, 0}, Time());
+  checker_.OnEvent(event::CommandGiven{CancelWork{0, 0}, Time()});
   Arrive(0, {0});
-  checker_.OnLeaseReleased(0, 0, std::vector<PartitionId>{0}, Time());
+  checker_.OnEvent(event::LeaseReleased{0, 0, std::vector<PartitionId>{0}, Time()});
   EXPECT_EQ(violations_.list().size(), 3u);
 }
 

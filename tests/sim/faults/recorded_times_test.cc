@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs are recorded in the simulator, whose truth is known, and replayed in it.
+// Runs are recorded in the simulator and replayed in it. The true profiles are known.
 #include "sim/faults/recorded_times.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using testing::IsEmpty;
 
 SimOptions Cluster(const char* code, uint32_t tolerate) {
   SimOptions options;
-  options.job.model = {"softmax", 2000, 10};  // 80 kB.
+  options.job.model = {"softmax", 2000, 10};  // A gradient has 80 kB.
   options.job.workers = 4;
   options.job.batch = 512;
   options.job.steps = 60;
@@ -49,7 +49,7 @@ struct Recording {
   RunTrace trace;
 };
 
-// What the recorder writes, read line by line.
+// Parses the recorder's output line by line.
 RunTrace TraceOf(const std::string& text, uint64_t steps, uint32_t workers) {
   RunTrace trace;
   trace.steps = steps;
@@ -57,7 +57,7 @@ RunTrace TraceOf(const std::string& text, uint64_t steps, uint32_t workers) {
   trace.cells.resize(steps * workers);
   std::istringstream lines(text);
   std::string line;
-  std::getline(lines, line);  // The columns.
+  std::getline(lines, line);  // Skips the names of the columns.
   while (std::getline(lines, line)) {
     const auto parsed = ParseRunTraceLine(line);
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -89,24 +89,24 @@ class ReplayTest : public testing::Test {
 
 TEST_F(ReplayTest, AReplayedRunTakesWhatTheRecordedOneTook) {
   SimOptions options = Cluster("none", 0);
-  options.job.shares = Shares::kEqual;  // The same rows, whatever was learned before.
+  options.job.shares = Shares::kEqual;  // Rows stay the same, whatever the job learns.
   options.job.steps = 45;
   const Recording first = Record(options);
-  options.seed += 1;  // Noise is no longer drawn.
+  options.seed += 1;  // The seed must not matter: a replay draws no noise.
   options.replay = std::make_shared<RunTimes>(first.trace);
   const Recording again = Record(options);
   auto recorded = first.result.job.step_seconds;
   const auto& replayed = again.result.job.step_seconds;
   ASSERT_EQ(recorded.size(), replayed.size());
-  // The job is over as soon as its last step has its last vector: what computing that took is told
-  // behind it, to nobody.
+  // The job ends with the last vector of its last step. The worker reports its computing time after
+  // that, so nobody records it.
   int untold = 0;
   for (WorkerId w = 0; w < 4; ++w) {
     untold += first.trace.At(recorded.size() - 1, w).seconds_per_sample == 0;
   }
   EXPECT_EQ(untold, 1);
   recorded.pop_back();
-  // Times are written as whole nanoseconds: of 128 samples, of 64 kB of a vector.
+  // Times are written in whole nanoseconds, and apply to 128 samples or 64 kB of a vector.
   for (size_t step = 0; step < recorded.size(); ++step) {
     EXPECT_NEAR(replayed[step], recorded[step], 1e-7) << step;
   }
@@ -120,7 +120,7 @@ TEST_F(ReplayTest, ReplaysAreTheSameEveryTime) {
     options.job.slice_length = 1024;
     options.job.steps = 30;
     options.replay = std::make_shared<RunTimes>(Record(options, data).trace);
-    options.replay_from = 17;  // And on from the beginning.
+    options.replay_from = 17;  // The recording starts again after its end.
     const Recording first = Record(options, data);
     EXPECT_EQ(Record(options, data).result.digest, first.result.digest) << code;
   }
@@ -133,7 +133,8 @@ TEST_F(ReplayTest, AProfileIsLearnedFromARun) {
   for (size_t i = 0; i < 4; ++i) {
     const WorkerProfile& truth = options.cluster.workers[i];
     const WorkerProfile& found = learned.workers[i];
-    // Of a piece: shares that hardly change do not tell overhead and speed apart.
+    // Compares the time of a piece: shares hardly change, so overhead and speed cannot be
+    // separated.
     const double samples = 32;
     const double told = found.device.overhead_seconds + samples / found.device.samples_per_second;
     const double true_seconds =
@@ -141,7 +142,8 @@ TEST_F(ReplayTest, AProfileIsLearnedFromARun) {
     EXPECT_NEAR(told / true_seconds, 1, 0.1) << i;
     EXPECT_GT(found.device.jitter, 0.02) << i;
     EXPECT_LT(found.device.jitter, 0.12) << i;
-    // A word takes its frame's time both ways besides: a header and less than 64 bytes.
+    // The measured latency includes the time of a control frame, averaged over both ways. The frame
+    // has a header and less than 64 bytes.
     const double word = (kHeaderSize + 64) * (1 / 1e6 + 1 / 2e6) / 2;
     EXPECT_GE(found.link.Up().latency_seconds, truth.link.latency_seconds) << i;
     EXPECT_LE(found.link.Up().latency_seconds, truth.link.latency_seconds + word) << i;
@@ -150,11 +152,12 @@ TEST_F(ReplayTest, AProfileIsLearnedFromARun) {
   }
 }
 
-// Steps without a line keep what was recorded before; workers beyond the recording, their profile.
+// Steps without a line keep the times recorded before. Workers beyond the recording keep those of
+// their profile.
 TEST_F(ReplayTest, GapsAreFilled) {
   SimOptions options = Cluster("none", 0);
-  options.job.shares = Shares::kEqual;  // 128 samples each, or one more or less,
-                                        // in pieces of 32.
+  // Each worker has 127 to 129 samples, in pieces of 32.
+  options.job.shares = Shares::kEqual;
   options.job.steps = 12;
   for (WorkerProfile& worker : options.cluster.workers) {
     worker.device.jitter = worker.device.tail_probability = 0;
@@ -162,24 +165,24 @@ TEST_F(ReplayTest, GapsAreFilled) {
   RunTrace trace;
   trace.steps = 4;
   trace.workers = 1;
-  trace.cells = {{.seconds_per_sample = 0.0015}, {}, {}, {}};  // By its profile: 0.00106.
+  trace.cells = {{.seconds_per_sample = 0.0015}, {}, {}, {}};  // The profile has 0.00106.
   options.replay = std::make_shared<RunTimes>(trace);
   const Recording run = Record(options);
-  for (size_t step = 1; step + 1 < options.job.steps; ++step) {  // Before the first, data travel.
+  for (size_t step = 1; step + 1 < options.job.steps; ++step) {  // Step 0 waits for data.
     EXPECT_NEAR(run.trace.At(step, 0).seconds_per_sample, 0.0015, 1e-9) << step;
     for (WorkerId w = 1; w < 4; ++w) {
       const DeviceProfile& device = options.cluster.workers[w].device;
       const double modelled = device.overhead_seconds / 32 + 1 / device.samples_per_second;
       EXPECT_NEAR(run.trace.At(step, w).seconds_per_sample, modelled, 1e-6) << step << ' ' << w;
     }
-    // 192 ms and 1.5 ms for a sample, 40 ms for the parameters to it, 80 ms for its vector, twice a
-    // latency of 1 ms; less than 1 % more for headers and control messages.
+    // Samples take 192 ms and perhaps 1.5 ms for one more, parameters 40 ms, the vector 80 ms, and
+    // latency twice 1 ms. Headers and control messages take less than 1 % more.
     EXPECT_GT(run.result.job.step_seconds[step], 0.3125) << step;
     EXPECT_LT(run.result.job.step_seconds[step], 0.3185) << step;
   }
 }
 
-// Each worker and step has a start-up and a pace of its own; some are slow, for several steps.
+// Each worker and step has its own start-up time and pace. Some workers are slow for several steps.
 class DrawnTimes final : public RecordedTimes {
  public:
   DrawnTimes(Random& random, uint64_t steps, uint32_t workers) : steps_(steps), workers_(workers) {
@@ -257,7 +260,7 @@ TEST(IdealOfAReplay, IsWhatPerfectSharesTake) {
   workers[0].compute = [](double samples) { return 1 + samples * 0.5; };
   workers[1].compute = [](double samples) { return samples * 0.25; };
   workers[2].compute = [](double samples) { return 100 + samples; };  // Begins too late to help.
-  // Two samples a second from 1 s on, and four: 10 s.
+  // One worker computes 2 samples a second from 1 s on, and one computes 4 a second: 10 s.
   for (const double guess : {1e-6, 1.0, 1e6}) {
     EXPECT_NEAR(IdealSeconds(workers, 58, guess), 10, 0.02);
     EXPECT_LE(IdealSeconds(workers, 58, guess), 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that come back and wait for their data: how they are drawn, counted and judged.
+// Tests how scenarios with workers that wait for their data are drawn, counted and judged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::IsEmpty;
 
 Time At(double seconds) { return Time(FromSeconds(seconds)); }
 
-// --- How they are drawn ---
+// --- Drawing scenarios ---
 
 TEST(LongData, OneInEightOfThoseWithReturnsHaveThem) {
   int with_returns = 0, chosen = 0, only_kills = 0;
@@ -49,11 +49,11 @@ TEST(LongData, OneInEightOfThoseWithReturnsHaveThem) {
   EXPECT_NEAR(only_kills, chosen / 2.0, 15);
 }
 
-// --- How they are counted, and judged ---
+// --- Counting and judging ---
 
 class Returns : public testing::Test {
  protected:
-  // Of two workers, whose eight partitions take a second each.
+  // A job with two workers and eight partitions. A partition takes one second.
   static SimOptions Options() {
     SimOptions options;
     options.job.workers = 2;
@@ -68,28 +68,28 @@ class Returns : public testing::Test {
 
   void Join(WorkerId worker, WorkerId process) {
     taken_[process] = 0;
-    arrivals_.OnWorkerJoined(worker, SimWorkerName({}, process));
-    waits_.OnWorkerJoined(worker, SimWorkerName({}, process));
+    arrivals_.OnEvent(event::WorkerJoined{worker, SimWorkerName({}, process)});
+    waits_.OnEvent(event::WorkerJoined{worker, SimWorkerName({}, process)});
   }
   void Lose(WorkerId worker) {
-    arrivals_.OnWorkerLost(worker, Status::Unavailable("gone"));
-    waits_.OnWorkerLost(worker, Status::Unavailable("gone"));
+    arrivals_.OnEvent(event::WorkerLost{worker, Status::Unavailable("gone")});
+    waits_.OnEvent(event::WorkerLost{worker, Status::Unavailable("gone")});
   }
   void Place(WorkerId worker, std::vector<PartitionId> partitions) {
     const Command place = PlacePartitions{worker, std::move(partitions)};
-    arrivals_.OnCommand(place, At(0));
-    waits_.OnCommand(place, At(0));
+    arrivals_.OnEvent(event::CommandGiven{place, At(0)});
+    waits_.OnEvent(event::CommandGiven{place, At(0)});
   }
-  void Open(double now) { waits_.OnStepOpened(0, CodeForm(), At(now)); }
+  void Open(double now) { waits_.OnEvent(event::StepOpened{0, CodeForm(), At(now)}); }
   void Answer(WorkerId worker) {
-    arrivals_.OnVectorArrived(0, worker, {}, At(0));
-    waits_.OnVectorArrived(0, worker, {}, At(0));
+    arrivals_.OnEvent(event::VectorArrived{0, worker, {}, At(0)});
+    waits_.OnEvent(event::VectorArrived{0, worker, {}, At(0)});
   }
   void Apply(double now) {
-    arrivals_.OnStepApplied(0, {}, 0, At(now));
-    waits_.OnStepApplied(0, {}, 0, At(now));
+    arrivals_.OnEvent(event::StepApplied{0, {}, 0, At(now)});
+    waits_.OnEvent(event::StepApplied{0, {}, 0, At(now)});
   }
-  // Both hold everything; worker 1 went and came back, and has nothing of it yet.
+  // Both workers were sent everything. Worker 1 came back and has received nothing yet.
   void LetOneReturn() {
     Join(0, 0);
     Join(1, 1);
@@ -106,7 +106,7 @@ class Returns : public testing::Test {
 
   const std::vector<PartitionId> kAll = {0, 1, 2, 3, 4, 5, 6, 7};
   const SimOptions options_;
-  std::map<WorkerId, uint64_t> taken_;  // By process.
+  std::map<WorkerId, uint64_t> taken_;  // Blocks received, by process.
   ReachedStates reached_{options_.job};
   DataArrivals arrivals_{reached_,
                          {SimWorkerName({}, 0), SimWorkerName({}, 1)},
@@ -136,7 +136,7 @@ TEST_F(Returns, OneThatIsLostAgainBeforeIsCounted) {
   LetOneReturn();
   taken_[1] = 5;
   Apply(1);
-  taken_[1] = 0;  // Its next process is there already.
+  taken_[1] = 0;  // The worker's next process has started.
   Lose(1);
   EXPECT_EQ(Times("lost again while its data were under way"), 1u);
   Join(1, 1);
@@ -153,7 +153,7 @@ TEST_F(Returns, AProcessMayGetAnothersPlace) {
   EXPECT_EQ(arrivals_.ProcessOf(1), 0u);
 }
 
-// Alone the other takes eight seconds; four times that is allowed.
+// The other worker alone takes eight seconds. Four times that is allowed.
 TEST_F(Returns, AStepThatWaitsForDataIsReported) {
   LetOneReturn();
   Open(0);
@@ -161,7 +161,7 @@ TEST_F(Returns, AStepThatWaitsForDataIsReported) {
   Apply(30);
   Open(30);
   Answer(1);
-  Answer(0);  // It is slow.
+  Answer(0);  // The last answer is of a worker that did not wait for data.
   Apply(63);
   EXPECT_THAT(violations_.list(), IsEmpty());
   Open(63);

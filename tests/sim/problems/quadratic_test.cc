@@ -73,7 +73,7 @@ TEST_F(QuadraticTest, StepsAndPartitionsDiffer) {
 }
 
 TEST_F(QuadraticTest, EverySampleOfTheBatchCounts) {
-  // The second derivative is 1 for each sample.
+  // Each sample has the second derivative 1.
   const std::vector<double> before = Gradient(4, 0, 10);
   for (float& value : parameters_) value += 1;
   const std::vector<double> after = Gradient(4, 0, 10);

@@ -27,7 +27,7 @@ std::vector<float> ValuesOf(size_t slice, bool few) {
   return values;
 }
 
-// How many slices of an answer are others afterwards; their norms never are.
+// Returns the number of slices of an answer that were changed. Their norms must stay.
 size_t Send(Garbler& garbler, StepId step, bool few = false) {
   size_t changed = 0;
   for (size_t slice = 0; slice < kSlices; ++slice) {
@@ -61,7 +61,7 @@ TEST(Garbler, DamagesOneSliceOfOneAnswerOfTheStep) {
   }
 }
 
-// However answers are put together: what was damaged is in no sum, and its sender told so.
+// With every code, no sum contains damaged slices, and the server refuses the damaged answers.
 TEST(Garbler, DamagedSlicesAreInNoSum) {
   const Dataset data = MakeSyntheticDataset(2048, 6, 3, 5);
   for (const char* code : {"none", "repetition", "heterogeneous", "rs", "adaptive", "multi-message",

@@ -15,7 +15,7 @@ class SimDeviceTest : public testing::Test {
     ASSERT_TRUE(device.ok()) << device.status().ToString();
     device_ = *std::move(device);
   }
-  // Seconds until work of so many samples is reported.
+  // Returns the seconds until work of this many samples is reported.
   double Take(double samples) {
     const Time start = loop_.Now();
     bool done = false;
@@ -69,7 +69,7 @@ TEST_F(SimDeviceTest, WhoSharesProcessorsWaitsForTheOthers) {
         [&](Status) { done.push_back(ToSeconds(loop_.Now() - Time())); });
   }
   ASSERT_TRUE(loop_.RunUntil([&] { return done.size() == 4; }));
-  EXPECT_NEAR(done[1] - done[0], 0, 1e-9) << "two have a processor each";
+  EXPECT_NEAR(done[1] - done[0], 0, 1e-9) << "each of two pieces has a processor";
   EXPECT_NEAR(done[2] / done[0], 1.5, 1e-9);
   EXPECT_NEAR(done[3] / done[0], 2, 1e-9);
   EXPECT_EQ(shared->busy, 0u);

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Every transport on a loop of its own, behind a link that is neither fast nor even.
+// Each transport has its own loop. All have the link of the test case.
 class SimWorld final : public TransportWorld {
  public:
   explicit SimWorld(SimLinkOptions link) : link_(link) {}
@@ -63,7 +63,7 @@ class SimNetworkTest : public testing::Test, public TransportWorld {
     to_client_ = server_->connected.at(0);
     start_ = world_.Now();
   }
-  // Runs what is due up to this many milliseconds after Connect.
+  // Runs the tasks that are due up to this many milliseconds after Connect.
   void RunTo(int ms) { world_.RunUntilTime(start_ + milliseconds(ms)); }
 
   VirtualLoop world_;
@@ -79,7 +79,7 @@ class SimNetworkTest : public testing::Test, public TransportWorld {
 };
 
 TEST_F(SimNetworkTest, AMessageTakesLatencyPlusItsSizeOverBandwidth) {
-  link_.bytes_per_second = 1000 * (1000 + kHeaderSize);  // 1000 bytes and a header: 1 ms.
+  link_.bytes_per_second = 1000 * (1000 + kHeaderSize);  // 1000 bytes and a header take 1 ms.
   Connect();
   EXPECT_EQ(ToSeconds(start_), 0.02) << "a handshake is a round trip";
   Time begun{};
@@ -91,7 +91,7 @@ TEST_F(SimNetworkTest, AMessageTakesLatencyPlusItsSizeOverBandwidth) {
 }
 
 TEST_F(SimNetworkTest, VectorsPassTheServersPortOneAfterTheOther) {
-  link_.port_bytes_per_second = 1000 * (1000 + kHeaderSize);  // 1000 bytes and a header: 1 ms.
+  link_.port_bytes_per_second = 1000 * (1000 + kHeaderSize);  // 1000 bytes and a header take 1 ms.
   Connect();
   TestNode other(*this);
   const PeerId from_other = other.transport().Connect("server:1");
@@ -111,7 +111,7 @@ TEST_F(SimNetworkTest, DirectionsMayDiffer) {
   link_.bytes_per_second = 1000 * (1000 + kHeaderSize);
   link_.back = SimLinkWay{milliseconds(5), 4 * link_.bytes_per_second};
   Connect();
-  EXPECT_EQ(ToSeconds(start_), 0.015) << "10 ms there, 5 ms back";
+  EXPECT_EQ(ToSeconds(start_), 0.015) << "10 ms there and 5 ms back";
   client_->Send(to_server_, Pattern(4000, 1));
   server_->Send(to_client_, Pattern(4000 + 3 * kHeaderSize, 2));
   RunTo(6);
@@ -170,8 +170,8 @@ TEST_F(SimNetworkTest, ACloggedLinkDelaysAndLosesNothing) {
   client_->Send(to_server_, Pattern(100, 2));
   server_->Send(to_client_, Pattern(100, 3));
   RunTo(499);
-  EXPECT_TRUE(server_->arrived.empty()) << "what was under way waits too";
-  EXPECT_TRUE(client_->arrived.empty()) << "both directions";
+  EXPECT_TRUE(server_->arrived.empty()) << "messages under way must wait too";
+  EXPECT_TRUE(client_->arrived.empty()) << "both directions must wait";
   RunTo(510);
   EXPECT_EQ(server_->arrived.size(), 2u);
   EXPECT_EQ(client_->arrived.size(), 1u);
@@ -205,7 +205,7 @@ TEST_F(SimNetworkTest, SendingToADeadProcessIsUnavailableOnceTheLossIsKnown) {
   server_loop_.Kill();
   const SendId before = client_->Send(to_server_, Pattern(100, 1));
   ASSERT_TRUE(RunUntil([&] { return !client_->lost_peers.empty(); }));
-  EXPECT_TRUE(client_->done.at(before).ok()) << "nobody knew yet";
+  EXPECT_TRUE(client_->done.at(before).ok()) << "the client did not know of the loss yet";
   const SendId after = client_->Send(to_server_, Pattern(100, 1));
   ASSERT_TRUE(RunUntil([&] { return client_->Done(after); }));
   EXPECT_EQ(client_->done.at(after).code(), StatusCode::kUnavailable);

@@ -55,7 +55,7 @@ class SharedMemoryTest : public testing::Test {
   std::unique_ptr<SharedView> view_;
 };
 
-TEST_F(SharedMemoryTest, WhatOneWritesTheOtherReads) {
+TEST_F(SharedMemoryTest, PeersReadWhatTheOwnerWrites) {
   const Bytes small = Pattern(1, 1);
   const Bytes large = Pattern(5 * kMiB + 3, 2);
   const auto first = Put(small);
@@ -84,7 +84,7 @@ TEST_F(SharedMemoryTest, OnePayloadForSeveralPeersIsWrittenOnce) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->page, second->page);
   EXPECT_EQ(first->writing, second->writing);
-  // The first reader and sender are done; the other's place stays.
+  // The first reader and sender are done; the other reader's place stays.
   arena_->Release(first->page);
   Retire(bytes);
   const Bytes other = Pattern(kMiB, 2);
@@ -92,12 +92,12 @@ TEST_F(SharedMemoryTest, OnePayloadForSeveralPeersIsWrittenOnce) {
   EXPECT_TRUE(Shows(*second, bytes));
 }
 
-TEST_F(SharedMemoryTest, WhatIsNotAnnouncedAnyMoreIsWrittenAnew) {
+TEST_F(SharedMemoryTest, RetiredPayloadsAreWrittenAgain) {
   Bytes bytes = Pattern(kMiB, 1);
   const auto first = Put(bytes);
   ASSERT_TRUE(first);
   Retire(bytes);
-  bytes = Pattern(kMiB, 2);  // At the same place in our memory.
+  bytes = Pattern(kMiB, 2);  // At the same address.
   const auto second = Put(bytes);
   ASSERT_TRUE(second);
   EXPECT_NE(first->page, second->page);
@@ -111,7 +111,7 @@ TEST_F(SharedMemoryTest, ReadersWhoAreTooLateNotice) {
   ASSERT_TRUE(place);
   Retire(bytes);
   arena_->Release(place->page);
-  EXPECT_TRUE(view_->Holds(*place));  // Nobody wrote there yet.
+  EXPECT_TRUE(view_->Holds(*place));  // The page was not written yet.
   const Bytes next = Pattern(2 * kMiB, 2);
   ASSERT_TRUE(Put(next));
   EXPECT_FALSE(view_->Holds(*place));
@@ -128,7 +128,7 @@ TEST_F(SharedMemoryTest, FullUntilSomethingIsRead) {
   const Bytes one_more(kMiB);
   EXPECT_FALSE(Put(one_more));
   Retire(one_more);
-  arena_->Release(places[7].page);  // Kept for other peers, but nobody reads it: makes room.
+  arena_->Release(places[7].page);  // Kept for other peers only, so it makes room.
   const auto place = Put(one_more);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->page, places[7].page);
@@ -150,7 +150,8 @@ TEST_F(SharedMemoryTest, PeersCannotWriteNorShrinkIt) {
   EXPECT_LT(pwrite(arena_->fd(), &byte, 1, 0), 0);
 }
 
-// As on a machine that has no memory left. False: the system has no such filters.
+// Makes fallocate fail as on a machine out of memory. Returns false if the system has no such
+// filters.
 bool LetFallocateFail() {
   std::array<sock_filter, 4> program = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -186,7 +187,7 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotHaveAsMuchDoWithout) {
   EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
 }
 
-// So that this process cannot map another arena.
+// Takes the addresses that this process would need to map another arena.
 void MapNoMore() {
   std::ifstream statm("/proc/self/statm");
   rlim_t pages = 0;
@@ -206,7 +207,7 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
   const auto exit_code = [&] {
     MapNoMore();
     if (mmap(nullptr, SharedArena::kBytes, PROT_READ, MAP_SHARED, arena_->fd(), 0) != MAP_FAILED) {
-      return 1;  // Else the rest shows nothing.
+      return 1;  // The test would show nothing.
     }
     view_ = SharedView::Map(dup(arena_->fd()));
     if (view_ == nullptr) return 2;
@@ -221,9 +222,9 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
   EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedMemoryTest, WhatFindsNoMemoryForItsCopyIsAnErrorAndTheNextIsRead) {
+TEST_F(SharedMemoryTest, NoMemoryForACopyIsAnErrorAndTheNextIsRead) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
-  GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
+  GTEST_SKIP() << "the sanitizer ends the process when memory runs out";
 #endif
   if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
   const Bytes small = Pattern(1000, 1);
@@ -232,13 +233,14 @@ TEST_F(SharedMemoryTest, WhatFindsNoMemoryForItsCopyIsAnErrorAndTheNextIsRead) {
   const auto second = Put(large);
   ASSERT_TRUE(first && second);
   const auto exit_code = [&] {
-    view_.reset();  // Its room would do for the copy.
+    view_.reset();  // Its addresses would suffice for the copy.
     MapNoMore();
     view_ = SharedView::Map(dup(arena_->fd()));
     if (view_ == nullptr) return 1;
     const auto none = view_->At(*second, large.size());
     if (none.code() != StatusCode::kResource) return 2;
-    if (none.status().message().find("no memory for the 50331648 bytes") == std::string::npos) {
+    if (none.status().message().find("a payload of 50331648 bytes can neither be mapped") ==
+        std::string::npos) {
       return 3;
     }
     return Shows(*first, small) ? 0 : 4;
@@ -253,12 +255,12 @@ TEST_F(SharedMemoryTest, OtherDescriptorsAreRefused) {
   struct stat real {};
   ASSERT_EQ(fstat(arena_->fd(), &real), 0);
   ASSERT_EQ(ftruncate(unsealed, real.st_size), 0);
-  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "it can shrink under our reads";
+  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "it can shrink while we read";
   ASSERT_EQ(ftruncate(unsealed, real.st_size - 1), 0);
   ASSERT_EQ(fcntl(unsealed, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "reads behind its end would crash";
+  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "reads beyond its end would crash";
   ASSERT_EQ(ftruncate(unsealed, real.st_size), 0);
-  EXPECT_NE(SharedView::Map(unsealed), nullptr) << "else the above shows nothing";
+  EXPECT_NE(SharedView::Map(unsealed), nullptr) << "otherwise the tests above show nothing";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only connections between machines have, on an address of this machine that others can reach.
+// Tests what only happens between machines, at an address of this machine that others can reach.
 #include <gmock/gmock.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// An IPv4 address of a network interface that is up; empty when there is only loopback.
+// An IPv4 address of a network interface that is up; empty if there is only loopback.
 std::string OwnAddress() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return "";
@@ -32,7 +32,7 @@ std::string OwnAddress() {
   return found;
 }
 
-// A transport that listens there, and a bare socket that connected to it.
+// A transport that listens at that address, and a bare socket connected to it.
 class BetweenMachines : public testing::Test {
  protected:
   void SetUp() override {
@@ -44,7 +44,7 @@ class BetweenMachines : public testing::Test {
     Run([&] { return server_.connected.size() == 1; });
   }
   void Run(const std::function<bool()>& done) {
-    ASSERT_TRUE(world_.RunUntil(done)) << "it never happened";
+    ASSERT_TRUE(world_.RunUntil(done)) << "the condition never held";
   }
   // The next `count` bytes that the server sends.
   Bytes Receive(size_t count) {
@@ -70,7 +70,7 @@ TEST_F(BetweenMachines, EveryPayloadCarriesItsChecksum) {
     const Bytes header = Receive(kHeaderSize);
     const auto frame = DecodeHeader(std::span(header).first<kHeaderSize>());
     ASSERT_TRUE(frame.ok()) << frame.status().ToString();
-    EXPECT_TRUE(frame->checked) << "damage on the way would not be noticed";
+    EXPECT_TRUE(frame->checked) << "damaged payloads would not be detected";
     EXPECT_EQ(Receive(payload.size()), payload);
     Checksum checksum;
     checksum.Add(payload);

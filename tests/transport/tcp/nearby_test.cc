@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers of the same machine: what only shared memory can get wrong. The rest is the suite's.
+// Tests the shared memory between peers on one machine. TransportSuite covers the rest.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// A listening transport, and a bare local socket that connected to it.
+// A listening transport, and a bare local socket connected to it.
 class NearbyTest : public testing::Test {
  protected:
   NearbyTest() {
@@ -30,13 +30,14 @@ class NearbyTest : public testing::Test {
   }
   ~NearbyTest() override { close(socket_); }
   void Run(const std::function<bool()>& done) {
-    ASSERT_TRUE(world_.RunUntil(done)) << "it never happened";
+    ASSERT_TRUE(world_.RunUntil(done)) << "the condition never held";
   }
   void Write(const DecodedHeader& frame) {
     const auto bytes = EncodeHeader(frame);
     ASSERT_EQ(send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t{kHeaderSize});
   }
-  // Reads what `peer` is sent, until the control message of that row: how many came before it.
+  // Reads what `peer` is sent until the control message of `row`; returns the number of bulk
+  // messages before it.
   size_t BulkBefore(int peer, uint32_t row) {
     Bytes read;
     size_t at = 0;
@@ -84,7 +85,7 @@ TEST_F(NearbyTest, ReleasesOfWhatWasNotSentEndTheConnection) {
   ExpectDropped();
 }
 
-TEST_F(NearbyTest, DescriptorsThatNobodyAskedForEndTheConnection) {
+TEST_F(NearbyTest, UnexpectedDescriptorsEndTheConnection) {
   const auto header = EncodeHeader({{.kind = FrameKind::kGradient}, 0, false, 0});
   iovec part{const_cast<std::byte*>(header.data()), header.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
@@ -103,9 +104,9 @@ TEST_F(NearbyTest, DescriptorsThatNobodyAskedForEndTheConnection) {
   EXPECT_EQ(server_.lost_status.at(0).code(), StatusCode::kDataError);
 }
 
-// More such peers than the memory has room for: payloads then go through the socket, and the
-// others are served.
-TEST_F(NearbyTest, PeersThatDoNotReadHoldNobodyUp) {
+// There are more peers that do not read than fit into memory. Payloads then go through the socket,
+// and other peers are still served.
+TEST_F(NearbyTest, PeersThatDoNotReadDoNotBlockOthers) {
   constexpr size_t kStuck = 20;
   constexpr uint32_t kEach = 8;
   std::vector<int> stuck;
@@ -119,8 +120,8 @@ TEST_F(NearbyTest, PeersThatDoNotReadHoldNobodyUp) {
     for (uint32_t m = 1; m < kEach; ++m) server_.Send(peer, Pattern(kMiB, m));
     last.push_back(server_.Send(peer, Pattern(kMiB, kEach)));
   }
-  // The later ones found the memory full; what they have not been sent can still be taken back,
-  // and control passes it.
+  // The later peers found the memory full. Their unsent messages can still be cancelled, and
+  // control overtakes them.
   for (const SendId id : last) {
     server_.transport().Cancel(id);
     ASSERT_TRUE(server_.Done(id));
@@ -153,7 +154,7 @@ TEST_F(NearbyTest, ControlPassesBulkThatWaitsForMemory) {
   EXPECT_EQ(reader.transport().QueuedBytes(to_server), 0u);
 }
 
-// Small ones go through the socket, where there is room when the memory is full.
+// Small messages go through the socket, where there is room when the memory is full.
 TEST_F(NearbyTest, SmallMessagesDoNotPassLargeOnesOfTheirPriority) {
   TestNode reader(world_);
   const PeerId to_server = reader.transport().Connect(address_);
@@ -197,7 +198,7 @@ TEST_F(NearbyTest, OneBufferSentToManyArrivesAtAll) {
   }
 }
 
-TEST_F(NearbyTest, NobodyIsFoundWhereNobodyListens) {
+TEST_F(NearbyTest, ConnectingFailsWithoutAListener) {
   server_.transport().Close();
   const sockaddr_storage where = *NumericAddress(ParseHostPort(address_).value());
   EXPECT_FALSE(ConnectLocally(where));

@@ -49,7 +49,7 @@ struct CountingReceiver final : Receiver {
   std::vector<uint32_t> rows;
 };
 
-// A listening transport and a bare socket that connected to it.
+// A listening transport and a bare socket connected to it.
 class TcpTransportTest : public testing::Test {
  protected:
   TcpTransportTest() {
@@ -61,9 +61,9 @@ class TcpTransportTest : public testing::Test {
     Run([&] { return server_.connected.size() == 1; });
   }
   void Run(const std::function<bool()>& done) {
-    ASSERT_TRUE(world_.RunUntil(done)) << "it never happened";
+    ASSERT_TRUE(world_.RunUntil(done)) << "the condition never held";
   }
-  // The server drops the connection for `code`, and names the peer.
+  // Expects the server to drop the connection with `code`, and to name the peer.
   void ExpectDropped(StatusCode code) {
     Run([&] { return !server_.lost_peers.empty(); });
     EXPECT_EQ(server_.lost_status.at(0).code(), code) << server_.lost_status[0].ToString();
@@ -83,7 +83,7 @@ TEST_F(TcpTransportTest, GarbageEndsTheConnection) {
 }
 
 TEST_F(TcpTransportTest, OtherProtocolsEndTheConnection) {
-  // As long as a header: nothing shorter is looked at.
+  // As long as a header: the reader waits for a whole one.
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody/1.0 (" +
                               std::string(kHeaderSize, 'x') + ")\r\n\r\n";
   client_.Write(AsBytes(request));
@@ -106,7 +106,7 @@ TEST_F(TcpTransportTest, TruncatedPayloadIsALoss) {
 }
 
 TEST_F(TcpTransportTest, OversizeLengthsAskForNoMemory) {
-  server_.on_payload = [](PeerId, const Header&) { FAIL() << "room was asked for"; };
+  server_.on_payload = [](PeerId, const Header&) { FAIL() << "the reader asked for room"; };
   client_.Write(EncodeHeader({.kind = FrameKind::kPartition, .length = 0xfffffff0}, 0));
   ExpectDropped(StatusCode::kDataError);
 }
@@ -118,8 +118,8 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsAConflict) {
   ExpectDropped(StatusCode::kConflict);
 }
 
-// A peer of another release learns both versions from the first header that it gets.
-TEST_F(TcpTransportTest, AnotherProtocolVersionIsToldToItsSender) {
+// A peer of another release learns both versions from the first header it receives.
+TEST_F(TcpTransportTest, AnotherProtocolVersionIsReportedToItsSender) {
   Bytes frame = Frame({}, 1);
   frame[4] = std::byte{kProtocolVersion + 1};
   client_.Write(frame);
@@ -133,7 +133,7 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsToldToItsSender) {
   EXPECT_TRUE(header.ok()) << header.status().ToString();
 }
 
-TEST_F(TcpTransportTest, WhoConnectsBeforeThereIsAReceiverIsTakenWhenThereIs) {
+TEST_F(TcpTransportTest, ConnectionsWaitUntilThereIsAReceiver) {
   const auto early = world_.MakeTransport();
   const auto address = early->Listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok()) << address.status().ToString();
@@ -199,18 +199,18 @@ TEST_F(TcpTransportTest, HalfClosedPeersAreLostOnce) {
   EXPECT_EQ(server_.lost_peers.size(), 1u);
 }
 
-TEST_F(TcpTransportTest, LastWordsOfAClosingPeerAreHeard) {
+TEST_F(TcpTransportTest, LastMessagesOfAClosingPeerArrive) {
   for (uint32_t i = 0; i < 20; ++i) server_.Send(server_.connected[0], Pattern(1u << 20, i));
   world_.Turn();
   client_.Write(Frame(Pattern(10, 1), 5));
-  client_.Close();  // With unread bytes: the server's writes fail.
+  client_.Close();  // With unread bytes, so the server's writes fail.
   Run([&] { return !server_.lost_peers.empty(); });
   ASSERT_EQ(server_.arrived.size(), 1u);
   EXPECT_EQ(server_.arrived[0].header.row_id, 5u);
   EXPECT_EQ(server_.done.size(), 20u);
 }
 
-// Counts messages that come out of a bare socket.
+// Counts the messages that come out of a bare socket.
 class CountingSink final : public FrameReader::Sink {
  public:
   std::span<std::byte> OnPayload(const Header&) override { return {}; }
@@ -218,7 +218,7 @@ class CountingSink final : public FrameReader::Sink {
   std::vector<uint32_t> rows;
 };
 
-TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNobody) {
+TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNoOther) {
   constexpr uint32_t kCount = 32;
   constexpr size_t kSize = 1u << 20;
   const PeerId slow = server_.connected[0];
@@ -226,14 +226,14 @@ TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNobody) {
     server_.Send(slow, Pattern(kSize, i), Priority::kBulk, i);
     EXPECT_EQ(server_.transport().QueuedBytes(slow), (i + 1) * kSize);
   }
-  // Somebody else is served meanwhile.
+  // Another peer is served meanwhile.
   RawSocket other;
   other.Connect(address_);
   for (uint32_t i = 0; i < 200; ++i) other.Write(Frame(Pattern(10, i), i));
   Run([&] { return server_.arrived.size() == 200; });
   EXPECT_GT(server_.transport().QueuedBytes(slow), 0u);
   EXPECT_LT(server_.done.size(), kCount);
-  // It reads again.
+  // The slow peer reads again.
   CountingSink sink;
   FrameReader reader(sink);
   for (int turns = 0; turns < 1'000'000 && sink.rows.size() < kCount; ++turns) {
@@ -247,7 +247,7 @@ TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNobody) {
   EXPECT_TRUE(std::is_sorted(sink.rows.begin(), sink.rows.end()));
 }
 
-// The kernel's buffers grow to megabytes. What lies in them nothing overtakes.
+// The kernel's buffers grow to megabytes, and nothing overtakes the bytes in them.
 TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
   RawSocket slow;
   slow.KeepLittle();
@@ -258,7 +258,7 @@ TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
   for (uint32_t i = 0; i < kCount; ++i) {
     server_.Send(peer, Pattern(1u << 20, i), Priority::kBulk, i);
   }
-  for (int turns = 0; turns < 5000; ++turns) world_.Turn();  // The kernel takes what it takes.
+  for (int turns = 0; turns < 5000; ++turns) world_.Turn();  // The kernel takes what it wants.
   server_.Send(peer, Pattern(10, 0), Priority::kControl, kControl);
   CountingSink sink;
   FrameReader reader(sink);
@@ -269,10 +269,10 @@ TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
     if (count == 0) world_.Turn();
   }
   ASSERT_TRUE(overtaken());
-  EXPECT_LE(sink.rows.size(), 2u) << "the slice under way, and the control message";
+  EXPECT_LE(sink.rows.size(), 2u) << "the slice in transit, and the control message";
 }
 
-// Descriptors of this process's TCP connections whose own end is not `but`.
+// Descriptors of this process's TCP connections, except those with the own end `but`.
 std::vector<int> ConnectionsBut(const std::string& but) {
   std::vector<int> found;
   for (int fd = 0; fd < 4096; ++fd) {
@@ -292,27 +292,28 @@ int OptionOf(int fd, int level, int option) {
   return value;
 }
 
-// Of connections that were accepted, and of ones that were made.
+// Checks accepted connections and those made by Connect.
 TEST_F(TcpTransportTest, SocketsHaveTheirOptions) {
   TestNode other(world_);
   other.transport().Connect(address_);
   Run([&] { return server_.connected.size() == 2 && other.connected.size() == 1; });
   const std::vector<int> all = ConnectionsBut(client_name_);
-  ASSERT_EQ(all.size(), 3u) << "two that were accepted, and one that was made";
+  ASSERT_EQ(all.size(), 3u) << "two accepted ones, and one made by Connect";
   for (const int fd : all) {
-    EXPECT_NE(OptionOf(fd, IPPROTO_TCP, TCP_NODELAY), 0) << "small messages wait for others";
-    EXPECT_NE(OptionOf(fd, SOL_SOCKET, SO_KEEPALIVE), 0) << "nobody asks a silent machine";
+    EXPECT_NE(OptionOf(fd, IPPROTO_TCP, TCP_NODELAY), 0) << "small messages would wait for others";
+    EXPECT_NE(OptionOf(fd, SOL_SOCKET, SO_KEEPALIVE), 0) << "silent machines would not be probed";
     EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
     EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
     EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
     EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
     EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 128 << 10)
-        << "the kernel takes much more than it has sent";
+        << "the kernel would take much more than it has sent";
   }
 }
 
 TEST_F(TcpTransportTest, SurplusConnectionsAreClosed) {
-  constexpr size_t kLimit = 1280;  // More than a job has workers: who measures or greets has room.
+  // More than the workers of a job, so measuring and joining peers fit.
+  constexpr size_t kLimit = 1280;
   rlimit files{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
   if (files.rlim_max < 3 * kLimit) GTEST_SKIP() << "needs " << 3 * kLimit << " open files";
@@ -354,7 +355,7 @@ TEST_F(TcpTransportTest, AddressesThatMakeNoSenseAreTheCallersMistake) {
   TestNode node(world_);
   EXPECT_EQ(node.transport().Listen("nonsense").code(), StatusCode::kInvalidArgument);
   node.transport().Connect("nonsense");
-  node.transport().Connect(std::string(64, 'a') + ".example:1");  // No name has such a label.
+  node.transport().Connect(std::string(64, 'a') + ".example:1");  // DNS labels cannot be this long.
   Run([&] { return node.lost_peers.size() == 2; });
   EXPECT_EQ(node.lost_status[0].code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(node.lost_status[1].code(), StatusCode::kUnavailable);
@@ -363,7 +364,7 @@ TEST_F(TcpTransportTest, AddressesThatMakeNoSenseAreTheCallersMistake) {
 TEST_F(TcpTransportTest, NamesAreLookedUp) {
   TestNode node(world_);
   const std::string port = address_.substr(address_.rfind(':'));
-  // Only the resolver knows this way to write 127.0.0.1.
+  // Only the resolver knows this spelling of 127.0.0.1.
   const PeerId looked_up = node.transport().Connect("127.1" + port);
   node.Send(looked_up, Pattern(10, 1), Priority::kBulk, 1);
   const PeerId local = node.transport().Connect("localhost" + port);

@@ -19,7 +19,7 @@
 
 namespace motley {
 
-// A blocking socket of the test itself, with no transport around it.
+// A blocking socket of the test, without a transport.
 class RawSocket {
  public:
   RawSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) { EXPECT_GE(fd_, 0); }
@@ -31,12 +31,12 @@ class RawSocket {
     const auto where = NumericAddress(ParseHostPort(to).value());
     ASSERT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in)), 0);
   }
-  // Before Connect: the kernel keeps as little as it can of what nobody reads here.
+  // To be called before Connect: minimises the kernel's buffer for bytes that nobody reads.
   void KeepLittle() {
     const int bytes = 4096;
     ASSERT_EQ(setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
   }
-  // Takes a free port of 127.0.0.1 and does not listen at it: connecting is refused.
+  // Takes a free port of 127.0.0.1 without listening, so that connections are refused.
   void Bind() {
     sockaddr_in any{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     ASSERT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof(any)), 0);
@@ -51,7 +51,7 @@ class RawSocket {
     ASSERT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // Up to `room.size()` bytes, 0 when none are there.
+  // Reads up to `room.size()` bytes; returns 0 when there are none.
   size_t Read(std::span<std::byte> room) {
     const ssize_t count = recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
     return count > 0 ? static_cast<size_t>(count) : 0;
@@ -73,7 +73,7 @@ class RawSocket {
 class TcpWorld final : public TransportWorld {
  public:
   explicit TcpWorld(Nearby nearby = Nearby::kTcp) : nearby_(nearby) {
-    signal(SIGPIPE, SIG_IGN);  // As every program with such a transport must.
+    signal(SIGPIPE, SIG_IGN);  // Every program with such a transport must do this.
     EXPECT_EQ(uv_loop_init(&loop_), 0);
     EXPECT_EQ(uv_timer_init(&loop_, &limit_), 0);
     limit_.data = &out_of_time_;
@@ -89,7 +89,7 @@ class TcpWorld final : public TransportWorld {
   std::string ListenAddress() override { return "127.0.0.1:0"; }
   std::string DeadAddress() override { return dead_.address(); }
   bool RunUntil(const std::function<bool()>& done) override {
-    constexpr uint64_t kLimitMs = 30'000;  // Only a test that fails anyway gets there.
+    constexpr uint64_t kLimitMs = 30'000;  // Only failing tests reach it.
     out_of_time_ = false;
     uv_update_time(&loop_);
     uv_timer_start(
@@ -98,7 +98,7 @@ class TcpWorld final : public TransportWorld {
     uv_timer_stop(&limit_);
     return done();
   }
-  // One turn of the loop that waits for nothing.
+  // Runs one turn of the loop without waiting.
   void Turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
 
  private:

@@ -50,8 +50,8 @@ TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
   EXPECT_FALSE(SetStep(bytes, 1));
 }
 
-// Whatever was encoded before, and whichever fields are at their defaults then and now.
-TEST(Control, WhatIsEncodedAgainHasTheBytesOfANewMessage) {
+// Holds for any earlier message, with any fields at their defaults before and after.
+TEST(Control, EncodingAgainGivesTheBytesOfANewMessage) {
   Random random(5, Stream::kTest);
   const auto some = [&] { return random.Chance(0.3) ? 0 : random.Next64() >> random.Below(64); };
   Bytes pull_bytes, progress_bytes;
@@ -76,7 +76,7 @@ TEST(Control, WhatIsEncodedAgainHasTheBytesOfANewMessage) {
   }
 }
 
-TEST(Control, WhatIsVerifiedIsReadInPlace) {
+TEST(Control, VerifiedMessagesAreReadInPlace) {
   wire::PullT pull;
   pull.step = 7;
   pull.samples = 128;
@@ -117,7 +117,7 @@ TEST(Control, BytesAtOddAddressesDecodeToo) {
   EXPECT_TRUE(DecodeControl(BytesView(shifted).subspan(1)).ok());
 }
 
-// A control message whose union has a member that this version does not know.
+// A control message with a union member that this version does not know.
 TEST(Control, UnknownMemberDecodesAsNone) {
   flatbuffers::FlatBufferBuilder builder;
   const auto body = wire::CreateCancel(builder, 5).Union();
@@ -160,7 +160,7 @@ TEST(Control, RandomBytesNeverCrash) {
   }
 }
 
-// Damaged messages reach deeper into the verifier than noise does.
+// Damaged messages get deeper into the verifier than random bytes do.
 TEST(Control, DamagedMessagesNeverCrash) {
   Random random(2, Stream::kTest);
   const Bytes good = EncodeControl(SomeAssign());

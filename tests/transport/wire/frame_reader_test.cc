@@ -56,7 +56,7 @@ Bytes Noise(Random& random, size_t size) {
   return bytes;
 }
 
-// Gives `bytes` to the reader in parts of at most `most` bytes.
+// Feeds `bytes` to the reader in parts of at most `most` bytes.
 Status Feed(FrameReader& reader, BytesView bytes, size_t most) {
   while (!bytes.empty()) {
     const std::span<std::byte> room = reader.Room();
@@ -169,7 +169,8 @@ TEST(FrameReader, RandomBytesNeverCrashOrReachTheSink) {
   }
 }
 
-// Good frames with a few bytes changed, removed or inserted: whatever comes out was sent.
+// Changes, removes or inserts a few bytes in good frames. Every delivered message must have been
+// sent.
 TEST(FrameReader, DamagedStreamsNeverDeliverDamagedMessages) {
   Random random(4, Stream::kTest);
   size_t delivered = 0;

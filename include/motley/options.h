@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** The options of a training job (job.h). */
+#ifndef MOTLEY_OPTIONS_H
+#define MOTLEY_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2 };
+
+/**
+ * The options of a job. MOTLEY_JOB_OPTIONS_INIT sets every member to its default, and a text may be
+ * NULL for its default. Texts have the form of the flags of `motley train`. A worker reads only
+ * `role`, `server`, `token`, `name`, `threads`, `forever`, `devices`, `wait` and `memory_bytes`;
+ * the server sends it the rest.
+ */
+typedef struct motley_job_options {
+  uint32_t struct_size;
+  int32_t role; /**< MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER */
+
+  /* The data: a file, or, for a trainer, only the number of its samples. */
+  /**
+   * "PATH[:test=FILE]" as for `motley train --data`; PATH "-" is the standard input. The server or
+   * all-in-one process reads the data and sends the workers their samples. For a built-in model,
+   * columns of a table (CSV) are standardised, a text becomes one feature per category, and other
+   * features are divided by their largest magnitude if that is above 1 (see `scale` and
+   * docs/reference/tables.md). trainer.h says what a trainer gets.
+   */
+  const char* data;
+  const char* label;     /**< The label's column in a CSV file; default: the last. */
+  double split;          /**< Fraction that trains, in (0, 1). 0: 0.8, or all for a trainer. */
+  uint64_t sample_count; /**< Number of samples without data, below 2^32. */
+  uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
+
+  /* The model and how it learns. */
+  /** "softmax", "cnn:16,32", ...; NULL: chosen by the labels. Must be NULL for a trainer. */
+  const char* model;
+  /* When optimizer, learning_rate, batch or epochs are 0 or NULL, they are chosen from model and
+     data, and a notice names the choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches
+     of 256 and 5 epochs. */
+  const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
+  double learning_rate;
+  double l2;
+  uint32_t batch; /**< Samples of a step. */
+  /** Exact number of passes over the data. 0 without `steps`: until progress ends. */
+  uint32_t epochs;
+  uint64_t steps; /**< Exact number of steps, instead of `epochs`. */
+  uint64_t seed;  /**< Everything random follows from it. The default is 7. */
+
+  /* The workers. */
+  /** All-in-one: number of workers; 0: as many as worker_speeds, or 2. Server: the most workers at
+      one time; 0: 8. */
+  uint32_t workers;
+  /** Workers that may be missing without delay. With code auto this is a minimum. */
+  uint32_t tolerate;
+  /** auto (default: chosen during the run), none, repetition, cyclic, heterogeneous, group, rs,
+      graph, multi-message, approximate, short, partial-coded, adaptive */
+  const char* code;
+  const char* shares;        /**< proportional (default), equal */
+  const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
+  const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
+  /** All-in-one: faults to inject, for a demonstration: "kill:2@step=50 pause:1@step=20,2s" */
+  const char* faults;
+  /** The program and arguments of a worker's process, ended by NULL. An all-in-one job starts it
+      once per worker; NULL runs the workers as threads of this process. A server starts one worker
+      for each entry of `devices`, at least one; NULL starts none. The process finds its address,
+      token and number in its environment (MOTLEY_SERVER, ...), which a job of role MOTLEY_WORKER
+      without `server` reads. Its standard input belongs to the job. It ends with this process. */
+  const char* const* worker_command;
+
+  /* Addresses. */
+  /** Server: "HOST:PORT"; port 0: any free one. Default: 127.0.0.1:0. Workers of the same machine
+      send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP only. */
+  const char* listen;
+  const char* server; /**< Worker: the server's address. */
+  /** The token that workers must present. NULL: a server generates one; a worker reads
+      MOTLEY_TOKEN. */
+  const char* token;
+  const char* name; /**< Worker: its name in messages; NULL: this machine's name. */
+  uint32_t threads; /**< Threads of each worker; 0: chosen. */
+  uint32_t forever; /**< Worker: 1 serves job after job until motley_job_stop. */
+
+  /* Checkpoints (checkpoint.h). A failure to write one does not end the job. The report has
+     checkpoint.error if the last write failed, and checkpoint.degraded if the newest safe
+     checkpoint lacks some of its shards. */
+  const char* checkpoint;      /**< Folder; NULL: none. */
+  uint64_t checkpoint_every;   /**< Steps between checkpoints; 0: 100. */
+  const char* checkpoint_code; /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */
+  /** Folder whose checkpoint the job continues. Options that are not given keep their old value. */
+  const char* resume;
+  /** Number of steps of the checkpoint to continue; 0: the newest. When the newest cannot be
+      restored, the job fails unless an older one is named here. The first checkpoint that the job
+      writes then renames the newer one. */
+  uint64_t resume_step;
+  /** MOTLEY_GIVEN_... flags of options that were set on purpose to the value of the default. */
+  uint64_t given;
+  /** Code approximate: a step may end after this time, "50ms", with one answer or more. NULL: it
+      may end when all missing workers are overdue. */
+  const char* step_deadline;
+  /** Code approximate: answers after which a step ends; 0: all but `tolerate`, which is exact. */
+  uint32_t quorum;
+  /** Codes short and partial-coded: an answer has 1/parts of a gradient's length, and each
+      partition has tolerate + parts copies. 0: 2. */
+  uint32_t parts;
+  /** All-in-one, server: file for a profile of the cluster as this run measured it ("lab.toml").
+      What each step took is written beside it ("lab.trace.csv"), for `motley simulate`. A failure
+      to write does not end the job; the report has it as recording.error. */
+  const char* record_profile;
+  /** Devices of the workers, in turn: "cpu,cuda:0+cuda:1". NULL: one graphics card each. */
+  const char* devices;
+  /** Type to which dense samples are rounded once, and as which they are sent and kept: float32,
+      fp16, bf16. */
+  const char* storage;
+  /** Server, all-in-one: seconds without progress after which the job ends with
+      MOTLEY_UNAVAILABLE; 0: it waits. */
+  double step_limit;
+  /** How long a worker looks for its lost server, and how long a server without workers waits for
+      one; NULL: "10min". It is also how long a server waits at its start for workers beyond
+      min_workers; NULL: "30s" if only `workers` is given, else no time. */
+  const char* wait;
+  /** Server, all-in-one: 1 evaluates the model on all training samples at the end (final_loss in
+      the report). 0 does so only if it takes under 10^9 multiplications. The report's
+      last_epoch_loss costs nothing. */
+  uint32_t evaluate_training;
+  /** Server: number of workers that must be there before training begins. 0: one more than
+      worker_command starts. */
+  uint32_t min_workers;
+  /** Server, all-in-one: fraction of steps, 0 to 1, whose answers are checked against sums that the
+      server computes. Training waits for these checks. 0: 0.02, limited to 1 % of the time; below
+      0: none. A worker whose answer is wrong while another's is right is named
+      (MOTLEY_EVENT_WARNING, the report's audit.warnings) and expelled; in a trainer's job it is
+      only named. Updates that already used its answers remain. */
+  double audit;
+  /* More of how the model learns. */
+  /** How the learning rate changes: "constant" (default), "cosine:warmup=100",
+      "step:every=1000,factor=0.1", or "plateau:patience=3,factor=0.1,times=3", which lowers the
+      rate where the loss no longer falls. */
+  const char* schedule;
+  /** How often progress is judged: "200" steps or "1epoch". NULL: each epoch, if anything needs
+      it. The measure is the loss of validation samples, or, without those, of the steps. */
+  const char* evaluate_every;
+  /** Fraction of the training samples, in (0, 1), that is held out to judge progress. 0: a tenth
+      for networks with at least 1,000 samples and wherever evaluate_every is given, else none.
+      Below 0: none. */
+  double validation;
+  /** Judgements in a row without progress after which the job ends and keeps its best version.
+      0: never if epochs or steps are given, else 10. Below 0: never. */
+  int32_t patience;
+  uint32_t reserved_last; /**< 0 */
+  double momentum;        /**< Optimizers momentum and nag; 0: 0.9. */
+  double beta1;           /**< Optimizers adam and adamw; 0: 0.9. */
+  double beta2;           /**< Optimizers adam and adamw; 0: 0.999. */
+  double epsilon;         /**< Optimizers adam and adamw; 0: 1e-8. */
+  double weight_decay;    /**< Optimizer adamw, decoupled from the gradient; 0: 0.01. */
+  double clip;            /**< Largest norm of a gradient: longer ones are scaled; 0: no limit. */
+  /* Tables and labels: docs/reference/tables.md. */
+  /** "classify", "regress"; NULL: by the labels' values. A trainer's labels are real numbers if
+      this is NULL. */
+  const char* task;
+  const char* missing; /**< Missing values in CSV: "median" (default), "indicator", "error". */
+  /** "standard" (default for CSV), "largest" (default for other data), "none" (default for
+      trainers). */
+  const char* scale;
+  const char* drop; /**< CSV: columns that are not features, "name,date". */
+  /** Model file whose parameters are the first version: a file of motley_job_save, whose reading
+      of the data is kept, or tensors from PyTorch (docs/how-to/pytorch.md). Not allowed for a
+     trainer or with `resume`. */
+  const char* init;
+  const char* format; /**< Format of motley_job_save: "motley" (default), "torch". */
+  /** Weight of a sample in training, by its class: "setosa=2,virginica=0.5", by name or number,
+      with 1 for the others, or "balanced". Balanced is n / (k m) for a class with m of n samples
+      among k classes. */
+  const char* class_weights;
+  /** Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn). */
+  double dropout;
+} motley_job_options;
+
+/**
+ * Values of motley_job_options.given. Without its flag, the default value of one of these options
+ * means "as before" in a resumed job. Without MOTLEY_GIVEN_TOLERATE, code auto chooses `tolerate`
+ * by itself.
+ */
+enum {
+  MOTLEY_GIVEN_SEED = 1,
+  MOTLEY_GIVEN_L2 = 2,
+  MOTLEY_GIVEN_TOLERATE = 4,
+  MOTLEY_GIVEN_DROPOUT = 8
+};
+
+#define MOTLEY_JOB_OPTIONS_INIT                                                                    \
+  {                                                                                                \
+    sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
+        7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                       \
+  }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
