@@ -2,11 +2,11 @@
 // What the step model foresees of a step, against what it takes in the simulator's jobs, for every
 // scheme on ten clusters, undisturbed, with one worker slow and with one lost.
 //
-// Both are told the same. Nothing varies by chance; links take no time; every worker has all
-// samples at hand, so that no data are sent; the straggler is slow within the time after which a
-// job would give its work to another. Schemes whose work is given out once are compared in a job's
-// first step, when nobody is busy with a step before it. Leases are compared when their reports
-// have taught the job what they can.
+// The model and the job know the same. Nothing varies by chance; links take no time; every worker
+// has all samples at hand, so that no data are sent; the straggler is slow within the time after
+// which a job would give its work to another. Schemes whose work is given out once are compared in
+// a job's first step, when nobody is busy with a step before it. Leases are compared when their
+// reports have taught the job what they can.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
