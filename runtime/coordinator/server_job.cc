@@ -137,9 +137,9 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
-  validator_->SetHooks({[this](const JudgedVersion& judged) { observer_.OnJudged(judged); },
-                        [this](const Status& why) { OnNotJudged(why); },
-                        [this] { FinishWhenQuiet(); }});
+  validator_->SetHooks(
+      {[this](const JudgedVersion& judged) { observer_.OnEvent(event::VersionJudged{judged}); },
+       [this](const Status& why) { OnNotJudged(why); }, [this] { FinishWhenQuiet(); }});
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
