@@ -59,10 +59,10 @@ struct Scheme {
   bool chosen_later() const { return sharing == Sharing::kChosenLater; }
   // Workers have more than one row.
   bool lists() const { return sharing == Sharing::kRowList || sharing == Sharing::kKeptRows; }
+  // Work is counted partition by partition, or row by row, and not all of a worker's at once.
+  bool in_pieces() const { return leases() || lists(); }
   // Exact, with one row each that is as long as a gradient.
   bool plain_rows() const { return fixed_rows() && exact && !lists() && !has_parts; }
-  // Whoever is fast computes what the slow leave, within a step.
-  bool evens_out() const { return leases() || sharing == Sharing::kKeptRows; }
   // With r copies of each partition, those of r - 1 are where they would be with r - 1.
   bool nests() const { return leases() || !keeps_copies; }
 

@@ -14,7 +14,31 @@
 namespace motley {
 namespace {
 
-// Row i of `members`' code is that of worker members[i] of all.
+StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
+  RowCode rows = OverAll(RowCodeOf(plan.code), plan.members, request.workers.size());
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
+                   code = std::make_shared<const RowCode>(std::move(rows))] {
+    return std::make_unique<RowStep>(setting, code);
+  };
+  return scheme;
+}
+
+StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
+  EachLists each{plan.code->workers, 1, WorkLists(request.workers.size()), true};
+  for (size_t i = 0; i < plan.members.size(); ++i) each.chunks[plan.members[i]] = plan.rows[i];
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(RowsAsPartitions(plan, request));
+  scheme.policy = [setting = scheme.setting,
+                   lists = std::make_shared<const EachLists>(std::move(each))] {
+    return std::make_unique<EachStep>(setting, lists);
+  };
+  return scheme;
+}
+
+}  // namespace
+
 RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers) {
   if (members.size() == workers) return code;
   RowCode all = code;
@@ -34,23 +58,14 @@ RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t worke
   return all;
 }
 
-StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
-  RowCode rows = OverAll(RowCodeOf(plan.code), plan.members, request.workers.size());
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
-  scheme.policy = [setting = scheme.setting,
-                   code = std::make_shared<const RowCode>(std::move(rows))] {
-    return std::make_unique<RowStep>(setting, code);
-  };
-  return scheme;
-}
-
-StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
+StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request) {
   const uint32_t rows = plan.code->workers;
-  EachLists each{rows, 1, WorkLists(request.workers.size()), true};
+  const double size = 1.0 * request.partitions / rows;
   StepSetting setting{request.workers, {}};
   setting.holders.resize(rows);
-  const double size = 1.0 * request.partitions / rows;
+  for (const auto& row : plan.code->rows) {
+    setting.work.push_back(static_cast<double>(row.size()) / size);
+  }
   for (StepWorker& worker : setting.workers) {
     worker.seconds_per_partition *= size;
     worker.piece_knee /= size;
@@ -58,18 +73,9 @@ StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
   }
   for (size_t i = 0; i < plan.members.size(); ++i) {
     for (const RowId row : plan.rows[i]) setting.holders[row].push_back(plan.members[i]);
-    each.chunks[plan.members[i]] = plan.rows[i];
   }
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
-  scheme.policy = [setting = scheme.setting,
-                   lists = std::make_shared<const EachLists>(std::move(each))] {
-    return std::make_unique<EachStep>(setting, lists);
-  };
-  return scheme;
+  return setting;
 }
-
-}  // namespace
 
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request) {
   SchedulerOptions options;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "planner/step_schemes.h"
 #include "scheduler/placement/plan.h"
+#include "scheduler/step/row_code.h"
 
 namespace motley {
 
@@ -26,8 +27,20 @@ std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& requ
 // The plan with JobSpeeds, or with equal loads if that fails. kInvalidArgument if both fail.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
 
-// Turns a plan into a scheme with the request's workers, by number. If workers have several rows,
-// each row is one partition of the scheme.
+// The code with row i as that of worker members[i], of so many workers.
+RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
+
+// A plan whose workers have lists of rows: each row is one partition of the setting.
+StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
+
+// The code with row i as that of worker members[i], of so many workers.
+RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
+
+// A plan whose workers have lists of rows: each row is one partition of the setting.
+StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
+
+// A plan as a scheme; its workers are those of the request, by number. A row of several is one of
+// the scheme's partitions.
 StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request);
 
 }  // namespace motley

@@ -36,16 +36,16 @@ CostRuns RunsOfMany(const CostRuns& runs) {
 
 // Whether every piece of work fits into its worker's memory, in words if not.
 std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
-                   const Candidate& candidate, bool leases) {
+                   const Candidate& candidate, bool in_pieces) {
   const double samples = cluster.samples / static_cast<double>(scheme.setting->holders.size());
   std::vector<double> held(cluster.workers.size(), 0);
   for (const auto& holders : scheme.setting->holders) {
     for (const WorkerId w : holders) held[w] += samples;
   }
   for (size_t w = 0; w < held.size(); ++w) {
-    const auto total = static_cast<uint64_t>(leases ? held[w] / candidate.copies : held[w]);
+    const auto total = static_cast<uint64_t>(in_pieces ? held[w] / candidate.copies : held[w]);
     const uint64_t piece =
-        std::min(total, leases ? LeasePieceSamples(total) : RowPieceSamples(total));
+        std::min(total, in_pieces ? LeasePieceSamples(total) : RowPieceSamples(total));
     const double most = cluster.workers[w].curve.most_samples;
     if (static_cast<double>(piece) <= most) continue;
     return fmt::format(
@@ -71,7 +71,7 @@ double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
 // Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
 Result<StepScheme> SchemeAsJob(const Scheme& kind, const SchemeRequest& request,
                                const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
-  if (kind.leases() || !kind.exact || request.workers.size() > kMany) {
+  if (kind.in_pieces() || !kind.exact || request.workers.size() > kMany) {
     return MakeStepScheme(kind.name, request);
   }
   MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
@@ -135,13 +135,13 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
   planned.candidate = candidate;
   const Scheme& kind = SchemeNamed(candidate.scheme);
   planned.exact = kind.exact;
-  const bool sampled = whole.workers.size() > options.most_whole && kind.evens_out();
+  const bool sampled = whole.workers.size() > options.most_whole && kind.leases();
   const PlannedCluster sample = sampled ? SampleOf(whole, options.most_whole) : PlannedCluster();
   const PlannedCluster& cluster = sampled ? sample : whole;
   SchemeRequest request;
   request.copies = candidate.copies;
   request.partitions = options.partitions;
-  if (!kind.leases()) {
+  if (!kind.in_pieces()) {
     const auto enough = kCodedPieces * static_cast<uint32_t>(whole.workers.size());
     request.partitions = std::min(request.partitions, std::max(enough, kFewPartitions));
   }
@@ -161,7 +161,7 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
     planned.refused = scheme.status().message();
     return planned;
   }
-  planned.refused = NoRoom(*scheme, cluster, candidate, kind.leases());
+  planned.refused = NoRoom(*scheme, cluster, candidate, kind.in_pieces());
   if (!planned.refused.empty()) return planned;
   const bool many = whole.workers.size() > options.most_whole;
   planned.cost = CostOf(*scheme, cluster, many ? RunsOfMany(options.runs) : options.runs);

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/loop/time_queue.h"
 #include "base/random.h"
+#include "planner/shared_link.h"
 #include "scheduler/step/pieces.h"
 
 namespace motley {
@@ -49,6 +50,7 @@ struct WorkerState {
   bool dead = false;
   double died = 0;
   bool awaited = false;    // What it computes began after it was told.
+  uint32_t blocks = 0;     // That it began.
   double began = 0;        // Of what it computes:
   uint32_t block = 0;      // so many partitions,
   double ends = 0;         // by then.
@@ -58,19 +60,6 @@ struct WorkerState {
   uint32_t vectors = 0;
   bool arrived = false;  // Some vector of it.
   StepAnswer answer;
-};
-
-// A vector on its way through the server's link.
-struct Passing {
-  double end;  // On the clock of the link, which runs slower the more share it.
-  uint64_t order;
-  WorkerId worker;
-  uint32_t entries;
-  double began, own_end;
-
-  bool operator>(const Passing& other) const {
-    return end != other.end ? end > other.end : order > other.order;
-  }
 };
 
 class StepRun {
@@ -104,14 +93,15 @@ class StepRun {
   void EndBlock(WorkerId w);
   void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
   void Compute(WorkerId w);
-  double SecondsOf(WorkerId w, uint32_t count);
+  double SecondsOf(WorkerId w, uint32_t count, double work);
+  double WorkOf(const WorkerState& worker) const;
+  double EndOfPiece(WorkerId w) const;
   uint32_t BlockOf(WorkerId w) const;
   void EndBlocks();
   void PartitionDone(WorkerId w);
   void Send(WorkerId w, double when);
   void Begin();
   void AtLink(const Due& due);
-  void TurnLinkClock();
   void AwaitLink();
   void ThroughLink();
 
@@ -126,8 +116,7 @@ class StepRun {
   std::vector<StepEvent> events_;
   double now_ = 0;
   // The server's link.
-  std::vector<Passing> passing_;  // A heap, the next one in front.
-  double link_clock_ = 0, link_turned_ = 0;
+  SharedLink link_;
   uint32_t link_awaited_ = 0;  // The last kThroughLink that counts.
   double tick_ = kNoTime;      // The one that is set.
   uint64_t order_ = 0;
@@ -158,7 +147,8 @@ StepOutcome StepRun::Run() {
     Handle(due);
   }
   if (enough_) outcome_.seconds = now_;
-  TurnLinkClock();
+  link_.Turn(now_);
+  outcome_.link_seconds = link_.busy_seconds();
   if (in_blocks_) EndBlocks();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
@@ -176,7 +166,9 @@ void StepRun::Handle(const Due& due) {
       break;
     case Due::Kind::kToServer: Tell(events_[due.note]); break;
     case Due::Kind::kPartitionDone:
-      if (!workers_[due.worker].dead) PartitionDone(due.worker);
+      if (!workers_[due.worker].dead && due.note == workers_[due.worker].blocks) {
+        PartitionDone(due.worker);
+      }
       break;
     case Due::Kind::kReady:
       if (!workers_[due.worker].dead) Compute(due.worker);
@@ -267,9 +259,27 @@ void StepRun::AtWorker(WorkerId w, StepCommand& command) {
     if (in_blocks_) {
       Send(w, worker.ends);
     } else if (send->now || !worker.busy) {
-      Send(w, now_);
+      Send(w, worker.busy ? EndOfPiece(w) : std::max(now_, worker.ready));
     }
   }
+}
+
+// When the worker can do something else: what is on its device cannot be stopped any more, and a
+// block is several pieces where it is large.
+double StepRun::EndOfPiece(WorkerId w) const {
+  const WorkerState& worker = workers_[w];
+  const double least = setting_.workers[w].least_piece, work = WorkOf(worker);
+  if (least <= 0 || work <= least) return worker.ends;
+  const double piece = (worker.ends - worker.began) * least / work;
+  return std::min(worker.ends, worker.began + std::ceil((now_ - worker.began) / piece) * piece);
+}
+
+// In mean partitions, what the block is that it begins.
+double StepRun::WorkOf(const WorkerState& worker) const {
+  if (setting_.work.empty()) return worker.block;
+  double work = 0;
+  for (uint32_t i = 0; i < worker.block; ++i) work += setting_.work[worker.list[worker.done + i]];
+  return work;
 }
 
 // All at once, for nobody sees any of it before its vector is at the link.
@@ -279,32 +289,40 @@ void StepRun::BeginBlock(WorkerId w, uint32_t count) {
   if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
   worker.began = std::max(now_, worker.ready);
   worker.awaited = worker.began > now_;
-  worker.ends = worker.began + SecondsOf(w, count);
+  worker.ends = worker.began + SecondsOf(w, count, count);
   worker.size += count;
 }
 
 void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   WorkerState& worker = workers_[w];
-  const auto first = worker.list.begin() + worker.done + (worker.busy ? worker.block : 0);
-  ListReleased released{w, {}};
-  const auto keeps = [&](PartitionId p) {
-    if (std::find(asked.begin(), asked.end(), p) == asked.end()) return true;
-    released.partitions.push_back(p);
-    return false;
+  const auto wanted = [&](PartitionId p) {
+    return std::find(asked.begin(), asked.end(), p) != asked.end();
   };
-  worker.list.erase(std::stable_partition(first, worker.list.end(), keeps), worker.list.end());
+  // A row that was begun is left after the piece that is on the device.
+  const bool leaves = worker.busy && !setting_.work.empty() && wanted(worker.list[worker.done]);
+  if (leaves) {
+    worker.ready = EndOfPiece(w);
+    worker.busy = false;
+    ++worker.blocks;  // What it began does not end.
+  }
+  const auto first = worker.list.begin() + worker.done + (worker.busy ? worker.block : 0);
+  const auto given_back =
+      std::stable_partition(first, worker.list.end(), [&](PartitionId p) { return !wanted(p); });
+  ListReleased released{w, {given_back, worker.list.end()}};
+  worker.list.erase(given_back, worker.list.end());
   worker.size = static_cast<uint32_t>(worker.list.size());
   ToServer(w, std::move(released));
+  if (leaves) Compute(w);
 }
 
 // A block's partitions vary each by itself.
-double StepRun::SecondsOf(WorkerId w, uint32_t count) {
+double StepRun::SecondsOf(WorkerId w, uint32_t count, double work) {
   const StepWorker& known = setting_.workers[w];
   double pieces = 1;
   if (known.least_piece > 0 && !policy_.wants_progress()) {
     pieces = std::clamp(std::floor(count / known.least_piece), 1.0, 1.0 * kPiecesOfRow);
   }
-  double seconds = known.seconds_per_partition * std::max<double>(count, pieces * known.piece_knee);
+  double seconds = known.seconds_per_partition * std::max<double>(work, pieces * known.piece_knee);
   seconds += known.piece_overhead_seconds * pieces;
   if (options_.jitter > 0) {
     seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal() / std::sqrt(count));
@@ -331,8 +349,8 @@ void StepRun::Compute(WorkerId w) {
   worker.busy = true;
   worker.began = now_;
   worker.block = BlockOf(w);
-  worker.ends = now_ + SecondsOf(w, worker.block);
-  Push(worker.ends, Due::Kind::kPartitionDone, w, 0);
+  worker.ends = now_ + SecondsOf(w, worker.block, WorkOf(worker));
+  Push(worker.ends, Due::Kind::kPartitionDone, w, ++worker.blocks);
 }
 
 // Of a worker whose vector is sent.
@@ -439,8 +457,8 @@ void StepRun::AtLink(const Due& due) {
     workers_[due.worker].arrived = true;
     return Tell(VectorArrived{due.worker, due.note});
   }
-  TurnLinkClock();
-  Passing passing{link_clock_ + known.message_seconds * fraction,
+  link_.Turn(now_);
+  Passing passing{link_.clock() + known.message_seconds * fraction,
                   order_++,
                   due.worker,
                   due.note,
@@ -448,34 +466,18 @@ void StepRun::AtLink(const Due& due) {
                   now_ + (known.send_seconds + known.message_seconds) * fraction};
   // It had not left the worker's link.
   if (from.dead && from.died < passing.own_end - known.latency_seconds) return;
-  passing_.push_back(passing);
-  std::push_heap(passing_.begin(), passing_.end(), std::greater<>());
+  link_.Add(passing);
   AwaitLink();
-}
-
-// Up to now.
-void StepRun::TurnLinkClock() {
-  if (!passing_.empty()) {
-    const double past = now_ - link_turned_;
-    outcome_.link_seconds += past;
-    link_clock_ += past / static_cast<double>(passing_.size());
-  }
-  link_turned_ = now_;
 }
 
 void StepRun::AwaitLink() {
   ++link_awaited_;
-  if (passing_.empty()) return;
-  const double left = passing_.front().end - link_clock_;
-  Push(now_ + std::max(0.0, left) * static_cast<double>(passing_.size()), Due::Kind::kThroughLink,
-       0, link_awaited_);
+  if (!link_.empty()) Push(link_.NextEnd(), Due::Kind::kThroughLink, 0, link_awaited_);
 }
 
 void StepRun::ThroughLink() {
-  TurnLinkClock();
-  std::pop_heap(passing_.begin(), passing_.end(), std::greater<>());
-  const Passing through = passing_.back();
-  passing_.pop_back();
+  link_.Turn(now_);
+  const Passing through = link_.TakeNext();
   ++outcome_.vectors;
   const double arrives = std::max(now_, through.own_end);
   if (options_.record) {

@@ -24,8 +24,6 @@ namespace {
 
 // For whom a code's least speed stands that is to get nothing.
 constexpr double kNothing = 1e-6;
-// Approximate steps go on without so many of the workers, or without one more than exactly.
-constexpr double kGoesWithout = 0.1;
 // Messages of a multi-message step occupy at most this part of it on the server's link, unless two
 // per worker are more already.
 constexpr double kMessagesPart = 0.5;
@@ -172,34 +170,56 @@ Result<StepScheme> MultiMessage(std::string_view name, const SchemeRequest& requ
   return scheme;
 }
 
-Result<StepScheme> PartialCoded(const SchemeRequest& request) {
-  const uint32_t parts = std::max(request.copies, 2U) - 1;
-  MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(request, 1.0 / parts));
+StepScheme PartialScheme(StepSetting setting, WorkLists lists, uint32_t parts) {
   StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(
-      StepSetting{request.workers, HoldersOf(lists, request.partitions, 1)});
+  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
   scheme.policy = [setting = scheme.setting,
                    lists = std::make_shared<const WorkLists>(std::move(lists)),
                    parts] { return std::make_unique<PartialStep>(setting, lists, parts); };
   return scheme;
 }
 
-Result<StepScheme> Approximate(const SchemeRequest& request) {
-  MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
-  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("repetition", code));
+Result<StepScheme> PartialCoded(const Scheme& scheme, const SchemeRequest& request) {
+  if (request.by_speed) {
+    MOTLEY_ASSIGN_OR_RETURN(const Plan plan, PlanOfJob(scheme.name, request));
+    if (plan.code->kept_parts == 0) return SchemeOfPlan(plan, request);
+    WorkLists lists(request.workers.size());
+    for (size_t i = 0; i < plan.members.size(); ++i) lists[plan.members[i]] = plan.rows[i];
+    return PartialScheme(RowsAsPartitions(plan, request), std::move(lists), plan.code->kept_parts);
+  }
+  const uint32_t parts = scheme.Parts(std::max(request.copies, 2U));
+  MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(request, 1.0 / parts));
+  StepSetting setting{request.workers, HoldersOf(lists, request.partitions, 1)};
+  return PartialScheme(std::move(setting), std::move(lists), parts);
+}
+
+// Rows as jobs make them; a step has enough with all but so many as may be missing, as
+// scheduler/rows/early_end.h says of a job without a quorum.
+Result<StepScheme> Approximate(const Scheme& scheme, const SchemeRequest& request) {
+  std::shared_ptr<const CodeForm> form;
+  std::vector<WorkerId> members(request.workers.size());
+  std::iota(members.begin(), members.end(), 0);
+  if (request.by_speed) {
+    MOTLEY_ASSIGN_OR_RETURN(Plan plan, PlanOfJob(scheme.name, request));
+    form = plan.code;
+    members = std::move(plan.members);
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
+    MOTLEY_ASSIGN_OR_RETURN(CodeForm built, BuildCode(scheme.name, code));
+    form = std::make_shared<const CodeForm>(std::move(built));
+  }
   const auto busy = static_cast<uint32_t>(std::count_if(
-      form.rows.begin(), form.rows.end(), [](const auto& row) { return !row.empty(); }));
-  const auto share = static_cast<uint32_t>(kGoesWithout * busy);
+      form->rows.begin(), form->rows.end(), [](const auto& row) { return !row.empty(); }));
   ApproximateLimits limits;
-  limits.quorum = busy - std::min(busy - 1, std::max(request.copies, share));
-  const auto shared = std::make_shared<const CodeForm>(std::move(form));
-  const auto rows = std::make_shared<const RowCode>(RowCodeOf(shared));
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(*rows)});
-  scheme.policy = [setting = scheme.setting, shared, rows, limits] {
-    return std::make_unique<ApproximateStep>(setting, shared, rows, limits);
+  limits.quorum = busy - std::min(busy - 1, scheme.Tolerates(request.copies));
+  const auto rows =
+      std::make_shared<const RowCode>(OverAll(RowCodeOf(form), members, request.workers.size()));
+  StepScheme made;
+  made.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(*rows)});
+  made.policy = [setting = made.setting, form, rows, limits] {
+    return std::make_unique<ApproximateStep>(setting, form, rows, limits);
   };
-  return scheme;
+  return made;
 }
 
 Result<StepScheme> Short(const Scheme& scheme, const SchemeRequest& request) {
@@ -216,8 +236,8 @@ Result<StepScheme> Short(const Scheme& scheme, const SchemeRequest& request) {
 // The policy that suits what a worker is given and what of it is enough.
 Result<StepScheme> Make(const Scheme& scheme, const SchemeRequest& request) {
   if (scheme.leases()) return Adaptive(request);
-  if (!scheme.exact) return Approximate(request);
-  if (scheme.sharing == Sharing::kKeptRows) return PartialCoded(request);
+  if (!scheme.exact) return Approximate(scheme, request);
+  if (scheme.sharing == Sharing::kKeptRows) return PartialCoded(scheme, request);
   if (scheme.sharing == Sharing::kRowList) return MultiMessage(scheme.name, request);
   if (scheme.has_parts) return Short(scheme, request);
   return Coded(scheme.name, request);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose answers were refused in the open step, and what follows from it. Pure.
+// The workers whose answers were refused in the open step, and what follows from it. Pure.
 //
-// Bad workers prove nothing, even when they are the most: training has diverged when nobody who is
-// awake can answer well. Workers that lie are sent away after three refused answers.
+// A few bad workers prove nothing, even a majority of them: training has diverged only when no
+// worker that is awake can answer well. A worker that lies is sent away after three refused
+// answers.
 #pragma once
 
 #include <vector>
@@ -23,7 +24,7 @@ class Refusals {
   bool OnlyTheyAreLeft(const Membership& members, Time now) const;
   // All who are awake were refused in this step, or the only worker that is left, again and again.
   bool ShowDivergence(const Membership& members, Time now) const;
-  // It is better sent away, and others are there.
+  // The worker has to be sent away: it had too many, and others are there.
   static bool TooMany(const Membership& members, WorkerId worker);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who says nothing: workers that the plan has to do without, steps in which nobody speaks, and
-// steps that take far longer than usual. Pure; reports through JobState.
+// Notices silence: of workers that the plan then does without, of all workers in a step, and steps
+// that take far longer than usual. Pure; reports through JobState.
 #pragma once
 
 #include "scheduler/job_state.h"
@@ -21,7 +21,7 @@ class Silence {
   void Heard() { wait_.Restart(job_.now); }      // Somebody spoke while it is open.
   void StepCommitted();
 
-  // When Tick has something to report, if silence of all is normal until `answers_due`.
+  // When there is something to report.
   Time LongStepDue() const { return long_step_due_; }
   Time WaitDue() const { return wait_.Due(); }
   void ReportLongStep();
@@ -30,7 +30,7 @@ class Silence {
  private:
   JobState& job_;
   LongWait wait_;              // For a message of any worker.
-  RobustWindow step_seconds_;  // Of the last steps.
+  RobustWindow step_seconds_;  // The last steps took.
   Time step_since_{};          // The open step's beginning, the first one.
   Time long_step_due_ = kNever;
 };

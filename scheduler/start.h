@@ -32,10 +32,10 @@ class Start {
   void WaitFor(Duration limit);
   // Waits for a worker to come back, because the last one is gone.
   void WaitForReturn();
-  // Whether the wait is over. kBegin: was reported, and the next step is to be opened. kEnd: `end`
-  // says why the job cannot start or go on.
+  // Looks whether the wait is over. kBegin: the next step is to be opened, which was reported.
+  // kEnd: `end` says why the job cannot start or go on.
   Verdict Try(JobEnd& end);
-  Time Due() const;  // Of the next Try, if nothing happens.
+  Time Due() const;  // When to try next, if nothing happens.
 
   void NotComing(WorkerId worker);
   void Comes(WorkerId worker);
@@ -63,7 +63,7 @@ class Start {
   bool told_least_ = false;  // How many it begins with.
   Time gathered_ = kNever;   // After the loss of all, the step begins again without the rest.
   std::optional<LastWorker> last_lost_;
-  std::vector<bool> not_coming_;  // Of the expected workers.
+  std::vector<bool> not_coming_;  // By expected worker.
   LongWait wait_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// Whether the code can serve at all shows now, not when the workers are there.
+// A code that cannot serve at all shows now, not when the workers are there.
 Status CheckStepOptions(const SchedulerOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
   if (scheme.leases()) return Status::Ok();

@@ -23,7 +23,7 @@ class Transfers {
 
   void StepOpens(StepId step) { in_the_way_ = data_.InTheWay(step); }
   void StepEnded() { link_.StepEnded(); }
-  // Of a vector, how long the answers of the open step are.
+  // Answers of the open step are this part of a vector long.
   void SetAnswerPart(double part) { answer_part_ = part; }
   // Copies that are wanted are not all there: steps do not show yet what the copies are worth.
   void WantCopies(bool wanted) { wants_copies_ = wanted; }

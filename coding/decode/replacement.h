@@ -36,8 +36,8 @@ class Replacement {
 
   std::shared_ptr<const CodeForm> form_;
   DecodeLimits limits_;
-  std::optional<Tiling> tiling_;  // Of tiling forms,
-  std::vector<CBlock> blocks_;    // and of those with accumulators.
+  std::optional<Tiling> tiling_;  // Tiling forms have this,
+  std::vector<CBlock> blocks_;    // and forms with accumulators have these.
 };
 
 }  // namespace motley

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// What one that lives but does not get on would have to save, in the time it takes others to
+// What a worker that lives but does not get on would have to save, in the time it takes others to
 // compute what it owes: waiting longer than that costs more than it can.
 constexpr double kStuck = 2;
 // What is left of a step is worth sending data to a newcomer for, if it takes at least so long.
@@ -45,8 +45,8 @@ bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
   return true;
 }
 
-// Of those that owe partitions, the one that has not got on for longest, when nobody else has
-// anything to do and none of them can be expected to save what it costs to wait. A worker that was
+// The worker that owes partitions and has not got on for longest, when somebody has nothing to do
+// and no worker that owes any can be expected to save what it costs to wait. A worker that was
 // refused in this step counts as one that has nothing to do: better than nobody.
 std::optional<WorkerId> LongestStuck(const JobState& job, const LeaseWork& work) {
   double rate = 0;
@@ -83,8 +83,8 @@ bool ComesEmptyHandedIntoALongStep(const JobState& job, const LeaseWork& work, W
   return left > kLongSeconds * rate;
 }
 
-// Who would have a stranded partition done first, besides what it owes and so many more, which are
-// sent to it too.
+// The worker that would have a stranded partition done first, besides what it owes and so many
+// more, which are sent to it too.
 std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, PartitionId stranded,
                                 const std::vector<size_t>& more) {
   std::optional<WorkerId> best;
@@ -354,7 +354,7 @@ void LeaseEngine::JudgeSilence() {
   work_.SetSilenceDue(due);
 }
 
-// Be it those that rest.
+// They may be workers that rest until now.
 bool LeaseEngine::OthersCanDoItsPart(WorkerId id) {
   if (OthersAreAwake(job_, work_, id)) return true;
   GiveWorkToFree();

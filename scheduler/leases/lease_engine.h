@@ -58,7 +58,7 @@ class LeaseEngine final : public StepEngine {
   LeasePlans plans_;
   LeaseWork work_;
   bool some_helpless_ = false;  // Somebody is silent, and nobody is there to do its work.
-  StepResult result_;           // Of the call at hand.
+  StepResult result_;           // What the call at hand returns.
 };
 
 }  // namespace motley

@@ -15,7 +15,7 @@ namespace {
 constexpr double kCopiesSteps = 2;
 // and are so many of each worker while nothing is known of what they take.
 constexpr double kCopiesPerStep = 4;
-// Of a predicted step, what a partition is to take of a worker that is tried.
+// A worker that is tried gets a partition as if that took it this part of the predicted step.
 constexpr double kTry = 0.4;
 
 bool Has(const std::vector<WorkerId>& holders, WorkerId worker) {

@@ -10,9 +10,9 @@ namespace {
 
 // Ticks of a step in which nobody speaks become as rare as this part of the silence.
 constexpr int kQuietTicks = 16;
-constexpr int kUndelivered = 2;       // Limits of a message that a vector may take.
-constexpr uint32_t kMostBackoff = 6;  // Of the limit for answers, which doubles for everybody who
-                                      // comes back after it.
+constexpr int kUndelivered = 2;  // Limits of a message that a vector may take.
+// Each time a worker comes back after its limit for answers, the limit doubles, so often at most.
+constexpr uint32_t kMostBackoff = 6;
 
 }  // namespace
 

@@ -45,7 +45,7 @@ class LeaseWork {
   bool SawReleased(WorkerId worker);
   void SawVector(WorkerId worker);
   void SawSlice() { last_slice_ = job_.now; }
-  // Of any worker, also of one that does not take part.
+  // A message of any worker, also of one that does not take part.
   void SawMessage() { last_message_ = job_.now; }
 
   // How long after its last message the next one is due.
@@ -55,7 +55,7 @@ class LeaseWork {
   // Sends data that a lease needs.
   void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
 
-  Time TickDue() const;  // Of the policy.
+  Time TickDue() const;  // When the policy wants a tick.
   // When the worker has to be looked at: for its silence, or for a vector that does not come.
   Time Due(WorkerId worker) const;
   Time DeliveryDue(WorkerId worker) const;
@@ -76,11 +76,11 @@ class LeaseWork {
   LeasePlans& plans_;
   DeadlineModel answers_;  // From a RevokeLease to its answer.
   std::vector<LeaseWatch> watches_;
-  std::unique_ptr<AdaptiveStep> policy_;  // Of the last step that was opened.
+  std::unique_ptr<AdaptiveStep> policy_;  // The last step that was opened.
   Time opened_{};
   Time told_{};               // The policy was told something.
-  Time last_message_{};       // Of anybody, in the step.
-  Time last_slice_{};         // Of anybody's vector, in the step.
+  Time last_message_{};       // From anybody, in the step.
+  Time last_slice_{};         // Any slice came, in the step.
   std::vector<bool> leased_;  // Partitions that were, in the step.
   Time silence_due_ = kNever;
   Time answers_due_{};  // By when everybody should have said something.

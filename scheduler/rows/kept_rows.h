@@ -53,7 +53,7 @@ class KeptRows {
 
   const Plan* plan_ = nullptr;
   PartialRows kept_;             // By member of the plan.
-  std::optional<Plan> answers_;  // Of what they have done.
+  std::optional<Plan> answers_;  // The answers to what they have done.
   DeadlineModel deadlines_;
   RobustWindow seconds_;
 };

@@ -22,8 +22,8 @@ bool Owns(const Plan& plan, WorkerId worker, RowId row) {
   return std::find(own.begin(), own.end(), row) != own.end();
 }
 
-// Of the workers that are free: who holds most of the row, then who is fastest, then the first. One
-// whose answer was refused in this step only when nobody else can be counted on.
+// The free worker that holds most of the row, then the fastest, then the first. A worker whose
+// answer was refused in this step is picked only when nobody else can be counted on.
 std::optional<WorkerId> PickHelper(const JobState& job, const std::vector<CodeEntry>& row) {
   const bool alone = job.refusals.OnlyTheyAreLeft(job.members, job.now);
   std::optional<WorkerId> best;
@@ -65,7 +65,7 @@ Time WorthSendingFrom(const JobState& job, const RowWork& work, WorkerId helper,
   return from;
 }
 
-// What somebody has in hand that takes the least; none where nobody has anything in hand.
+// The smallest row that somebody has in hand.
 std::optional<RowId> SmallestInHand(const RowWork& work) {
   std::optional<RowId> smallest;
   const auto& rows = work.plan().code->rows;
@@ -319,7 +319,7 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
   }
 }
 
-// Whether the step ended with what is there, though that does not decode.
+// Ends the step with what is there if that is enough, though it does not decode.
 bool RowEngine::GoOnWithout() {
   if (!early_.wanted()) return false;
   const OpenStepState& book = work_.book();

@@ -60,11 +60,11 @@ class RowEngine final : public StepEngine {
   RowPlans plans_;
   RowWork work_;
   EarlyEnd early_;
-  std::optional<Replacement> replacement_;  // Of the code that was asked about last.
+  std::optional<Replacement> replacement_;  // Answers for the code that was asked about last.
   bool starved_ = false;                    // A row must be replaced and nobody was free.
-  Time replace_due_ = kNever;  // Of a row whose data would have to be sent: see WorthSendingFrom.
+  Time replace_due_ = kNever;  // A row is worth sending its data for; see WorthSendingFrom.
   Time verdict_due_ = kNever;  // Everything arrived; by then it should have decoded.
-  StepResult result_;          // Of the call at hand.
+  StepResult result_;          // What the call at hand returns.
 };
 
 }  // namespace motley

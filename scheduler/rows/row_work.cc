@@ -84,7 +84,7 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
 
 // What it lacks of the row.
 void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
-  if (kept_.answers() == nullptr) {  // Whose rows have the same numbers.
+  if (kept_.answers() == nullptr) {  // Rows of answers have the same numbers.
     Seat& seat = SeatOf(id);
     if (seat.placed_plan == plans_.number() && seat.placed_row == row) return;
     seat.placed_plan = plans_.number();
@@ -142,7 +142,7 @@ void RowWork::Arrived(WorkerId worker, RowId row) {
   } else if (done && (done->placed > 0 || !(done->guessed || waits))) {
     job_.deadlines.AddArrival(took, done->expected_seconds, done->placed);
   }
-  // Of a list, the first row alone began when it was assigned.
+  // Only the first row of a list began when it was assigned.
   const bool alone = job_.members[worker].queued == 1 || plan().SeveralRows();
   const bool first = done && done->samples == done->own_samples;
   SeatOf(worker).answered = alone && first && !waits ? took : Duration::zero();

@@ -21,7 +21,7 @@ class RowWork {
   void Open();
   // Its second half begins, with the code of the answers to what was kept.
   Status OpenAnswers(const std::vector<bool>& awake);
-  // Of the half that is open.
+  // The plan of the half that is open.
   const Plan& plan() const;
   bool InStep(StepId step, RowId row) const;
   OpenStepState& book() { return book_; }
@@ -54,7 +54,7 @@ class RowWork {
   // Gives a row to a worker that has no share, to measure it: as long as that may take, it is let
   // end the row although others have answered.
   void Try(WorkerId worker, RowId row);
-  // The steps before a worker without a share may be tried, and those from then on.
+  // Cancels tries that took too long, or all of them.
   void EndTries(bool all);
 
  private:

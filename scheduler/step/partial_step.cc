@@ -7,20 +7,27 @@
 #include "base/assert.h"
 
 namespace motley {
+namespace {
+
+bool Has(const std::vector<uint32_t>& all, uint32_t one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
 
 PartialStep::PartialStep(std::shared_ptr<const StepSetting> setting,
                          std::shared_ptr<const WorkLists> lists, uint32_t parts)
     : setting_(std::move(setting)),
-      lists_(std::move(lists)),
+      lists_(*lists),
       parts_(parts),
-      done_(lists_->size(), 0),
+      done_(lists_.size(), 0),
       finished_(setting_->holders.size()),
       solved_(setting_->holders.size(), false),
       holders_(setting_->holders.size(), 0),
       lacking_(setting_->holders.size()),
-      cut_(lists_->size(), 0),
-      stale_(lists_->size(), 0),
-      asked_(lists_->size(), false) {
+      cut_(lists_.size(), 0),
+      stale_(lists_.size(), 0),
+      asked_(lists_.size(), false) {
   MOTLEY_ASSERT(parts > 0);
   for (const StepWorker& worker : setting_->workers) live_.push_back(worker.live);
   for (PartitionId p = 0; p < holders_.size(); ++p) {
@@ -32,13 +39,15 @@ PartialStep::PartialStep(std::shared_ptr<const StepSetting> setting,
 
 void PartialStep::Begin(std::vector<StepCommand>& out) {
   for (WorkerId w = 0; w < live_.size(); ++w) {
-    if (live_[w] && !(*lists_)[w].empty()) out.emplace_back(ExtendList{w, (*lists_)[w]});
+    if (live_[w] && !lists_[w].empty()) out.emplace_back(ExtendList{w, lists_[w]});
   }
 }
 
 void PartialStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
   if (const auto* progress = std::get_if<ListProgress>(&event)) {
-    if (live_[progress->worker]) Finish(progress->worker, progress->done);
+    if (live_[progress->worker]) Finish(progress->worker, progress->done, out);
+  } else if (const auto* released = std::get_if<ListReleased>(&event)) {
+    Drop(*released);
   } else if (const auto* lost = std::get_if<StepWorkerLost>(&event)) {
     if (live_[lost->worker]) Lose(lost->worker);
   } else if (const auto* arrived = std::get_if<VectorArrived>(&event)) {
@@ -54,21 +63,32 @@ void PartialStep::OnEvent(const StepEvent& event, double, std::vector<StepComman
   if (!is_cut_ && lacking_ == 0) Cut(out);
 }
 
-void PartialStep::Finish(WorkerId w, uint32_t done) {
+void PartialStep::Finish(WorkerId w, uint32_t done, std::vector<StepCommand>& out) {
   for (; done_[w] < done; ++done_[w]) {
-    const PartitionId p = (*lists_)[w][done_[w]];
+    const PartitionId p = lists_[w][done_[w]];
     finished_[p].push_back(w);
     if (solved_[p] || !Solved(p)) continue;
     solved_[p] = true;
     --lacking_;
+    if (setting_->work.empty()) continue;
+    for (const WorkerId other : setting_->holders[p]) {
+      if (live_[other] && !Has(finished_[p], other)) out.emplace_back(RevokeList{other, {p}});
+    }
   }
+}
+
+void PartialStep::Drop(const ListReleased& released) {
+  auto& list = lists_[released.worker];
+  const auto open = list.begin() + static_cast<ptrdiff_t>(done_[released.worker]);
+  const auto dropped = [&](PartitionId p) { return Has(released.partitions, p); };
+  list.erase(std::remove_if(open, list.end(), dropped), list.end());
 }
 
 bool PartialStep::Solved(PartitionId p) const { return SolvesChunk(code_, finished_[p]); }
 
 void PartialStep::Lose(WorkerId w) {
   live_[w] = false;
-  const auto& list = (*lists_)[w];
+  const auto& list = lists_[w];
   for (size_t i = 0; i < list.size(); ++i) {
     fewest_ = std::min(fewest_, --holders_[list[i]]);
     if (i < done_[w]) std::erase(finished_[list[i]], w);

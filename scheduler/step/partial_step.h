@@ -23,7 +23,8 @@ namespace motley {
 
 class PartialStep final : public StepPolicy {
  public:
-  // lists[w]: what worker w computes, in order: all that it holds.
+  // lists[w]: what worker w computes, in order: all that it holds. Where partitions stand for rows
+  // (StepSetting::work), a row that is solved for is not begun any more, as jobs do it.
   PartialStep(std::shared_ptr<const StepSetting> setting, std::shared_ptr<const WorkLists> lists,
               uint32_t parts);
 
@@ -38,7 +39,8 @@ class PartialStep final : public StepPolicy {
   const std::vector<uint32_t>& cut() const { return cut_; }
 
  private:
-  void Finish(WorkerId w, uint32_t done);
+  void Finish(WorkerId w, uint32_t done, std::vector<StepCommand>& out);
+  void Drop(const ListReleased& released);
   bool Solved(PartitionId p) const;
   void Lose(WorkerId w);
   void SetParts();
@@ -46,7 +48,7 @@ class PartialStep final : public StepPolicy {
   void Cut(std::vector<StepCommand>& out);
 
   std::shared_ptr<const StepSetting> setting_;
-  std::shared_ptr<const WorkLists> lists_;
+  WorkLists lists_;  // Without what was given back.
   uint32_t parts_;
   std::vector<bool> live_;
   std::vector<uint32_t> done_;                   // By worker, of its list.

@@ -50,6 +50,9 @@ struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
   double least_pace_seconds = 0;               // Decisions need not be closer together than this.
+  // Where partitions stand for rows: how much work each is beside the mean. Rows may be left when
+  // they were begun, after the piece of work that is on the device. Else empty.
+  std::vector<double> work;
 };
 
 // --- Events ---

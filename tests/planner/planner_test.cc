@@ -133,14 +133,15 @@ TEST(Planner, FarOffClustersUseCodes) {
 }
 
 TEST(Planner, NeverChoosesAnErrorByItself) {
-  PlannedCluster cluster = Cluster(kLab, 0.05, 0);
-  for (PlannedWorker& worker : cluster.workers) worker.latency_seconds = 1;
-  const Result<Ranking> ranking = RankSchemes(cluster, {.most_copies = 1});
+  PlannedScheme exact, cheaper;
+  exact.candidate = {"none", 1};
+  exact.cost.expected = exact.cost.undisturbed = 2;
+  cheaper.candidate = {"approximate", 2};
+  cheaper.exact = false;
+  cheaper.cost.expected = cheaper.cost.undisturbed = 1;
+  const Result<Ranking> ranking = RankTried({cheaper, exact}, 64);
   ASSERT_TRUE(ranking.ok());
-  EXPECT_TRUE(ranking->schemes.front().exact);
-  EXPECT_TRUE(std::any_of(ranking->schemes.begin(), ranking->schemes.end(), [&](const auto& p) {
-    return !p.exact && p.Total() < ranking->schemes.front().Total();
-  }));
+  EXPECT_EQ(ranking->schemes.front().candidate, exact.candidate);
 }
 
 // --- Links ---
