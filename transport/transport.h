@@ -71,7 +71,7 @@ class Transport {
   // Sends header and pieces as one message without copying; header.length is filled in here.
   // The pieces stay valid until `done`. Never refuses and keeps no limit: whoever sends bounds what
   // waits. A server has one version of the parameters per worker and a few blocks of data
-  // (Publisher and PartitionFeed take back or hold back the rest), a worker two vectors (WorkDesk).
+  // (Publisher and PartitionFeed take back or hold back the rest), a worker two vectors (Outbox).
   virtual SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces,
                       Priority priority, Done done) = 0;
   // Takes back a message of which no byte has left; no effect otherwise.

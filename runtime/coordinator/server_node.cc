@@ -105,17 +105,17 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   if (options.resume != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
   }
-  const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
+  const auto answers = std::make_shared<std::unique_ptr<Answers>>();
   const uint32_t most_sums =
       MostSums(options, model->parameter_count(), env.device.info().memory_bytes);
   MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule, most_sums),
-                                                        [rows](const std::vector<bool>& absent) {
-                                                          return (*rows)->RowsToReplace(absent);
+                                                        [answers](const std::vector<bool>& absent) {
+                                                          return (*answers)->RowsToReplace(absent);
                                                         }));
   return std::unique_ptr<ServerNode>(
       new ServerJob(env, options, data, observer,
                     ServerJob::Parts{schedule, std::move(model), std::move(validator),
-                                     std::move(scheduler), rows, std::move(about)}));
+                                     std::move(scheduler), answers, std::move(about)}));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages as plain structs (FlatBuffers' object API) and their bytes. Pure; any thread.
 //   Bytes bytes = EncodeControl(wire::PlaceT{...});
-//   if (const wire::AssignT* assign = decoded->body.AsAssign()) { ... }
+//   if (const wire::OrderT* order = decoded->body.AsOrder()) { ... }
 //   switch (decoded->body.type) { case wire::Body::Join: ... }
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-template <typename T>  // T: wire::JoinT, wire::AssignT, ...
+template <typename T>  // T: wire::JoinT, wire::OrderT, ...
 Bytes EncodeControl(const T& message) {
   // Kept, since making one costs more than a message does.
   thread_local flatbuffers::FlatBufferBuilder builder;
@@ -23,9 +23,9 @@ Bytes EncodeControl(const T& message) {
   return Bytes(data, data + builder.GetSize());
 }
 
-// Gives an encoded Assign, of ours, another step and that version. False, with the bytes of no use
-// any more, when they have no room: those of step 0 do not.
-bool SetStep(Bytes& assign, StepId step);
+// Gives an encoded Order, of ours, another number and step, and that version. False, with the bytes
+// of no use any more, when they have no room: those of step 0 do not.
+bool SetOrder(Bytes& message, StepId step, uint32_t order);
 
 // Verifies before it reads (size, depth and table counts bounded). kDataError when the bytes are
 // not a control message; an unknown member of the union decodes as type NONE.

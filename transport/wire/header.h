@@ -16,8 +16,8 @@ namespace motley {
 
 enum class FrameKind : uint8_t {
   kControl = 1,  // A FlatBuffers `wire.Control` (control.fbs).
-  kGradient =
-      2,  // A slice of an answer: row_id, step, version, offset (floats), norm, sketch, tally.
+  // A slice of an answer: row_id (the order), step, version, offset (floats), norm, sketch, tally.
+  kGradient = 2,
   kParameters = 3,  // A slice of the parameters of `version`: offset (floats).
   kPartition = 4,   // A whole encoded block of the data: row_id is the partition.
   kRelease = 5,  // Between transports alone: `offset` payloads in shared memory were read so far.
@@ -45,7 +45,7 @@ struct Header {
 };
 
 // Both ends must speak the same one; every header says it.
-inline constexpr uint32_t kProtocolVersion = 7;
+inline constexpr uint32_t kProtocolVersion = 8;
 inline constexpr size_t kHeaderSize = 136;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

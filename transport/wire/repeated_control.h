@@ -9,7 +9,7 @@ namespace motley {
 
 // Makes `bytes`, an earlier message of this kind or nothing, those of EncodeControl(message): in
 // place, where the same fields are at their defaults as before.
-void EncodeAgain(const wire::PullT& message, Bytes& bytes);
+void EncodeAgain(const wire::AnswerEndT& message, Bytes& bytes);
 void EncodeAgain(const wire::ProgressT& message, Bytes& bytes);
 
 }  // namespace motley
