@@ -72,31 +72,29 @@ std::vector<RowId> Answers::RowsToReplace(const std::vector<bool>& absent) const
 
 Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, Slice& slice) {
   slice.order = 0;
-  const uint32_t order = header.row_id;
-  Row* row = fenced ? nullptr : orders_.FirstRow(worker, header.step, order);
-  List* list = fenced ? nullptr : orders_.ListOf(worker, header.step, order);
-  if (row == nullptr && list == nullptr && !fenced && !orders_.Past(header.step, order)) {
+  const uint32_t number = header.row_id;
+  Order* order = fenced ? nullptr : orders_.First(worker, header.step, number);
+  if (order == nullptr && !fenced && !orders_.Past(header.step, number)) {
     return Misplaced(worker, header);
   }
-  if (list == nullptr && (row == nullptr || !Counts(*row))) {
-    CountLate(worker, header, fenced, row);
+  if (order == nullptr || !Counts(*order)) {
+    CountLate(worker, header, fenced, order);
     return false;
   }
-  if (row != nullptr && row->settled) return false;
-  Status fine = Check(header, row, list, slice);
-  if (!fine.ok()) return Refuse(worker, row, std::move(fine));
+  if (order->settled) return false;
+  Status fine = Check(header, *order, slice);
+  if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
   MOTLEY_RETURN_IF_ERROR(sum_.MakeRoom(slice.values, sum_.cut().size(slice.index)));
-  (row != nullptr ? row->came : list->came).tally = header.tally;
+  order->came.tally = header.tally;
   slice.step = header.step;
-  slice.order = order;
+  slice.order = number;
   return true;
 }
 
-// Either is null.
-Status Answers::Check(const Header& header, const Row* row, const List* list, Slice& slice) const {
-  if (row != nullptr && Keeping()) {
+Status Answers::Check(const Header& header, const Order& order, Slice& slice) const {
+  if (!order.listed && Keeping()) {
     return Status::DataError(fmt::format("an answer for row {} of step {}, which was to be kept",
-                                         row->row, header.step));
+                                         order.row, header.step));
   }
   MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(sum_.cut(), header));
   MOTLEY_ASSIGN_OR_RETURN(slice.claim, ClaimOf(header));
@@ -104,36 +102,34 @@ Status Answers::Check(const Header& header, const Row* row, const List* list, Sl
     return Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
                                          header.step, header.version));
   }
-  const SlicesCame& came = row != nullptr ? row->came : list->came;
-  if (list != nullptr && came.count > 0 && came.seen[slice.index]) {
+  const SlicesCame& came = order.came;
+  if (order.listed && came.count > 0 && came.seen[slice.index]) {
     return Status::DataError(fmt::format("slice {} of an answer came twice", slice.index));
   }
   if (came.tally && *came.tally != header.tally) {
     return Status::DataError(fmt::format(
         "slice {} of an answer declares another loss or weight than the first", slice.index));
   }
-  if (came.tally || row == nullptr) return CheckTally(header.tally);
-  return CheckTally(header.tally, counts_, *orders_.form(), row->row);
+  if (came.tally || order.listed) return CheckTally(header.tally);
+  return CheckTally(header.tally, counts_, *orders_.form(), order.row);
 }
 
 Status Answers::Finish(WorkerId worker, Slice& slice) {
-  const uint32_t order = std::exchange(slice.order, 0);
-  if (order == 0) return Status::Ok();
-  if (List* list = orders_.ListOf(worker, slice.step, order)) {
-    return FinishOfList(worker, *list, slice);
-  }
-  Row* row = orders_.FirstRow(worker, slice.step, order);
-  return row != nullptr ? FinishRow(worker, *row, slice) : Status::Ok();
+  const uint32_t number = std::exchange(slice.order, 0);
+  if (number == 0) return Status::Ok();
+  Order* order = orders_.First(worker, slice.step, number);
+  if (order == nullptr) return Status::Ok();
+  return order->listed ? FinishOfList(worker, *order, slice) : FinishRow(worker, *order, slice);
 }
 
-Status Answers::FinishRow(WorkerId worker, Row& row, Slice& slice) {
+Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   std::vector<Event> events = std::exchange(events_, {});
   if (Counts(row)) {
     Status added = Decode(worker, row, slice, events);
     sum_.GiveBack(std::exchange(slice.values, {}));
     if (added.code() == StatusCode::kResource) return added;
     row.added |= sum_.decoder().spoiled();
-    if (!added.ok()) return Refuse(worker, &row, std::move(added));
+    if (!added.ok()) return Refuse(worker, row, std::move(added));
   } else if (!std::exchange(row.settled, true)) {
     events.push_back(Late(worker, row));  // The step ended meanwhile.
   }
@@ -143,7 +139,7 @@ Status Answers::FinishRow(WorkerId worker, Row& row, Slice& slice) {
   return Status::Ok();
 }
 
-Status Answers::Decode(WorkerId worker, Row& row, Slice& slice, std::vector<Event>& events) {
+Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
   const Tally& tally = *row.came.tally;
   double sketch = 0;  // Before the decoder takes the values.
   if (log_ != nullptr) {
@@ -179,10 +175,10 @@ Status Answers::Decode(WorkerId worker, Row& row, Slice& slice, std::vector<Even
   return Status::Ok();
 }
 
-Status Answers::FinishOfList(WorkerId worker, List& list, Slice& slice) {
+Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
   // While it is in the cache.
   const Sketch sketch = SketchOf(slice.values, slice.claim.key);
-  if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, nullptr, Belied(slice, sketch));
+  if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
   const size_t count = sum_.cut().count();
   if (list.came.count == 0) {
     list.came.seen.assign(count, false);
@@ -202,26 +198,26 @@ Status Answers::FinishOfList(WorkerId worker, List& list, Slice& slice) {
 // --- What workers say ---
 
 Status Answers::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
-  List* list = orders_.ListOf(worker, progress.step, progress.order);
+  Order* order = orders_.Find(worker, progress.step, progress.order);
   const Duration compute(static_cast<Duration::rep>(progress.compute_ns));
-  if (list == nullptr) {
-    const bool row = orders_.HasRow(worker, progress.step, progress.order);
+  if (order == nullptr || !order->listed) {
+    const bool has = order != nullptr;
     hooks_.raise(
-        WorkerProgress{worker, row ? progress.samples : 0, row ? compute : Duration::zero()});
+        WorkerProgress{worker, has ? progress.samples : 0, has ? compute : Duration::zero()});
     return Status::Ok();
   }
-  if (progress.entries < list->done || progress.entries > list->entries.size()) {
+  if (progress.entries < order->done || progress.entries > order->entries.size()) {
     return Status::DataError(fmt::format("{} entries of a list of {} done, after {}",
-                                         progress.entries, list->entries.size(), list->done));
+                                         progress.entries, order->entries.size(), order->done));
   }
-  list->done = progress.entries;
+  order->done = progress.entries;
   hooks_.raise(LeaseProgress{worker, progress.step, progress.entries, compute});
   return Status::Ok();
 }
 
 Status Answers::OnReleased(WorkerId worker, const wire::ReleasedT& released) {
-  List* list = orders_.ListOf(worker, released.step, released.order);
-  if (list == nullptr) {
+  Order* list = orders_.Find(worker, released.step, released.order);
+  if (list == nullptr || !list->listed) {
     hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});
     return Status::Ok();
   }
@@ -231,21 +227,21 @@ Status Answers::OnReleased(WorkerId worker, const wire::ReleasedT& released) {
 }
 
 Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
-  if (orders_.FirstRow(worker, end.step, end.order) != nullptr) {
+  Order* order = orders_.First(worker, end.step, end.order);
+  if (order != nullptr && order->listed) {
+    MOTLEY_RETURN_IF_ERROR(EndVector(worker, *order, end.entries));
+  } else if (order != nullptr) {
     EndRow(worker, end);
-    return true;
+  } else if (end.entries > 0 && orders_.Past(end.step, end.order)) {
+    hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // A list that has ended.
+  } else {
+    return false;
   }
-  if (List* list = orders_.ListOf(worker, end.step, end.order)) {
-    MOTLEY_RETURN_IF_ERROR(EndList(worker, *list, end.entries));
-    return true;
-  }
-  if (end.entries == 0 || !orders_.Past(end.step, end.order)) return false;
-  hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // A list that has ended.
   return true;
 }
 
 void Answers::EndRow(WorkerId worker, const wire::AnswerEndT& end) {
-  const Row row = orders_.EndRow(worker);
+  const Order row = orders_.EndFirst(worker);
   if (row.settled) return;
   const bool live = Counts(row) && !row_done_[row.row];
   if (live && Keeping() && end.finished) {
@@ -261,21 +257,21 @@ void Answers::EndRow(WorkerId worker, const wire::AnswerEndT& end) {
   }
 }
 
-Status Answers::EndList(WorkerId worker, List& list, uint32_t entries) {
+Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
   const size_t left = list.entries.size() - list.covered;
+  Status fine;
   if (entries == 0 || entries > left) {
-    return Refuse(worker, nullptr,
-                  Status::DataError(fmt::format(
-                      "a vector over {} entries of a list that has {} left", entries, left)));
+    fine = Status::DataError(
+        fmt::format("a vector over {} entries of a list that has {} left", entries, left));
+  } else if (list.came.count < sum_.cut().count()) {
+    fine =
+        Status::DataError(fmt::format("{} of {} slices came", list.came.count, sum_.cut().count()));
+  } else {
+    fine = CheckTally(*list.came.tally, counts_,
+                      std::span(list.entries).subspan(list.covered, entries));
   }
-  if (list.came.count < sum_.cut().count()) {
-    return Refuse(worker, nullptr,
-                  Status::DataError(
-                      fmt::format("{} of {} slices came", list.came.count, sum_.cut().count())));
-  }
+  if (!fine.ok()) return Refuse(worker, list, std::move(fine));
   const Tally tally = *list.came.tally;
-  Status fine = CheckTally(tally, counts_, std::span(list.entries).subspan(list.covered, entries));
-  if (!fine.ok()) return Refuse(worker, nullptr, std::move(fine));
   const std::span<const PartitionId> covered = orders_.Cover(list, entries);
   sum_.AddVector(std::exchange(list.slices, {}), tally);
   list.came = {};
@@ -289,7 +285,7 @@ Status Answers::EndList(WorkerId worker, List& list, uint32_t entries) {
 // --- What does not count ---
 
 // Counted once per order, however many of its slices come.
-void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Row* row) {
+void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Order* row) {
   if (row != nullptr) {
     // An earlier attempt's row may be another one.
     const bool comparable = header.step < orders_.step() || orders_.IsCurrent(*row);
@@ -305,7 +301,7 @@ void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Row*
 }
 
 // About a row of the open step, it would be taken for what that row is by now.
-Event Answers::Late(WorkerId worker, const Row& row) const {
+Event Answers::Late(WorkerId worker, const Order& row) const {
   if (orders_.open() && row.step == orders_.step() && !Counts(row)) {
     return WorkerProgress{worker, 0, Duration::zero()};
   }
@@ -316,23 +312,19 @@ Event Answers::Late(WorkerId worker, const Row& row) const {
 Status Answers::Misplaced(WorkerId worker, const Header& header) {
   Status why = Status::DataError(fmt::format(
       "an answer to order {} of step {}, which was not assigned", header.row_id, header.step));
-  Row* row = orders_.FirstRow(worker);
-  return Refuse(worker, row != nullptr && Counts(*row) ? row : nullptr, std::move(why));
+  Order* first = orders_.First(worker);
+  return first != nullptr && Counts(*first) ? Refuse(worker, *first, std::move(why)) : why;
 }
 
-// Null: what its list has summed.
-Status Answers::Refuse(WorkerId worker, Row* row, Status why) {
-  if (row != nullptr) {
-    if (std::exchange(row->settled, true)) return why;
-    hooks_.raise(RowRejected{worker, row->step, row->row, row->added, why});
-    return why;
+Status Answers::Refuse(WorkerId worker, Order& order, Status why) {
+  if (std::exchange(order.settled, true)) return why;
+  const RowRejected rejected{worker, order.step, order.row, order.added, why};
+  if (order.listed) {
+    // What else comes of it is not late, but refused.
+    orders_.FirstLate(worker, order.step, order.number);
+    orders_.EndList(worker);
   }
-  const List* list = orders_.ListOf(worker);
-  if (list == nullptr) return why;
-  // What else comes of it is not late, but refused.
-  orders_.FirstLate(worker, orders_.step(), list->order);
-  orders_.EndList(worker);
-  hooks_.raise(RowRejected{worker, orders_.step(), 0, false, why});
+  hooks_.raise(rejected);
   return why;
 }
 

@@ -103,21 +103,20 @@ class Answers {
   Result<bool> OnEnd(WorkerId worker, const wire::AnswerEndT& end);
 
  private:
-  using Row = OrderBook::Row;
-  using List = OrderBook::List;
+  using Order = OrderBook::Order;
 
-  bool Counts(const Row& row) const { return orders_.open() && orders_.IsCurrent(row); }
+  bool Counts(const Order& order) const { return orders_.open() && orders_.IsCurrent(order); }
   bool Keeping() const { return orders_.form()->kept_parts > 0; }
-  Status Check(const Header& header, const Row* row, const List* list, Slice& slice) const;
-  Status FinishRow(WorkerId worker, Row& row, Slice& slice);
-  Status Decode(WorkerId worker, Row& row, Slice& slice, std::vector<Event>& events);
-  Status FinishOfList(WorkerId worker, List& list, Slice& slice);
+  Status Check(const Header& header, const Order& order, Slice& slice) const;
+  Status FinishRow(WorkerId worker, Order& row, Slice& slice);
+  Status Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events);
+  Status FinishOfList(WorkerId worker, Order& list, Slice& slice);
   void EndRow(WorkerId worker, const wire::AnswerEndT& end);
-  Status EndList(WorkerId worker, List& list, uint32_t entries);
-  void CountLate(WorkerId worker, const Header& header, bool fenced, Row* row);
-  Event Late(WorkerId worker, const Row& row) const;
+  Status EndVector(WorkerId worker, Order& list, uint32_t entries);
+  void CountLate(WorkerId worker, const Header& header, bool fenced, Order* row);
+  Event Late(WorkerId worker, const Order& row) const;
   Status Misplaced(WorkerId worker, const Header& header);
-  Status Refuse(WorkerId worker, Row* row, Status why);
+  Status Refuse(WorkerId worker, Order& order, Status why);
 
   const Hooks hooks_;
   OrderBook orders_;

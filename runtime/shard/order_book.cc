@@ -38,13 +38,19 @@ void OrderBook::Close() {
 
 // --- What workers are sent ---
 
+OrderBook::Order& OrderBook::Add(WorkerId worker) {
+  Order& order = seats_[worker].orders.push();
+  SlicesCame came = std::move(order.came);  // Its memory is used again.
+  order = Order{.step = step_, .number = ++last_, .came = std::move(came)};
+  return order;
+}
+
 // From step to step a row's message differs by its numbers.
 const Bytes& OrderBook::GiveRow(WorkerId worker, RowId row, size_t slices) {
   MOTLEY_ASSERT(open_ && !listed() && row < form_->rows.size());
-  Row& given = seats_[worker].rows.push();
-  SlicesCame came = std::move(given.came);  // Its memory is used again.
-  came.Start(slices);
-  given = Row{.step = step_, .order = ++last_, .row = row, .came = std::move(came)};
+  Order& given = Add(worker);
+  given.came.Start(slices);
+  given.row = row;
   Bytes& message = messages_[row];
   if (!message.empty() && SetOrder(message, step_, last_)) return message;
   RowRuns runs = RunsOf(*form_, row);
@@ -64,8 +70,12 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, RowId row, size_t slices) {
 
 Result<wire::OrderT> OrderBook::Extend(WorkerId worker, std::span<const PartitionId> partitions) {
   MOTLEY_ASSERT(open_ && listed());
-  std::optional<List>& list = seats_[worker].list;
-  if (!list) list.emplace().order = ++last_;
+  Order* list = ListOf(worker);
+  if (list == nullptr) {
+    list = &Add(worker);
+    list->listed = true;
+    list->came = {};
+  }
   for (const PartitionId p : partitions) {
     if (p >= leases_.size() || leases_[p] != Lease::kFree) {
       return Status::Internal(fmt::format("partition {} of step {} was leased to worker {} {}", p,
@@ -80,7 +90,7 @@ Result<wire::OrderT> OrderBook::Extend(WorkerId worker, std::span<const Partitio
   wire::OrderT order;
   order.step = step_;
   order.version = step_;
-  order.order = list->order;
+  order.order = list->number;
   order.revocable = true;
   order.partitions.assign(partitions.begin(), partitions.end());
   return order;
@@ -88,29 +98,29 @@ Result<wire::OrderT> OrderBook::Extend(WorkerId worker, std::span<const Partitio
 
 std::optional<wire::RevokeT> OrderBook::Revoke(WorkerId worker,
                                                std::vector<PartitionId> partitions) {
-  List* list = ListOf(worker);
+  Order* list = ListOf(worker);
   if (list == nullptr) return std::nullopt;
   wire::RevokeT revoke;
   revoke.step = step_;
-  revoke.order = list->order;
+  revoke.order = list->number;
   revoke.partitions = partitions;
   list->revoked.push_back(std::move(partitions));
   return revoke;
 }
 
-std::optional<wire::FlushT> OrderBook::Flush(WorkerId worker) const {
-  const std::optional<List>& list = seats_[worker].list;
-  if (!list) return std::nullopt;
+std::optional<wire::FlushT> OrderBook::Flush(WorkerId worker) {
+  const Order* list = ListOf(worker);
+  if (list == nullptr) return std::nullopt;
   wire::FlushT flush;
   flush.step = step_;
-  flush.order = list->order;
+  flush.order = list->number;
   return flush;
 }
 
 wire::CancelT OrderBook::Cancel(WorkerId worker, StepId step) {
-  Fifo<Row>& rows = seats_[worker].rows;
-  for (size_t i = 0; i < rows.size(); ++i) rows[i].cancelled |= rows[i].step <= step;
   if (step_ <= step) EndList(worker);
+  Fifo<Order>& orders = seats_[worker].orders;
+  for (size_t i = 0; i < orders.size(); ++i) orders[i].cancelled |= orders[i].step <= step;
   wire::CancelT cancel;
   cancel.step = step;
   return cancel;
@@ -118,13 +128,14 @@ wire::CancelT OrderBook::Cancel(WorkerId worker, StepId step) {
 
 std::optional<wire::CancelT> OrderBook::CancelRow(WorkerId worker, StepId step, RowId row) {
   std::optional<wire::CancelT> cancel;
-  Fifo<Row>& rows = seats_[worker].rows;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].step != step || rows[i].row != row) continue;
-    rows[i].cancelled = true;
+  Fifo<Order>& orders = seats_[worker].orders;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    Order& order = orders[i];
+    if (order.listed || order.step != step || order.row != row) continue;
+    order.cancelled = true;
     cancel.emplace();
     cancel->step = step;
-    cancel->order = rows[i].order;
+    cancel->order = order.number;
   }
   return cancel;
 }
@@ -136,57 +147,52 @@ void OrderBook::Forget(WorkerId worker) {
 
 // --- What they answer ---
 
-OrderBook::Row* OrderBook::FirstRow(WorkerId worker) {
-  Fifo<Row>& rows = seats_[worker].rows;
-  return rows.empty() ? nullptr : &rows.front();
+OrderBook::Order* OrderBook::First(WorkerId worker) {
+  Fifo<Order>& orders = seats_[worker].orders;
+  return orders.empty() ? nullptr : &orders.front();
 }
 
-OrderBook::Row* OrderBook::FirstRow(WorkerId worker, StepId step, uint32_t order) {
-  Row* row = FirstRow(worker);
-  return row != nullptr && row->step == step && row->order == order ? row : nullptr;
+OrderBook::Order* OrderBook::First(WorkerId worker, StepId step, uint32_t number) {
+  Order* first = First(worker);
+  return first != nullptr && first->step == step && first->number == number ? first : nullptr;
 }
 
-bool OrderBook::HasRow(WorkerId worker, StepId step, uint32_t order) const {
-  const Fifo<Row>& rows = seats_[worker].rows;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].step == step && rows[i].order == order) return true;
+OrderBook::Order* OrderBook::Find(WorkerId worker, StepId step, uint32_t number) {
+  Fifo<Order>& orders = seats_[worker].orders;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    if (orders[i].step == step && orders[i].number == number) return &orders[i];
   }
-  return false;
+  return nullptr;
 }
 
-OrderBook::Row OrderBook::EndRow(WorkerId worker) {
-  Fifo<Row>& rows = seats_[worker].rows;
-  Row first;
-  std::swap(first, rows.front());
-  std::swap(first.came.seen, rows.front().came.seen);
-  rows.drop_front();
+OrderBook::Order* OrderBook::ListOf(WorkerId worker) {
+  Fifo<Order>& orders = seats_[worker].orders;
+  return orders.empty() || !orders[orders.size() - 1].listed ? nullptr : &orders[orders.size() - 1];
+}
+
+OrderBook::Order OrderBook::EndFirst(WorkerId worker) {
+  Fifo<Order>& orders = seats_[worker].orders;
+  Order first;
+  std::swap(first, orders.front());
+  std::swap(first.came.seen, orders.front().came.seen);
+  orders.drop_front();
   return first;
 }
 
-OrderBook::List* OrderBook::ListOf(WorkerId worker) {
-  std::optional<List>& list = seats_[worker].list;
-  return list ? &*list : nullptr;
-}
-
-OrderBook::List* OrderBook::ListOf(WorkerId worker, StepId step, uint32_t order) {
-  List* list = ListOf(worker);
-  return list != nullptr && step == step_ && list->order == order ? list : nullptr;
-}
-
 void OrderBook::EndList(WorkerId worker) {
-  std::optional<List>& list = seats_[worker].list;
-  if (!list) return;
-  for (size_t i = list->covered; i < list->entries.size(); ++i) {
-    leases_[list->entries[i]] = Lease::kFree;
+  if (ListOf(worker) == nullptr) return;
+  Fifo<Order>& orders = seats_[worker].orders;
+  const Order list = orders.Take(orders.size() - 1);
+  for (size_t i = list.covered; i < list.entries.size(); ++i) {
+    leases_[list.entries[i]] = Lease::kFree;
   }
-  list.reset();
 }
 
-Status OrderBook::TakeBack(List& list, const wire::ReleasedT& released) {
+Status OrderBook::TakeBack(Order& list, const wire::ReleasedT& released) {
   MOTLEY_RETURN_IF_ERROR(CheckPartitions(released.partitions, leases_.size()));
   if (list.revoked.empty()) return Status::DataError("partitions given back that nobody wanted");
   const std::vector<PartitionId> asked = std::move(list.revoked.front());
-  list.revoked.pop_front();
+  list.revoked.erase(list.revoked.begin());
   for (const PartitionId p : released.partitions) {
     const auto unstarted =
         list.entries.begin() + static_cast<std::ptrdiff_t>(std::max(list.done, list.covered));
@@ -202,7 +208,7 @@ Status OrderBook::TakeBack(List& list, const wire::ReleasedT& released) {
   return Status::Ok();
 }
 
-std::span<const PartitionId> OrderBook::Cover(List& list, uint32_t entries) {
+std::span<const PartitionId> OrderBook::Cover(Order& list, uint32_t entries) {
   const std::span<const PartitionId> covered =
       std::span(list.entries).subspan(list.covered, entries);
   for (const PartitionId p : covered) leases_[p] = Lease::kCovered;
@@ -212,13 +218,13 @@ std::span<const PartitionId> OrderBook::Cover(List& list, uint32_t entries) {
   return covered;
 }
 
-bool OrderBook::Past(StepId step, uint32_t order) const {
+bool OrderBook::Past(StepId step, uint32_t number) const {
   if (step != step_ || !open_) return step <= step_;
-  return order > 0 && order <= (listed() ? last_ : before_);
+  return number > 0 && number <= (listed() ? last_ : before_);
 }
 
-bool OrderBook::FirstLate(WorkerId worker, StepId step, uint32_t order) {
-  return std::exchange(seats_[worker].late, {step, order}) != std::pair(step, order);
+bool OrderBook::FirstLate(WorkerId worker, StepId step, uint32_t number) {
+  return std::exchange(seats_[worker].late, {step, number}) != std::pair(step, number);
 }
 
 }  // namespace motley

@@ -15,7 +15,6 @@
 // partition that two lists have is our own bug: kInternal.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,25 +32,23 @@ namespace motley {
 
 class OrderBook {
  public:
-  struct Row {
+  struct Order {
     StepId step = 0;
-    uint32_t order = 0;
+    uint32_t number = 0;
+    SlicesCame came;  // For a list: since its last answer.
+    // If it is a row:
     RowId row = 0;
-    SlicesCame came;
     bool added = false;  // Something of it is in the sums.
     bool cancelled = false;
     bool settled = false;  // Arrived, late or refused: the scheduler knows.
-  };
-  struct List {
-    uint32_t order = 0;
+    // If it is a list:
+    bool listed = false;
     std::vector<PartitionId> entries;
-    size_t covered = 0;                            // Entries, by answers that came.
-    size_t done = 0;                               // Entries, as reported.
-    std::deque<std::vector<PartitionId>> revoked;  // Asked back, and not answered yet.
-    // Since the last answer: what has come of the next one, and its sketches for the log.
-    SlicesCame came;
-    std::vector<AlignedVector> slices;
-    std::vector<double> sketches;
+    size_t covered = 0;                             // Entries, by answers that came.
+    size_t done = 0;                                // Entries, as reported.
+    std::vector<std::vector<PartitionId>> revoked;  // Asked back, and not answered yet.
+    std::vector<AlignedVector> slices;              // What has come,
+    std::vector<double> sketches;                   // and its sketches for the log.
   };
 
   OrderBook(uint32_t workers, uint32_t partitions);
@@ -72,46 +69,46 @@ class OrderBook {
   Result<wire::OrderT> Extend(WorkerId worker, std::span<const PartitionId> partitions);
   // that it is to give these back, or to send what it has summed. Nothing: it has no list.
   std::optional<wire::RevokeT> Revoke(WorkerId worker, std::vector<PartitionId> partitions);
-  std::optional<wire::FlushT> Flush(WorkerId worker) const;
+  std::optional<wire::FlushT> Flush(WorkerId worker);
   // Its work for steps up to this one is not needed, and may end unfinished; its list ends.
   wire::CancelT Cancel(WorkerId worker, StepId step);
   // The same for one row. Nothing: it has answered that.
   std::optional<wire::CancelT> CancelRow(WorkerId worker, StepId step, RowId row);
   void Forget(WorkerId worker);  // It is gone.
 
-  // The oldest row that the worker has not ended, if it has this number; null otherwise.
-  Row* FirstRow(WorkerId worker, StepId step, uint32_t order);
-  Row* FirstRow(WorkerId worker);
-  bool HasRow(WorkerId worker, StepId step, uint32_t order) const;
-  Row EndRow(WorkerId worker);  // The oldest one. Its memory of slices stays here.
-  List* ListOf(WorkerId worker, StepId step, uint32_t order);  // Null: it has no such list now.
-  List* ListOf(WorkerId worker);
-  void EndList(WorkerId worker);
+  // The oldest order that the worker has not ended, which it answers next; null: none.
+  Order* First(WorkerId worker);
+  // That order if it has this number, or any order with it; null otherwise.
+  Order* First(WorkerId worker, StepId step, uint32_t number);
+  Order* Find(WorkerId worker, StepId step, uint32_t number);
+  Order EndFirst(WorkerId worker);  // Its memory of slices stays here.
+  void EndList(WorkerId worker);    // If it has one.
   // The worker gives these back. kDataError: they were not asked for, or are done.
-  Status TakeBack(List& list, const wire::ReleasedT& released);
+  Status TakeBack(Order& list, const wire::ReleasedT& released);
   // An answer covers so many more entries.
-  std::span<const PartitionId> Cover(List& list, uint32_t entries);
+  std::span<const PartitionId> Cover(Order& list, uint32_t entries);
 
   // It was given since the last Open.
-  bool IsCurrent(const Row& row) const { return row.step == step_ && row.order > before_; }
+  bool IsCurrent(const Order& order) const { return order.step == step_ && order.number > before_; }
   // What has this number may have been ordered, and has ended: it is late, and nobody's fault.
-  bool Past(StepId step, uint32_t order) const;
+  bool Past(StepId step, uint32_t number) const;
   // True once for all that is late with this number.
-  bool FirstLate(WorkerId worker, StepId step, uint32_t order);
+  bool FirstLate(WorkerId worker, StepId step, uint32_t number);
 
  private:
   enum class Lease : uint8_t { kFree, kGiven, kCovered };
   struct Seat {
-    Fifo<Row> rows;
-    std::optional<List> list;
+    Fifo<Order> orders;                  // A list is the last one.
     std::pair<StepId, uint32_t> late{};  // The last one that was counted.
   };
+  Order* ListOf(WorkerId worker);
+  Order& Add(WorkerId worker);
 
   std::vector<Seat> seats_;
   std::vector<Lease> leases_;  // By partition.
   size_t missing_ = 0;
   std::shared_ptr<const CodeForm> form_;
-  std::shared_ptr<const CodeForm> written_;  // That messages_ are of.
+  std::shared_ptr<const CodeForm> written_;  // The form of messages_.
   std::vector<Bytes> messages_;              // By row; empty: not worked out yet.
   StepId step_ = 0;
   uint32_t before_ = 0;  // The last number before the step was opened (again),
