@@ -231,7 +231,7 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
   if (order != nullptr && order->listed) {
     MOTLEY_RETURN_IF_ERROR(EndVector(worker, *order, end.entries));
   } else if (order != nullptr) {
-    EndRow(worker, end);
+    EndRow(worker, *order, end.finished);
   } else if (end.entries > 0 && orders_.Past(end.step, end.order)) {
     hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // A list that has ended.
   } else {
@@ -240,19 +240,19 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
   return true;
 }
 
-void Answers::EndRow(WorkerId worker, const wire::AnswerEndT& end) {
-  const Order row = orders_.EndFirst(worker);
+void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
+  orders_.EndFirst(worker);
   if (row.settled) return;
   const bool live = Counts(row) && !row_done_[row.row];
-  if (live && Keeping() && end.finished) {
+  if (live && Keeping() && finished) {
     hooks_.raise(RowArrived{worker, row.step, row.row});
   } else if (live && !row.cancelled) {
     // What did come is right and stays in the sums: somebody else's answer completes it.
     hooks_.raise(RowRejected{
         worker, row.step, row.row, false,
         Status::DataError(fmt::format("{} of {} slices came{}", row.came.count, sum_.cut().count(),
-                                      end.finished ? "" : ", and then the worker gave it up"))});
-  } else if (end.finished) {
+                                      finished ? "" : ", and then the worker gave it up"))});
+  } else if (finished) {
     hooks_.raise(Late(worker, row));
   }
 }

@@ -111,7 +111,7 @@ class Answers {
   Status FinishRow(WorkerId worker, Order& row, Slice& slice);
   Status Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events);
   Status FinishOfList(WorkerId worker, Order& list, Slice& slice);
-  void EndRow(WorkerId worker, const wire::AnswerEndT& end);
+  void EndRow(WorkerId worker, const Order& row, bool finished);
   Status EndVector(WorkerId worker, Order& list, uint32_t entries);
   void CountLate(WorkerId worker, const Header& header, bool fenced, Order* row);
   Event Late(WorkerId worker, const Order& row) const;

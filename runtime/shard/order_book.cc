@@ -170,15 +170,6 @@ OrderBook::Order* OrderBook::ListOf(WorkerId worker) {
   return orders.empty() || !orders[orders.size() - 1].listed ? nullptr : &orders[orders.size() - 1];
 }
 
-OrderBook::Order OrderBook::EndFirst(WorkerId worker) {
-  Fifo<Order>& orders = seats_[worker].orders;
-  Order first;
-  std::swap(first, orders.front());
-  std::swap(first.came.seen, orders.front().came.seen);
-  orders.drop_front();
-  return first;
-}
-
 void OrderBook::EndList(WorkerId worker) {
   if (ListOf(worker) == nullptr) return;
   Fifo<Order>& orders = seats_[worker].orders;

@@ -81,8 +81,9 @@ class OrderBook {
   // That order if it has this number, or any order with it; null otherwise.
   Order* First(WorkerId worker, StepId step, uint32_t number);
   Order* Find(WorkerId worker, StepId step, uint32_t number);
-  Order EndFirst(WorkerId worker);  // Its memory of slices stays here.
-  void EndList(WorkerId worker);    // If it has one.
+  // A row stays readable until the worker is given more, and its memory of slices is used again.
+  void EndFirst(WorkerId worker) { seats_[worker].orders.drop_front(); }
+  void EndList(WorkerId worker);  // If it has one.
   // The worker gives these back. kDataError: they were not asked for, or are done.
   Status TakeBack(Order& list, const wire::ReleasedT& released);
   // An answer covers so many more entries.

@@ -74,8 +74,13 @@ Status Executor::Take(WorkOrder::What what) {
   });
   if (what.revocable || what.step > 0) outbox_.Cancel(what.step - (what.revocable ? 0 : 1));
   revocable_ |= what.revocable;
+  WorkOrder::Room room;
+  if (!rooms_.empty()) {
+    room = std::move(rooms_.back());
+    rooms_.pop_back();
+  }
   queue_.push_back(
-      std::make_shared<WorkOrder>(env_.loop, parts_.shop, std::move(what), std::move(room_)));
+      std::make_shared<WorkOrder>(env_.loop, parts_.shop, std::move(what), std::move(room)));
   Advance();
   return Status::Ok();
 }
@@ -159,6 +164,8 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
     End(!order.cancelled());
     return true;
   }
+  if (order.parameters() == nullptr) order.SetParameters(parts_.parameters.Get(what.version));
+  if (order.parameters() == nullptr) return false;
   // A list that was sent waits for more.
   const bool sent = what.revocable && order.done() == first_.sent;
   if (order.finished() ? !order.state().due || sent : !order.Ready()) return false;
@@ -167,17 +174,14 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
     if (!begun) return false;
   }
   if (order.finished()) return Conclude(order);
-  if (!order.Ready()) return false;
   first_.busy = true;
   order.Compute(first_.sum, Hooks(order));
   return false;
 }
 
-// Finds what it is computed with and into.
+// Finds what it is computed into.
 Result<bool> Executor::Begin(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
-  if (order.parameters() == nullptr) order.SetParameters(parts_.parameters.Get(what.version));
-  if (order.parameters() == nullptr) return false;
   first_.reported = env_.loop.Now();
   if (!what.keep) return BeginAnswer(order);
   MOTLEY_ASSIGN_OR_RETURN(first_.sum, kept_.Room(what.version));
@@ -309,7 +313,7 @@ void Executor::End(bool finished) {
   } else if (first.sum != nullptr) {
     kept_.GiveBack(std::move(first.sum));
   }
-  room_ = order->TakeRoom();
+  rooms_.push_back(order->TakeRoom());
   const WorkOrder::What& what = order->what();
   if (what.revocable) return;
   SayEnd(*order, finished && !what.cover_known ? order->done() : 0, finished);

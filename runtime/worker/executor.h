@@ -101,7 +101,7 @@ class Executor {
   KeptSums kept_;
   std::deque<std::shared_ptr<WorkOrder>> queue_;
   First first_;
-  WorkOrder::Room room_;  // For the next order.
+  std::vector<WorkOrder::Room> rooms_;  // For orders to come.
   struct {
     Bytes end, progress;
   } last_;                  // Messages: the next differ by a few numbers.

@@ -74,14 +74,19 @@ bool WorkOrder::Ready() const {
 
 // A list may grow and shrink, so its chunks follow what is left of it.
 uint64_t WorkOrder::ChunkSamples() const {
-  uint64_t samples = 0;
-  for (size_t i = what_.revocable ? done_ : 0; i < room_.entries.size(); ++i) {
-    samples += (*ranges_)[room_.entries[i].partition].count;
-  }
   // A trainer that cuts chunks once more, for devices that share them, needs large ones.
   const bool cuts = shop_->trainer->cuts_work();
-  if (what_.revocable) return LeasePieceSamples(samples) * (cuts ? 2 : 1);
-  return cuts ? samples : RowPieceSamples(samples);
+  uint64_t samples = 0;
+  if (!what_.revocable) {
+    for (const PartitionTerm& term : what_.terms) {
+      samples += BatchSchedule::Count(*ranges_, term.begin, term.end);
+    }
+    return cuts ? samples : RowPieceSamples(samples);
+  }
+  for (size_t i = done_; i < room_.entries.size(); ++i) {
+    samples += (*ranges_)[room_.entries[i].partition].count;
+  }
+  return LeasePieceSamples(samples) * (cuts ? 2 : 1);
 }
 
 // Fills the chunk, and returns its end. Partitions without samples go with those before them.
