@@ -23,8 +23,8 @@
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "runtime/links/slicing.h"
+#include "runtime/shard/answers.h"
 #include "runtime/shard/publisher.h"
-#include "runtime/shard/row_collector.h"
 #include "runtime/uv_loop.h"
 #include "transport/tcp/tcp_transport.h"
 
@@ -120,7 +120,7 @@ class Worker final : public Receiver {
     Header header;
     header.kind = FrameKind::kGradient;
     header.step = header.version = step;
-    header.row_id = index_;
+    header.row_id = index_ + 1;  // The server gives the first order of a step to the first worker.
     header.total = own_.size();
     return header;
   }
@@ -169,14 +169,15 @@ class Server final : public Receiver {
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
         transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
-        rows_(task.workers, task.length, kSlice, parallel, [this](const Event& e) { OnEvent(e); }),
         publisher_(*transport_, task.workers, kSlice,
                    [this](uint64_t version) {
                      return version == step_ + 1 ? ParameterCopy(sum_) : nullptr;
                    }),
         slices_(task.workers),
-        sum_(std::make_shared<std::vector<float>>(task.length)) {
-    rows_.SetHome(*sum_);
+        sum_(std::make_shared<std::vector<float>>(task.length)),
+        answers_(
+            {.workers = task.workers, .length = task.length, .slice_length = kSlice, .home = *sum_},
+            parallel, {[this](const Event& e) { OnEvent(e); }, nullptr}) {
     transport_->SetReceiver(this);
   }
   Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
@@ -189,14 +190,14 @@ class Server final : public Receiver {
   }
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
     const WorkerId worker = worker_of_.at(peer);
-    const auto wanted = rows_.Begin(worker, header, false, slices_[worker]);
+    const auto wanted = answers_.Begin(worker, header, false, slices_[worker]);
     if (!wanted.ok() || !*wanted) Die("a slice was refused: " + wanted.status().ToString());
-    return std::as_writable_bytes(std::span(slices_[worker]));
+    return std::as_writable_bytes(std::span(slices_[worker].values));
   }
   void OnPayloadDone(PeerId peer, const Header& header, bool) override {
     if (header.length == 0) return OnMessage(peer, header);
     const WorkerId worker = worker_of_.at(peer);
-    const Status fine = rows_.Finish(worker, slices_[worker]);
+    const Status fine = answers_.Finish(worker, slices_[worker]);
     if (!fine.ok()) Die(fine.ToString());
   }
 
@@ -212,19 +213,19 @@ class Server final : public Receiver {
     messages_ = 0;
     if (phase_ == 1) {
       if (sum_.use_count() > 1) Die("the last sum is still being sent");
-      rows_.Open(step_, form_);
+      answers_.Open(step_, form_);
       for (WorkerId worker = 0; worker < task_.workers; ++worker) {
-        rows_.Assign(worker, step_, worker);
+        answers_.GiveRow(worker, worker);
       }
     }
     if (phase_ == 2) {
       seconds_.push_back(static_cast<double>(last_end_ - first_begin_) * 1e-9);
       for (WorkerId worker = 0; worker < task_.workers; ++worker) {
-        wire::PullT pull;
-        pull.step = step_;
-        pull.row = worker;
-        pull.finished = true;
-        rows_.End(worker, pull);
+        wire::AnswerEndT end;
+        end.step = step_;
+        end.order = worker + 1;
+        end.finished = true;
+        if (!answers_.OnEnd(worker, end).value()) Die("an answer ends that was not ordered");
       }
       phase_ = 0;
       if (++step_ == task_.repetitions + 2) return Order(2);
@@ -243,7 +244,7 @@ class Server final : public Receiver {
   }
   void OnEvent(const Event& event) {
     if (!std::holds_alternative<StepDecodable>(event)) return;
-    const Status summed = rows_.Close(*sum_);
+    const Status summed = answers_.Close(*sum_);
     if (!summed.ok()) Die(summed.ToString());
     for (const auto& [worker, peer] : peers_) {
       publisher_.Publish(worker, peer, Header{}, step_ + 1, sum_);
@@ -254,13 +255,13 @@ class Server final : public Receiver {
   Task task_;
   std::shared_ptr<const CodeForm> form_;
   std::unique_ptr<Transport> transport_;
-  RowCollector rows_;
   Publisher publisher_;
-  std::vector<AlignedVector> slices_;
+  std::vector<Answers::Slice> slices_;
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
-  uint64_t step_ = 0;                        // The first two are not counted.
+  Answers answers_;
+  uint64_t step_ = 0;  // The first two are not counted.
   uint32_t phase_ = 0;
   uint32_t messages_ = 0;
   uint32_t gone_ = 0;

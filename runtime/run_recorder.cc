@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kRemembered = 64;
-// As row_task.cc and lease_task.cc cut a worker's part of a step.
+// As work_order.cc cuts a worker's part of a step.
 constexpr double kLeastPieceSamples = 32;
 constexpr double kMostPieces = 6;
 constexpr double kNew = 0.05;  // What one more part weighs.

@@ -62,27 +62,19 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
 // A copy that an audit needs is not cancelled. What its worker is told later would cancel it, too.
 bool ServerJob::Hold(const WorkersCancel& cancel) const {
   const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
-  const bool also = !cancel.row && std::any_of(held_.begin(), held_.end(), same);
-  return also || auditor_.NeedsCopies(cancel.step);
+  const bool all = cancel.cancel.order == 0;
+  return (all && std::any_of(held_.begin(), held_.end(), same)) ||
+         auditor_.NeedsCopies(cancel.cancel.step);
 }
 
 void ServerJob::TellOfCancel(const WorkersCancel& cancel) {
   if (Hold(cancel)) return held_.push_back(cancel);
-  const PeerId peer = peers_.PeerOf(cancel.worker);
-  const Header header = peers_.HeaderTo(cancel.worker, FrameKind::kControl);
-  if (cancel.row) {
-    wire::CancelRowT row;
-    row.step = cancel.step;
-    row.row = *cancel.row;
-    return SendControl(env_.transport, peer, header, std::move(row));
-  }
-  wire::CancelT all;
-  all.step = cancel.step;
-  SendControl(env_.transport, peer, header, std::move(all));
+  SendControl(env_.transport, peers_.PeerOf(cancel.worker),
+              peers_.HeaderTo(cancel.worker, FrameKind::kControl), cancel.cancel);
 }
 
 void ServerJob::TellOfHeldCancels() {
-  if (held_.empty() || auditor_.NeedsCopies(held_.front().step)) return;
+  if (held_.empty() || auditor_.NeedsCopies(held_.front().cancel.step)) return;
   for (const WorkersCancel& held : std::exchange(held_, {})) TellOfCancel(held);
 }
 

@@ -56,16 +56,19 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
   vector_probe_.Disturb();
   const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
-  if (header.row_id >= kFirstList && leases_.used()) {
-    return BeginLeaseSlice(peer, worker, header, fenced);
-  }
-  AlignedVector& values = From(peer).slice;
-  const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
-  if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
+  Answers::Slice& slice = From(peer).slice;
+  const Result<bool> wanted = answers().Begin(worker, header, fenced, slice);
+  if (!wanted.ok()) OnAnswerFault(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
   watch_.Progress();
   transfers_.Began(worker, header, env_.loop.Now());
-  return std::as_writable_bytes(std::span<float>(values));
+  return std::as_writable_bytes(std::span(slice.values));
+}
+
+// A bad answer is the worker's fault; a lack of memory is ours.
+void ServerJob::OnAnswerFault(PeerId peer, const Status& fault, StepId step) {
+  if (fault.code() != StatusCode::kResource) return Complain(peer, fault, step);
+  End(fault.WithContext(fmt::format("the answers of step {} do not fit", step)));
 }
 
 std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const Header& header) {
@@ -96,14 +99,8 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
   transfers_.Came(*worker, env_.loop.Now());
   if (options_.measure_links) TimeSlice(peer, *worker, header);
-  if (From(peer).lease_slice.vector != nullptr) {
-    return FinishLeaseSlice(peer, *worker, header.step);
-  }
-  Status fine = rows().Finish(*worker, From(peer).slice);
-  if (fine.code() == StatusCode::kResource) {
-    return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
-  }
-  if (!fine.ok()) Complain(peer, fine, header.step);
+  const Status fine = answers().Finish(*worker, From(peer).slice);
+  if (!fine.ok()) OnAnswerFault(peer, fine, header.step);
 }
 
 // From the end of the first slice on: when the first one left the worker nobody here knows.
@@ -111,9 +108,10 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
   Timed& vector = From(peer).timed;
   const Time now = env_.loop.Now();
   const uint64_t floats = header.length / sizeof(float);
-  const bool first = vector.left == 0 || vector.step != header.step || vector.row != header.row_id;
+  const bool first =
+      vector.left == 0 || vector.step != header.step || vector.order != header.row_id;
   if (first) {
-    vector = {.step = header.step, .row = header.row_id, .left = header.total, .began = now};
+    vector = {.step = header.step, .order = header.row_id, .left = header.total, .began = now};
   } else if (header.paused) {
     vector.began += now - vector.last;  // It came later than it could have.
   } else {
@@ -172,25 +170,24 @@ void ServerJob::OnProbeControl(PeerId peer, const Result<wire::ControlT>& contro
 
 // Those that come several times in each step, without memory of their own.
 bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control) {
-  if (const wire::Pull* pull = control.body_as_Pull()) {
-    wire::PullT values;
-    pull->UnPackTo(&values);
-    OnPull(peer, worker, values);
-    return true;
+  Status fine;
+  if (const wire::AnswerEnd* end = control.body_as_AnswerEnd()) {
+    wire::AnswerEndT values;
+    end->UnPackTo(&values);
+    fine = OnEnd(peer, worker, values);
+  } else if (const wire::Progress* progress = control.body_as_Progress()) {
+    wire::ProgressT values;
+    progress->UnPackTo(&values);
+    fine = OnProgress(worker, values);
+  } else {
+    return false;
   }
-  if (const wire::Progress* progress = control.body_as_Progress()) {
-    if (Status fine = CheckClaims(*progress, options_.batch); !fine.ok()) {
-      peers_.SendAway(peer, fine);
-      return true;
-    }
-    watch_.Computed(worker, progress->samples());
-    pump_.Raise(WorkerProgress{worker, progress->samples(), Duration(progress->compute_ns())});
-    return true;
-  }
-  return false;
+  if (!fine.ok()) peers_.SendAway(peer, fine);
+  return true;
 }
 
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
+  Status fine;
   if (const wire::ErrorT* error = control.body.AsError()) {
     if (ended_) return;
     const std::optional<uint64_t> before = reports_.Pass(worker, env_.loop.Now());
@@ -201,33 +198,50 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
         peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
     links_.OnAnswer(worker, *probe);
-  } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {
-    peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
-                                                        wire::EnumNameBody(control.body.type))));
+  } else if (const wire::ReleasedT* released = control.body.AsReleased()) {
+    fine = answers().OnReleased(worker, *released);
+  } else if (const wire::ReadyT* ready = control.body.AsReady()) {
+    fine = OnReady(worker, *ready);
+  } else if (control.body.type != wire::Body::NONE) {
+    fine = Status::DataError(
+        fmt::format("a worker does not send {}", wire::EnumNameBody(control.body.type)));
   }
+  if (!fine.ok()) peers_.SendAway(peer, fine);
 }
 
-void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
-  if (Status fine = CheckClaims(pull, options_.batch); !fine.ok()) {
-    return peers_.SendAway(peer, fine);
+Status ServerJob::OnReady(WorkerId worker, const wire::ReadyT& ready) {
+  MOTLEY_RETURN_IF_ERROR(CheckClaims(ready));
+  if (introduced_[worker]) return Status::DataError("it said that it is ready before");
+  introduced_[worker] = true;
+  record_.Holds(worker, ready.held_bytes);
+  peers_.GotReady(worker);
+  pump_.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
+  return Status::Ok();
+}
+
+Status ServerJob::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
+  MOTLEY_RETURN_IF_ERROR(CheckClaims(progress, options_.batch));
+  return answers().OnProgress(worker, progress);
+}
+
+Status ServerJob::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
+  MOTLEY_RETURN_IF_ERROR(CheckClaims(end, options_.batch));
+  record_.Holds(worker, end.held_bytes);
+  const Result<bool> given = answers().OnEnd(worker, end);
+  if (!given.ok()) {
+    OnAnswerFault(peer, given.status(), end.step);
+    return Status::Ok();
   }
-  record_.Holds(worker, pull.held_bytes);
-  if (!introduced_[worker]) {
-    introduced_[worker] = true;
-    peers_.GotReady(worker);
-    pump_.Raise(WorkerFree{worker, 0, Duration::zero(), pull.samples_per_second});
-    return;
+  if (!*given) {
+    return Status::DataError(
+        fmt::format("the end of order {} of step {}, which was not assigned", end.order, end.step));
   }
-  if (!rows().End(worker, pull)) {
-    peers_.SendAway(
-        peer, Status::DataError(fmt::format("the end of row {} of step {}, which was not assigned",
-                                            pull.row, pull.step)));
-    return;
-  }
-  const Duration compute(pull.compute_ns);
-  observer_.OnEvent(event::WorkComputed{pull.step, worker, pull.samples, compute, /*so_far=*/false,
+  if (end.entries > 0) return Status::Ok();  // A list goes on.
+  const Duration compute(end.compute_ns);
+  observer_.OnEvent(event::WorkComputed{end.step, worker, end.samples, compute, /*so_far=*/false,
                                         env_.loop.Now()});
-  pump_.Raise(WorkerFree{worker, pull.samples, compute, 0});
+  pump_.Raise(WorkerFree{worker, end.samples, compute, 0});
+  return Status::Ok();
 }
 
 }  // namespace motley

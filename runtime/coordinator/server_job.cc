@@ -48,13 +48,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                   TellOfHeldCancels();
                   FinishWhenQuiet();
                 }}),
-      leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
-              VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
-              {[this](Event event) { OnAnswer(std::move(event)); },
-               [this](WorkerId worker, std::span<const PartitionId> covered) {
-                 observer_.OnEvent(
-                     event::VectorArrived{leases_.step(), worker, covered, env_.loop.Now()});
-               }}),
       transfers_(options.workers),
       publisher_(env.transport, options.workers, options.slice_length,
                  [this](uint64_t version) {
@@ -104,13 +97,20 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
-  rows_ = std::make_unique<RowCollector>(
-      options.workers, length, options.slice_length, env.device.parallel(),
-      [this](Event event) { OnAnswer(std::move(event)); },
-      /*keep_rows=*/!SchemeNamed(options.code).exact);
-  rows_->SetHome(*gradient_);
-  rows_->SetLog(&auditor_.log());
-  leases_.SetLog(&auditor_.log());
+  answers_ = std::make_unique<Answers>(
+      Answers::Shape{.workers = options.workers,
+                     .partitions = static_cast<uint32_t>(schedule_.partition_sizes().size()),
+                     .length = length,
+                     .slice_length = options.slice_length,
+                     .home = *gradient_,
+                     .keep_rows = !SchemeNamed(options.code).exact},
+      env.device.parallel(),
+      Answers::Hooks{[this](Event event) { OnAnswer(std::move(event)); },
+                     [this](WorkerId worker, std::span<const PartitionId> covered) {
+                       observer_.OnEvent(event::VectorArrived{answers().orders().step(), worker,
+                                                              covered, env_.loop.Now()});
+                     }});
+  answers().SetLog(&auditor_.log());
 }
 
 std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
@@ -137,9 +137,9 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
-  validator_->SetHooks({[this](const JudgedVersion& judged) { observer_.OnJudged(judged); },
-                        [this](const Status& why) { OnNotJudged(why); },
-                        [this] { FinishWhenQuiet(); }});
+  validator_->SetHooks(
+      {[this](const JudgedVersion& judged) { observer_.OnEvent(event::VersionJudged{judged}); },
+       [this](const Status& why) { OnNotJudged(why); }, [this] { FinishWhenQuiet(); }});
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
@@ -189,8 +189,7 @@ void ServerJob::OnJoined(WorkerId worker) {
 }
 
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
-  rows().Forget(worker);
-  leases_.Forget(worker);
+  answers().orders().Forget(worker);
   auditor_.log().Forget(worker);
   std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
   publisher_.Forget(worker);
@@ -253,6 +252,8 @@ void ServerJob::OnAnswer(Event event) {
     arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
     observer_.OnEvent(
         event::RowArrived{arrived->step, arrived->row, arrived->worker, env_.loop.Now()});
+  } else if (const auto* progress = std::get_if<WorkerProgress>(&event)) {
+    watch_.Computed(progress->worker, progress->samples);
   } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
     const double partitions = static_cast<double>(schedule_.partition_sizes().size());
     const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
@@ -266,7 +267,8 @@ void ServerJob::OnAnswer(Event event) {
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
     observer_.OnEvent(
         event::LeaseReleased{back->step, back->worker, back->partitions, env_.loop.Now()});
-  } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
+  } else if (const auto* bad = std::get_if<RowRejected>(&event);
+             bad && answers().orders().listed()) {
     observer_.OnEvent(event::VectorRefused{bad->step, bad->worker, env_.loop.Now()});
   }
   TellOfHeldCancels();
@@ -303,9 +305,8 @@ void ServerJob::Do(const OpenStep& command) {
   began_ = true;
   record_.Opened(command.step, now);
   watch_.Opened(command.step);
-  leases_.Abandon();
   transfers_.Opened();
-  rows().Open(command.step, command.code, CountsOf(command.step));
+  answers().Open(command.step, command.code, CountsOf(command.step));
   TellOfHeldCancels();  // Before work under the same names is given anew.
   observer_.OnEvent(event::StepOpened{command.step, *command.code, now});
 }
@@ -320,41 +321,36 @@ void ServerJob::Do(const AssignRow& command) {
   if (!peers_.Connected(command.worker)) return;
   const PeerId peer = peers_.PeerOf(command.worker);
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
-  if (Status fits = CheckSendable(FrameKind::kControl, rows().MessageOf(command.row).size());
-      !fits.ok()) {
+  header.step = command.step;
+  const Bytes& order = answers().GiveRow(command.worker, command.row);
+  if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
         "workers, or another `code`",
         command.row, command.step)));
   }
-  rows().Assign(command.worker, command.step, command.row);
   watch_.Assigned(command.worker);
   Publish(command.worker, command.step);
-  header.step = command.step;
-  SendBytes(env_.transport, peer, header, rows().MessageOf(command.row), Priority::kControl,
-            nullptr);
+  SendBytes(env_.transport, peer, header, order, Priority::kControl, nullptr);
   observer_.OnEvent(event::RowAssigned{command.step, command.row, command.worker, env_.loop.Now()});
 }
 
 void ServerJob::Do(const CancelWork& command) {
   if (!peers_.Connected(command.worker)) return;
-  rows().Cancel(command.worker, command.step);
-  leases_.Cancel(command.worker, command.step);
-  TellOfCancel({command.worker, command.step, {}});
+  TellOfCancel({command.worker, answers().orders().Cancel(command.worker, command.step)});
 }
 
 void ServerJob::Do(const CancelRow& command) {
   if (!peers_.Connected(command.worker)) return;
-  rows().CancelRow(command.worker, command.step, command.row);
-  TellOfCancel({command.worker, command.step, command.row});
+  const auto cancel = answers().orders().CancelRow(command.worker, command.step, command.row);
+  if (cancel) TellOfCancel({command.worker, *cancel});
 }
 
 Status ServerJob::SumUp(const CommitStep& command,
                         std::shared_ptr<const ApproximateSum>& approximate) {
-  if (leases_.open()) return leases_.Close();
   // It may have become decodable with the very row that was enough.
-  if (!command.approximately || rows().decodable()) return rows().Close(*gradient_);
-  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, rows().CloseApproximately(*gradient_));
+  if (!command.approximately || answers().decodable()) return answers().Close(*gradient_);
+  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers().CloseApproximately(*gradient_));
   if (best.error <= kExact) return Status::Ok();
   const auto sum = std::make_shared<ApproximateSum>();
   for (const Complex& a : best.a) sum->weights.push_back(a.real());
@@ -366,17 +362,16 @@ Status ServerJob::SumUp(const CommitStep& command,
 
 void ServerJob::Do(const CommitStep& command) {
   const StepId step = command.step;
-  const bool leased = leases_.open();
   std::shared_ptr<const ApproximateSum> approximate;
   if (Status summed = SumUp(command, approximate); !summed.ok()) {
     return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
   }
-  const Tally& tally = leased ? leases_.tally() : rows().tally();
+  const Tally& tally = answers().sum().tally();
   const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
                                             *schedule_.SharedRanges(step), approximate.get());
   if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
-  record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
+  record_.Decoded(loss, answers().sum().amplification(), approximate.get());
   if (approximate != nullptr) {
     observer_.OnEvent(event::StepApproximated{step, *approximate, env_.loop.Now()});
   }

@@ -28,15 +28,14 @@
 #include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
 #include "runtime/observer_fan.h"
-#include "runtime/shard/lease_collector.h"
+#include "runtime/shard/answers.h"
 #include "runtime/shard/publisher.h"
-#include "runtime/shard/row_collector.h"
 
 namespace motley {
 
 class ServerJob final : public ServerNode, private Receiver {
  public:
-  // What can fail to be made. `rows` is filled here; the scheduler asks through it.
+  // What can fail to be made.
   struct Parts {
     BatchSchedule schedule;
     std::unique_ptr<ServerModel> model;
@@ -68,23 +67,20 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnGreeting(PeerId peer, const wire::ControlT& control);
   void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
   bool OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control);
+  void OnAnswerFault(PeerId peer, const Status& fault, StepId step);
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
-  void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
+  Status OnReady(WorkerId worker, const wire::ReadyT& ready);
+  Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
+  Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
   void Publish(WorkerId worker, StepId step);
   bool FreeVersion();
-  void OnAnswer(Event event);  // What a collector made of it.
+  void OnAnswer(Event event);  // What became of it.
   void OnLinkMeasured(WorkerId worker, Duration vector);
   void Complain(PeerId peer, const Status& why, StepId step);
 
-  // Leases (server_leases.cc).
-  std::span<std::byte> BeginLeaseSlice(PeerId peer, WorkerId worker, const Header& header,
-                                       bool fenced);
-  void FinishLeaseSlice(PeerId peer, WorkerId worker, StepId step);
-  bool OnLeaseControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
-  void OnLeaseFault(PeerId peer, const Status& fault, StepId step);
   template <typename Message>
-  void TellLease(WorkerId worker, StepId step, const Message& message);
+  void TellOrder(WorkerId worker, StepId step, const Message& message);
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;
@@ -137,7 +133,7 @@ class ServerJob final : public ServerNode, private Receiver {
   bool Saved();
   Status Outcome() const;
 
-  RowCollector& rows() { return *rows_; }
+  Answers& answers() { return *answers_; }
 
   Env env_;
   JobOptions options_;
@@ -153,15 +149,13 @@ class ServerJob final : public ServerNode, private Receiver {
   AuditRecord audits_;
   struct WorkersCancel {  // That a worker is to be told of.
     WorkerId worker;
-    StepId step;
-    std::optional<RowId> row;  // None: all work.
+    wire::CancelT cancel;
   };
   bool Hold(const WorkersCancel& cancel) const;
   void TellOfCancel(const WorkersCancel& cancel);
   void TellOfHeldCancels();
   std::vector<WorkersCancel> held_;  // Until an audit has the copies that it needs.
-  std::unique_ptr<RowCollector> rows_;
-  LeaseCollector leases_;
+  std::unique_ptr<Answers> answers_;
   TransferClock transfers_;
   Publisher publisher_;
   PartitionFeed feed_;
@@ -177,16 +171,15 @@ class ServerJob final : public ServerNode, private Receiver {
   StepWatch watch_;
   struct Timed {  // A vector, with measure_links.
     StepId step = 0;
-    uint32_t row = 0;
+    uint32_t order = 0;
     uint64_t left = 0;   // Floats that have not come.
     Time began{};        // When its first slice was there,
     Time last{};         // and the last one.
     uint64_t bytes = 0;  // That came since it began.
   };
-  struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
+  struct Incoming {  // From a peer: the message that is arriving.
     Bytes control;
-    AlignedVector slice;
-    LeaseCollector::Slice lease_slice;
+    Answers::Slice slice;
     Timed timed;
     uint32_t complaints = 0;  // Made so far.
   };
@@ -194,7 +187,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.
   Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
   PeerId last_peer_ = 0;               // ask several times for one peer's.
-  std::vector<bool> introduced_;       // Sent the first Pull of its life.
+  std::vector<bool> introduced_;       // Said that it is ready.
   std::shared_ptr<AlignedVector> gradient_;
   std::string last_to_leave_;  // Who, and why; empty: nobody.
   Finished finished_;

@@ -49,10 +49,6 @@ void ServerJob::Proceed(StepId step, bool stop) {
   pump_.Raise(StepApplied{step});
 }
 
-void ServerJob::OnJudged(const JudgedVersion& judged) {
-  observer_.OnEvent(event::VersionJudged{judged});
-}
-
 // The last version is judged when the job has ended already. Its failure no longer ends the job.
 void ServerJob::OnNotJudged(const Status& why) {
   if (!ended_) return End(why);

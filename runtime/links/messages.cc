@@ -13,6 +13,72 @@ namespace {
 
 constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's words, before we repeat them.
 
+// What can be kept, and how many coefficients stand beside the first part's.
+Status CheckParts(const wire::OrderT& order) {
+  const std::vector<wire::Term>& terms = order.terms;
+  const bool plain = terms.size() == 1 && terms[0].re() == 1 && terms[0].im() == 0;
+  if (order.keep && (order.parts != 1 || !plain)) {
+    return Status::DataError(
+        fmt::format("the server wants {} terms in {} parts kept: only a plain sum over one run of "
+                    "partitions can be",
+                    terms.size(), order.parts));
+  }
+  if (order.revocable || !order.partitions.empty() || order.parts < 1 || order.parts > kMaxParts ||
+      order.other_parts.size() != (size_t{order.parts} - 1) * terms.size()) {
+    return Status::DataError(
+        fmt::format("the server ordered a row of {} terms in {} parts with {} coefficients beside "
+                    "the first part's{}",
+                    terms.size(), order.parts, order.other_parts.size(),
+                    order.revocable ? ", to be taken back" : ""));
+  }
+  for (const wire::Weight& weight : order.other_parts) {
+    if (std::isfinite(weight.re()) && std::isfinite(weight.im())) continue;
+    return Status::DataError(
+        fmt::format("the server ordered a row with coefficient {}+{}i", weight.re(), weight.im()));
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<PartitionTerm>> TermsOfRow(const wire::OrderT& order, uint32_t partitions) {
+  MOTLEY_RETURN_IF_ERROR(CheckParts(order));
+  const size_t others = size_t{order.parts} - 1;
+  std::vector<PartitionTerm> terms;
+  terms.reserve(order.terms.size());
+  PartitionId next = 0;
+  for (const wire::Term& run : order.terms) {
+    if (run.begin() < next || run.end() <= run.begin() || run.end() > partitions ||
+        !std::isfinite(run.re()) || !std::isfinite(run.im())) {
+      return Status::DataError(
+          fmt::format("the server ordered partitions {} to {} of {} with coefficient {}+{}i",
+                      run.begin(), run.end(), partitions, run.re(), run.im()));
+    }
+    const wire::Weight* from = order.other_parts.data() + terms.size() * others;
+    terms.push_back({run.begin(), run.end(), {run.re(), run.im()}, {}});
+    for (size_t i = 0; i < others; ++i) {
+      terms.back().other_parts.emplace_back(from[i].re(), from[i].im());
+    }
+    next = run.end();
+  }
+  return terms;
+}
+
+Result<std::vector<PartitionTerm>> TermsOfList(const wire::OrderT& order, uint32_t partitions) {
+  MOTLEY_RETURN_IF_ERROR(
+      CheckPartitions(order.partitions, partitions).WithContext("the server ordered"));
+  if (order.keep || order.parts != 1 || !order.terms.empty()) {
+    return Status::DataError("the server ordered a list with the terms of a row");
+  }
+  std::vector<PartitionTerm> terms;
+  for (const PartitionId p : order.partitions) {
+    if (!terms.empty() && terms.back().end == p) {
+      ++terms.back().end;
+    } else {
+      terms.push_back({p, p + 1, 1.0, {}});
+    }
+  }
+  return terms;
+}
+
 }  // namespace
 
 SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, Priority priority,
@@ -97,45 +163,8 @@ RowRuns RunsOf(const CodeForm& form, RowId row) {
   return runs;
 }
 
-Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions) {
-  const size_t others = size_t{assign.parts} - 1;
-  if (assign.keep && (assign.parts != 1 || assign.terms.size() != 1 || assign.terms[0].re() != 1 ||
-                      assign.terms[0].im() != 0)) {
-    return Status::DataError(
-        fmt::format("the server wants {} terms in {} parts kept: only a plain sum over one run of "
-                    "partitions can be",
-                    assign.terms.size(), assign.parts));
-  }
-  if (assign.parts < 1 || assign.parts > kMaxParts ||
-      assign.other_parts.size() != others * assign.terms.size()) {
-    return Status::DataError(
-        fmt::format("the server assigned a row of {} terms in {} parts with {} coefficients beside "
-                    "the first part's",
-                    assign.terms.size(), assign.parts, assign.other_parts.size()));
-  }
-  for (const wire::Weight& weight : assign.other_parts) {
-    if (std::isfinite(weight.re()) && std::isfinite(weight.im())) continue;
-    return Status::DataError(
-        fmt::format("the server assigned a row with coefficient {}+{}i", weight.re(), weight.im()));
-  }
-  std::vector<PartitionTerm> terms;
-  terms.reserve(assign.terms.size());
-  PartitionId next = 0;
-  for (const wire::Term& run : assign.terms) {
-    if (run.begin() < next || run.end() <= run.begin() || run.end() > partitions ||
-        !std::isfinite(run.re()) || !std::isfinite(run.im())) {
-      return Status::DataError(
-          fmt::format("the server assigned partitions {} to {} of {} with coefficient {}+{}i",
-                      run.begin(), run.end(), partitions, run.re(), run.im()));
-    }
-    const wire::Weight* from = assign.other_parts.data() + terms.size() * others;
-    terms.push_back({run.begin(), run.end(), {run.re(), run.im()}, {}});
-    for (size_t i = 0; i < others; ++i) {
-      terms.back().other_parts.emplace_back(from[i].re(), from[i].im());
-    }
-    next = run.end();
-  }
-  return terms;
+Result<std::vector<PartitionTerm>> TermsOf(const wire::OrderT& order, uint32_t partitions) {
+  return order.cover_known ? TermsOfRow(order, partitions) : TermsOfList(order, partitions);
 }
 
 }  // namespace motley

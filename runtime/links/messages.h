@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both nodes need to speak: control messages that own their bytes while they are sent, the
-// polite goodbye, and rows of a code as runs of partitions. Loop thread only.
+// polite goodbye, and orders as runs of partitions. Loop thread only.
 #pragma once
 
 #include <string>
@@ -38,8 +38,6 @@ std::string FarewellOf(const wire::LeaveT& leave);
 // Takes the same time wherever the two differ.
 bool SameToken(const std::string& a, const std::string& b);
 
-// Lists of leases are numbered from here; all rows of codes have smaller numbers.
-inline constexpr uint32_t kFirstList = 1u << 31;
 // kDataError unless each of `ids` is one of `partitions` partitions, and none is there twice.
 Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions);
 
@@ -49,8 +47,10 @@ struct RowRuns {
   std::vector<wire::Weight> other_parts;  // parts - 1 for each term.
 };
 RowRuns RunsOf(const CodeForm& form, RowId row);
-// The same runs for a trainer. kDataError unless they ascend within `partitions` partitions, there
-// are as many coefficients as parts, these are finite, and what is to be kept is one plain run.
-Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions);
+// What an order asks for, as runs for a trainer in the order in which they are computed: its terms,
+// or its list with neighbours merged ({4, 5, 9} is [4, 6) and [9, 10)). kDataError unless terms
+// ascend within `partitions` partitions, there are as many coefficients as parts, these are finite,
+// what is to be kept is one plain run, and a list has partitions that are there, once each.
+Result<std::vector<PartitionTerm>> TermsOf(const wire::OrderT& order, uint32_t partitions);
 
 }  // namespace motley

@@ -43,22 +43,20 @@ Status CheckHeld(uint64_t held_bytes) {
 
 }  // namespace
 
-Status CheckClaims(const wire::PullT& pull, uint64_t batch) {
-  MOTLEY_RETURN_IF_ERROR(CheckSpeed(pull.samples_per_second));
-  MOTLEY_RETURN_IF_ERROR(CheckSamples(pull.samples, batch));
-  MOTLEY_RETURN_IF_ERROR(CheckCompute(pull.compute_ns));
-  return CheckHeld(pull.held_bytes);
+Status CheckClaims(const wire::ReadyT& ready) {
+  MOTLEY_RETURN_IF_ERROR(CheckSpeed(ready.samples_per_second));
+  return CheckHeld(ready.held_bytes);
 }
 
-Status CheckClaims(const wire::Progress& progress, uint64_t batch) {
-  MOTLEY_RETURN_IF_ERROR(CheckSamples(progress.samples(), batch));
-  return CheckCompute(progress.compute_ns());
-}
-
-Status CheckClaims(const wire::LeaseProgressT& progress) {
+Status CheckClaims(const wire::ProgressT& progress, uint64_t batch) {
+  MOTLEY_RETURN_IF_ERROR(CheckSamples(progress.samples, batch));
   return CheckCompute(progress.compute_ns);
 }
 
-Status CheckClaims(const wire::VectorEndT& end) { return CheckHeld(end.held_bytes); }
+Status CheckClaims(const wire::AnswerEndT& end, uint64_t batch) {
+  MOTLEY_RETURN_IF_ERROR(CheckSamples(end.samples, batch));
+  MOTLEY_RETURN_IF_ERROR(CheckCompute(end.compute_ns));
+  return CheckHeld(end.held_bytes);
+}
 
 }  // namespace motley

@@ -9,9 +9,8 @@
 namespace motley {
 
 // `batch`: samples of a step. kDataError says which figure is wrong and what the limit is.
-Status CheckClaims(const wire::PullT& pull, uint64_t batch);
-Status CheckClaims(const wire::Progress& progress, uint64_t batch);
-Status CheckClaims(const wire::LeaseProgressT& progress);
-Status CheckClaims(const wire::VectorEndT& end);
+Status CheckClaims(const wire::ReadyT& ready);
+Status CheckClaims(const wire::ProgressT& progress, uint64_t batch);
+Status CheckClaims(const wire::AnswerEndT& end, uint64_t batch);
 
 }  // namespace motley

@@ -127,16 +127,16 @@ StepAnswers AnswerLog::Take() {
   return std::exchange(now_, {});
 }
 
-void AnswerLog::AddLate(WorkerId worker, const Header& header) {
+void AnswerLog::AddLate(WorkerId worker, RowId row, const Header& header) {
   if (header.step == taken_ && late_.size() < kMostLate) {
-    late_.push_back({worker, header.row_id, header.offset / open_.slice_length, header.sketch});
+    late_.push_back({worker, row, header.offset / open_.slice_length, header.sketch});
   }
   Copies& copies = header.step == open_.step ? open_ : before_;
-  if (header.step != copies.step || header.row_id >= copies.first.size() ||
+  if (header.step != copies.step || row >= copies.first.size() ||
       header.offset % copies.slice_length != 0) {
     return;
   }
-  const Copy& copy = copies.by_row[copies.first[header.row_id]];
+  const Copy& copy = copies.by_row[copies.first[row]];
   late_differ_ |=
       copy.FarApart(copy.Gap(worker, header.offset / copies.slice_length, header.sketch));
 }

@@ -70,8 +70,8 @@ class AnswerLog {
   // A slice came in time. `claim`: what its header declared. `added`: it is in the decoder's sums.
   void AddSlice(WorkerId worker, RowId row, size_t slice, double sketch, const Claim& claim,
                 const Tally& tally, bool added);
-  // A slice of an answer to the step that is open, or to the one before it, came too late.
-  void AddLate(WorkerId worker, const Header& header);
+  // A slice of this row, for the step that is open or for the one before it, came too late.
+  void AddLate(WorkerId worker, RowId row, const Header& header);
   // A whole vector over leases counts.
   void AddVector(WorkerId worker, std::span<const PartitionId> partitions,
                  std::vector<double> sketches, const Tally& tally);

@@ -37,10 +37,10 @@ void KeptSums::Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& ta
   runs_[begin] = {end, std::move(sum), tally};
 }
 
-std::vector<KeptSums::Share> KeptSums::TakeFrom(RowTask::Row& row) const {
+std::vector<KeptSums::Share> KeptSums::TakeFrom(const WorkOrder::What& row,
+                                                std::vector<PartitionTerm>& left) const {
   std::vector<Share> shares;
   if (row.version != version_ || runs_.empty()) return shares;
-  std::vector<PartitionTerm> left;
   for (const PartitionTerm& term : row.terms) {
     PartitionId from = term.begin;  // Of what no sum before covers.
     for (PartitionId p = term.begin; p < term.end;) {
@@ -57,7 +57,6 @@ std::vector<KeptSums::Share> KeptSums::TakeFrom(RowTask::Row& row) const {
     }
     if (from < term.end) left.push_back({from, term.end, term.coefficient, term.other_parts});
   }
-  row.terms = std::move(left);
   return shares;
 }
 

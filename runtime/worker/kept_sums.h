@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over runs of partitions that a worker keeps (wire::Assign::keep), so that rows about the
+// Sums over runs of partitions that a worker keeps (wire::Order::keep), so that rows about the
 // same partitions are put together from them. They depend on the parameters only, so what is kept
 // holds for all rows of their version, whatever became of the step it was computed for. Vectors
 // stay for the next version. Loop thread only.
@@ -12,7 +12,7 @@
 
 #include "coding/code_form.h"
 #include "devices/device.h"
-#include "runtime/worker/row_task.h"
+#include "runtime/worker/work_order.h"
 
 namespace motley {
 
@@ -38,8 +38,8 @@ class KeptSums {
   void Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& tally);
   void GiveBack(Sum sum) { spare_.push_back(std::move(sum)); }  // It is not.
 
-  // Takes what is kept off the row's terms.
-  std::vector<Share> TakeFrom(RowTask::Row& row) const;
+  // What is kept of the row's terms. If anything is, `left` are the others.
+  std::vector<Share> TakeFrom(const WorkOrder::What& row, std::vector<PartitionTerm>& left) const;
   // Adds the shares to `answer`, on the device. `done` runs on the loop thread; what failed left
   // the answer incomplete.
   static void Add(Device& device, std::vector<Share> shares, Sum answer,

@@ -36,7 +36,6 @@ Status Outbox::Fit(Vector& vector, size_t length) {
 void Outbox::Describe(Vector& vector, const Header& header) {
   vector.header = header;
   vector.header.kind = FrameKind::kGradient;
-  vector.header.step = vector.step;
   vector.header.total = vector.sum->size();
   vector.final.assign(CutOf(vector).count(), 0);
   vector.sends.clear();
@@ -56,7 +55,7 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
 }
 
 void Outbox::Send(Vector& vector) {
-  if (filter_ && vector.sends.empty()) filter_(vector.step, *vector.sum);
+  if (filter_ && vector.sends.empty()) filter_(vector.header.step, *vector.sum);
   vector.computing = true;  // A closed transport calls back at once: nobody takes it meanwhile.
   for (size_t slice = 0; slice < vector.final.size(); ++slice) {
     if (vector.final[slice] != kSent) SendSlice(vector, slice);
@@ -88,16 +87,12 @@ void Outbox::SendSlice(Vector& vector, size_t slice) {
       [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));
 }
 
-void Outbox::Cancel(StepId step) {
+void Outbox::Cancel(StepId step, uint32_t order) {
   for (Vector& vector : vectors_) {
-    if (vector.unsent == 0 || vector.step > step) continue;
-    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
-  }
-}
-
-void Outbox::CancelRow(StepId step, RowId row) {
-  for (Vector& vector : vectors_) {
-    if (vector.unsent == 0 || vector.step != step || vector.row != row) continue;
+    const Header& header = vector.header;
+    const bool meant =
+        order == 0 ? header.step <= step : header.step == step && header.row_id == order;
+    if (vector.unsent == 0 || !meant) continue;
     for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
   }
 }

@@ -21,13 +21,11 @@ class Outbox {
   // Free when `unsent` is 0 and nothing is computed into it.
   struct Vector {
     std::shared_ptr<std::vector<float>> sum;
-    StepId step = 0;  // That it is for; these are the caller's to set.
-    RowId row = 0;
-    Tally tally;  // Of the samples in `sum`: before the first slice leaves.
+    Tally tally;  // Of the samples in `sum`; the caller sets it before the first slice leaves.
     bool computing = false;
 
     // The outbox's own.
-    Header header;              // Of its slices.
+    Header header;              // Of its slices: the step and the order that it answers.
     std::vector<size_t> final;  // By slice, how many of its values are; kSent: it was sent.
     std::vector<SendId> sends;
     size_t unsent = 0;
@@ -44,17 +42,17 @@ class Outbox {
   Vector* Free();
   // Makes a free vector this long; anew where it was not. kResource when there is no memory.
   static Status Fit(Vector& vector, size_t length);
-  // What will be computed into the vector is about this. Length, offset, norm, sketch and tally are
-  // filled in when slices leave.
+  // What will be computed into the vector answers this step and order. Length, offset, norm, sketch
+  // and tally are filled in when slices leave.
   void Describe(Vector& vector, const Header& header);
   // Values [begin, end) will not change any more. Slices of which all values are final leave,
   // behind what was sent before; with a filter none does.
   void Final(Vector& vector, size_t begin, size_t end);
   // All of it is final. Sends the slices that have not been sent.
   void Send(Vector& vector);
-  // Takes back what has not left of answers for steps up to this one.
-  void Cancel(StepId step);
-  void CancelRow(StepId step, RowId row);
+  // Takes back what has not left of the answers to this order, or with 0 to all orders of steps up
+  // to this one.
+  void Cancel(StepId step, uint32_t order = 0);
   void TakeBack();  // All that has not left.
 
  private:

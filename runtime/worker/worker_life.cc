@@ -89,7 +89,7 @@ WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
   if (measured_ != nullptr) *measured_ = true;
-  desk_ = nullptr;
+  executor_ = nullptr;
   if (timer_ != 0) env_.loop.Cancel(timer_);
   if (peer_ != 0) env_.transport.Disconnect(peer_);
 }
@@ -103,7 +103,7 @@ void WorkerLife::Start(Finished finished) {
 
 void WorkerLife::SetAnswerFilter(AnswerFilter filter) {
   filter_ = std::move(filter);
-  if (desk_) desk_->SetAnswerFilter(filter_);
+  if (executor_) executor_->SetAnswerFilter(filter_);
 }
 
 void WorkerLife::SetTimer(Duration delay, Task task) {
@@ -183,7 +183,7 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
 
 void WorkerLife::OnWorkLost(const Status& why) {
   state_ = State::kConnecting;
-  desk_->Stop();
+  executor_->Stop();
   since_ = env_.loop.Now();
   Tell(fmt::format("lost the server at {}: {}; connecting again{}", options_.server, why.ToString(),
                    HowLong()));
@@ -225,7 +225,7 @@ void WorkerLife::TellWaiting(const Status& why) {
 void WorkerLife::NextServer(const Status& why) {
   const PeerId server = std::exchange(peer_, 0);
   heartbeat_.Forget(server);
-  if (desk_) desk_->Stop();
+  if (executor_) executor_->Stop();
   state_ = State::kConnecting;
   const bool refused = !why.ok();
   if (!refused || told_ != why.ToString()) {
@@ -247,7 +247,7 @@ void WorkerLife::NextServer(const Status& why) {
 // The server that accepts it again sends what it needs: a restarted server knows of nothing here.
 void WorkerLife::DropWork() {
   if (measured_ != nullptr) *measured_ = true;
-  desk_ = nullptr;
+  executor_ = nullptr;
   partitions_ = nullptr;
   parameters_ = nullptr;
   shop_ = nullptr;
@@ -298,13 +298,13 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
       shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
       alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
       options_.memory_bytes);
-  desk_ = std::make_unique<WorkDesk>(
+  executor_ = std::make_unique<Executor>(
       env_,
-      WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
+      Executor::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
       [this](const Status& status) {
         Fail(GivenUp(env_.device.info(), "cannot compute", status));
       });
-  desk_->SetAnswerFilter(filter_);
+  executor_->SetAnswerFilter(filter_);
   return Status::Ok();
 }
 
@@ -317,7 +317,7 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   }
   if (before) return;
   if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
-  desk_->Introduce(*samples_per_second);
+  executor_->Introduce(*samples_per_second);
 }
 
 // The server tells the user. It learns from the answers that this worker is slower.
@@ -360,18 +360,19 @@ void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded
     return OnControl();
   }
   if (Status fine = FinishBulk(header); !fine.ok()) return Fail(std::move(fine));
-  desk_->Advance();
+  executor_->Advance();
 }
 
 void WorkerLife::OnControl() {
   const auto verified = VerifyControl(control_);
   if (!verified.ok()) return Fail(verified.status());
-  if (const wire::Assign* assign = (*verified)->body_as_Assign()) {
+  if (const wire::Order* order = (*verified)->body_as_Order()) {
     if (state_ != State::kWorking) return;
-    assign_.terms.clear();  // One comes in each step: its memory stays.
-    assign_.other_parts.clear();
-    assign->UnPackTo(&assign_);
-    return OnAssign(assign_);
+    order_.terms.clear();  // One comes in each step: its memory stays.
+    order_.other_parts.clear();
+    order_.partitions.clear();
+    order->UnPackTo(&order_);
+    return OnOrder(order_);
   }
   const auto control = UnpackControl(**verified);
   if (!control.ok()) return Fail(control.status());
@@ -387,24 +388,19 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
   }
   if (state_ != State::kWorking) return;
   if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
-  if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
-  if (const wire::CancelRowT* row = control.body.AsCancelRow()) {
-    return desk_->CancelRow(row->step, row->row);
-  }
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
-  if (const wire::SendVectorT* send = control.body.AsSendVector()) desk_->leases().Send(*send);
-  Status fine;
-  if (const wire::ExtendT* extend = control.body.AsExtend()) {
-    CountStep(extend->step);
-    fine = desk_->leases().Extend(*extend);
+  if (const wire::CancelT* cancel = control.body.AsCancel()) {
+    return executor_->Cancel(cancel->step, cancel->order);
   }
-  if (const wire::RevokeT* revoke = control.body.AsRevoke()) fine = desk_->leases().Revoke(*revoke);
-  if (!fine.ok()) Fail(std::move(fine));
+  if (const wire::FlushT* flush = control.body.AsFlush()) return executor_->Flush(*flush);
+  if (const wire::RevokeT* revoke = control.body.AsRevoke()) {
+    if (Status fine = executor_->Revoke(*revoke); !fine.ok()) Fail(std::move(fine));
+  }
 }
 
 void WorkerLife::Answer(const wire::ProbeT& probe) {
   if (probe.answer) return;
-  if (probe.slices > 0) return desk_->SendProbe(probe.slices);
+  if (probe.slices > 0) return executor_->SendProbe(probe.slices);
   wire::ProbeT answer;
   answer.id = probe.id;
   answer.answer = true;
@@ -415,7 +411,7 @@ void WorkerLife::OnPlace(const wire::PlaceT& place) {
   if (Status fine = partitions_->Announce(place.partitions); !fine.ok()) {
     return Fail(std::move(fine));
   }
-  desk_->Advance();
+  executor_->Advance();
 }
 
 void WorkerLife::CountStep(StepId step) {
@@ -424,13 +420,13 @@ void WorkerLife::CountStep(StepId step) {
   if (++steps_ == kSteadySteps) retry_delay_ = kFirstRetry;
 }
 
-void WorkerLife::OnAssign(const wire::AssignT& assign) {
-  CountStep(assign.step);
+void WorkerLife::OnOrder(const wire::OrderT& order) {
+  CountStep(order.step);
   const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
-  auto terms = TermsOf(assign, partitions);
+  auto terms = TermsOf(order, partitions);
   if (!terms.ok()) return Fail(terms.status());
-  Status fine = desk_->Assign({assign.step, assign.version, assign.row, std::move(terms).value(),
-                               assign.parts, assign.keep});
+  Status fine = executor_->Take({order.step, order.version, order.order, std::move(terms).value(),
+                                 order.parts, order.keep, order.revocable, order.cover_known});
   if (!fine.ok()) Fail(std::move(fine));
 }
 
@@ -471,7 +467,7 @@ void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   state_ = State::kLeaving;
   heartbeat_.Forget(peer_);
   last_error_ = status;
-  if (desk_) desk_->Stop();
+  if (executor_) executor_->Stop();
   wire::LeaveT leave;
   leave.reason = reason;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
@@ -487,7 +483,7 @@ void WorkerLife::Finish(Status status) {
   // Posted, so that the caller may destroy this node, and so that no part of it is torn down from
   // inside its own callback.
   env_.loop.Post(alive_.Guard([this, status = std::move(status)] {
-    desk_ = nullptr;
+    executor_ = nullptr;
     if (peer_ != 0) env_.transport.Disconnect(std::exchange(peer_, 0));
     const Finished finished = std::exchange(finished_, nullptr);
     if (finished) finished(status);

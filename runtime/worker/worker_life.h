@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "runtime/alive.h"
 #include "runtime/links/heartbeat.h"
-#include "runtime/worker/work_desk.h"
+#include "runtime/worker/executor.h"
 #include "runtime/worker/worker_inbox.h"
 #include "runtime/worker/worker_node.h"
 #include "transport/wire/control.h"
@@ -58,7 +58,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnOther(const wire::ControlT& control);
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
-  void OnAssign(const wire::AssignT& assign);
+  void OnOrder(const wire::OrderT& order);
   void CountStep(StepId step);  // It has work in this one.
 
   // The end.
@@ -87,15 +87,15 @@ class WorkerLife final : public WorkerNode, private Receiver {
   StepId step_ = 0;     // and the last of them.
   PeerId peer_ = 0;     // 0: none.
   TimerId timer_ = 0;
-  Bytes control_;  // The control message that is arriving.
-  wire::AssignT assign_;
-  Status last_error_;  // The last one that the server reported.
+  Bytes control_;       // The control message that is arriving.
+  wire::OrderT order_;  // The last one.
+  Status last_error_;   // The last one that the server reported.
   uint32_t job_ = 0;
   // Made when the server accepts.
   std::shared_ptr<Workshop> shop_;
   std::unique_ptr<ParameterInbox> parameters_;
   std::unique_ptr<PartitionInbox> partitions_;
-  std::unique_ptr<WorkDesk> desk_;
+  std::unique_ptr<Executor> executor_;
   std::shared_ptr<std::atomic<bool>> measured_;  // Its speed, or that took too long. Null: neither.
   Heartbeat heartbeat_;
   Alive alive_;

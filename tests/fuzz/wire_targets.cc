@@ -66,7 +66,6 @@ Bytes WithChecksums(BytesView input) {
 // The lists of partitions in messages about leases.
 std::vector<const std::vector<uint32_t>*> ListsOf(const wire::ControlT& control) {
   std::vector<const std::vector<uint32_t>*> lists;
-  if (const auto* extend = control.body.AsExtend()) lists.push_back(&extend->partitions);
   if (const auto* revoke = control.body.AsRevoke()) lists.push_back(&revoke->partitions);
   if (const auto* released = control.body.AsReleased()) lists.push_back(&released->partitions);
   return lists;
@@ -103,13 +102,13 @@ void Control(std::string_view input) {
     MOTLEY_ASSERT(list->size() <= kPartitions);
     for (const uint32_t partition : *list) MOTLEY_ASSERT(partition < kPartitions);
   }
-  if (const wire::AssignT* assign = control->body.AsAssign()) {
-    const auto terms = TermsOf(*assign, kPartitions);
+  if (const wire::OrderT* order = control->body.AsOrder()) {
+    const auto terms = TermsOf(*order, kPartitions);
     if (terms.ok()) {
-      MOTLEY_ASSERT(!assign->keep || terms->size() == 1);
+      MOTLEY_ASSERT(!order->keep || terms->size() == 1);
       for (const PartitionTerm& term : *terms) {
         MOTLEY_ASSERT(term.begin < term.end && term.end <= kPartitions);
-        MOTLEY_ASSERT(term.other_parts.size() + 1 == assign->parts);
+        MOTLEY_ASSERT(term.other_parts.size() + 1 == order->parts);
       }
     }
   }

@@ -16,9 +16,9 @@ namespace {
 // Softmax of 7 features and 4 classes.
 constexpr size_t kLength = 32;
 
-class Answers : public testing::Test {
+class BadAnswers : public testing::Test {
  protected:
-  Answers() : world(JobWorld::Options(3, "none")) {
+  BadAnswers() : world(JobWorld::Options(3, "none")) {
     world.StartServer();
     fake = std::make_unique<FakeWorker>(world, 77);
     fake->Join(2);
@@ -38,8 +38,8 @@ class Answers : public testing::Test {
   // The first answer is bad in one way, and then the worker dies.
   void ExpectRefused(size_t length, const std::function<void(Header&)>& change,
                      const std::string& words) {
-    fake->on_assign = [this, length, change](const wire::AssignT& assign) {
-      fake->Answer(assign, length, 0.5f, change);
+    fake->on_order = [this, length, change](const wire::OrderT& order) {
+      fake->Answer(order, length, 0.5f, change);
     };
     ASSERT_TRUE(world.RunUntil([&] { return !fake->errors.empty(); }));
     EXPECT_EQ(StatusOf(fake->errors[0]).code(), StatusCode::kDataError);
@@ -63,52 +63,54 @@ class Answers : public testing::Test {
   std::unique_ptr<FakeWorker> fake;
 };
 
-TEST_F(Answers, OfAWrongLengthAreRefused) { ExpectRefused(30, nullptr, "length 30 where 32"); }
+TEST_F(BadAnswers, OfAWrongLengthAreRefused) { ExpectRefused(30, nullptr, "length 30 where 32"); }
 
-TEST_F(Answers, LongerThanTheModelAreRefused) { ExpectRefused(36, nullptr, "length 36 where 32"); }
+TEST_F(BadAnswers, LongerThanTheModelAreRefused) {
+  ExpectRefused(36, nullptr, "length 36 where 32");
+}
 
-TEST_F(Answers, AtAnOffsetBetweenSlicesAreRefused) {
+TEST_F(BadAnswers, AtAnOffsetBetweenSlicesAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.offset += 2; }, "slices start every 6");
 }
 
-TEST_F(Answers, BeyondTheEndAreRefused) {
+TEST_F(BadAnswers, BeyondTheEndAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.offset = ~uint64_t{0} / 6 * 6; }, "slice at");
 }
 
-TEST_F(Answers, ForARowThatWasNotAssignedAreRefused) {
+TEST_F(BadAnswers, ForARowThatWasNotAssignedAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.row_id = 4'000'000'000; }, "not assigned");
 }
 
-TEST_F(Answers, ForAStepToComeAreRefused) {
+TEST_F(BadAnswers, ForAStepToComeAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.step += 5; }, "not assigned");
 }
 
-TEST_F(Answers, OfOtherParametersAreRefused) {
+TEST_F(BadAnswers, OfOtherParametersAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.version += 1; }, "version");
 }
 
-TEST_F(Answers, WithANegativeNormAreRefused) {
+TEST_F(BadAnswers, WithANegativeNormAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.norm = -1; }, "norm");
 }
 
-TEST_F(Answers, WithoutANormAreRefusedBeforeTheyAreRead) {
+TEST_F(BadAnswers, WithoutANormAreRefusedBeforeTheyAreRead) {
   ExpectRefused(
       kLength, [](Header& header) { header.norm = std::numeric_limits<double>::quiet_NaN(); },
       "norm");
 }
 
-TEST_F(Answers, ThatBelieTheirNormAreRefused) {
+TEST_F(BadAnswers, ThatBelieTheirNormAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.norm /= 100; }, "");
 }
 
-TEST_F(Answers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
+TEST_F(BadAnswers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
   ExpectRefused(
       kLength,
       [](Header& header) {
@@ -119,18 +121,18 @@ TEST_F(Answers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
 }
 
 // A worker that leaves out samples, or takes one twice, is found by what its answers weigh.
-TEST_F(Answers, OfOtherSamplesAreRefused) {
+TEST_F(BadAnswers, OfOtherSamplesAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.tally.weight += 1; }, "missing or count twice");
 }
 
-TEST_F(Answers, OfImaginarySamplesAreRefused) {
+TEST_F(BadAnswers, OfImaginarySamplesAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.tally.weight += std::complex<double>(0, 1); },
       "missing or count twice");
 }
 
-TEST_F(Answers, WhoseLossOrWeightIsNotFiniteAreRefused) {
+TEST_F(BadAnswers, WhoseLossOrWeightIsNotFiniteAreRefused) {
   int sent = 0;
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -144,14 +146,14 @@ TEST_F(Answers, WhoseLossOrWeightIsNotFiniteAreRefused) {
 }
 
 // As if slices had changed places, or signs.
-TEST_F(Answers, ThatBelieTheirSketchAreRefused) {
+TEST_F(BadAnswers, ThatBelieTheirSketchAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.sketch += 0.5; }, "slice 0 of row");
   EXPECT_NE(fake->errors[0].message.find("has sketch"), std::string::npos);
   EXPECT_EQ(world.result->scheduler.steps_restarted, 0u);
 }
 
-TEST_F(Answers, ThatBelieTheirSketchHalfWayMakeTheStepStartAgain) {
+TEST_F(BadAnswers, ThatBelieTheirSketchHalfWayMakeTheStepStartAgain) {
   ExpectRefused(
       kLength,
       [](Header& header) {
@@ -161,19 +163,19 @@ TEST_F(Answers, ThatBelieTheirSketchHalfWayMakeTheStepStartAgain) {
   EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
 }
 
-TEST_F(Answers, WithSlicesMissingAreRefusedAtTheirEnd) {
-  fake->on_assign = [this](const wire::AssignT& assign) { fake->Finish(assign); };
+TEST_F(BadAnswers, WithSlicesMissingAreRefusedAtTheirEnd) {
+  fake->on_order = [this](const wire::OrderT& order) { fake->Finish(order); };
   ExpectRightModel();
   EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
   ExpectRefused("0 of 6 slices");
 }
 
-TEST_F(Answers, OfAFencedIncarnationChangeNothing) {
+TEST_F(BadAnswers, OfAFencedIncarnationChangeNothing) {
   int sent = 0;
-  fake->on_assign = [&](const wire::AssignT& assign) {
+  fake->on_order = [&](const wire::OrderT& order) {
     ++sent;
-    fake->Answer(assign, kLength, 1e20f, [](Header& header) { header.incarnation = 76; });
-    fake->Answer(assign, kLength, 1e20f, [](Header& header) { header.job ^= 1; });
+    fake->Answer(order, kLength, 1e20f, [](Header& header) { header.incarnation = 76; });
+    fake->Answer(order, kLength, 1e20f, [](Header& header) { header.job ^= 1; });
   };
   ExpectRightModel();
   EXPECT_GE(sent, 1);
@@ -181,10 +183,10 @@ TEST_F(Answers, OfAFencedIncarnationChangeNothing) {
   EXPECT_EQ(world.result->scheduler.workers[2].rejected, 0u);
 }
 
-TEST_F(Answers, ForAStepThatIsOverChangeNothing) {
-  std::optional<wire::AssignT> first;
-  fake->on_assign = [&](const wire::AssignT& assign) {
-    if (!first) first = assign;
+TEST_F(BadAnswers, ForAStepThatIsOverChangeNothing) {
+  std::optional<wire::OrderT> first;
+  fake->on_order = [&](const wire::OrderT& order) {
+    if (!first) first = order;
   };
   ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied >= 3; }));
   ASSERT_TRUE(first);
@@ -195,10 +197,10 @@ TEST_F(Answers, ForAStepThatIsOverChangeNothing) {
   EXPECT_TRUE(fake->errors.empty());
 }
 
-TEST_F(Answers, EndingWorkThatWasNotGivenEndsTheConnection) {
-  fake->on_assign = [&](wire::AssignT assign) {
-    assign.row += 1;
-    fake->Finish(assign);
+TEST_F(BadAnswers, EndingWorkThatWasNotGivenEndsTheConnection) {
+  fake->on_order = [&](wire::OrderT order) {
+    order.order += 100;
+    fake->Finish(order);
   };
   ExpectRightModel();
   EXPECT_TRUE(fake->lost);
@@ -206,13 +208,13 @@ TEST_F(Answers, EndingWorkThatWasNotGivenEndsTheConnection) {
   EXPECT_NE(fake->errors[0].message.find("not assigned"), std::string::npos);
 }
 
-TEST_F(Answers, WhatOnlyAServerSendsEndsTheConnection) {
+TEST_F(BadAnswers, WhatOnlyAServerSendsEndsTheConnection) {
   fake->Say(wire::CancelT());
   ExpectRightModel();
   EXPECT_EQ(world.watcher.lost.count(2), 1u);
 }
 
-TEST_F(Answers, AParametersFrameEndsTheConnection) {
+TEST_F(BadAnswers, AParametersFrameEndsTheConnection) {
   Header header = fake->OwnHeader();
   header.kind = FrameKind::kParameters;
   header.total = 32;
@@ -221,12 +223,12 @@ TEST_F(Answers, AParametersFrameEndsTheConnection) {
   EXPECT_EQ(world.watcher.lost.count(2), 1u);
 }
 
-TEST_F(Answers, AnEmptySliceIsRefused) {
-  fake->on_assign = [&](const wire::AssignT& assign) {
+TEST_F(BadAnswers, AnEmptySliceIsRefused) {
+  fake->on_order = [&](const wire::OrderT& order) {
     Header header = fake->OwnHeader();
     header.kind = FrameKind::kGradient;
-    header.step = header.version = assign.step;
-    header.row_id = assign.row;
+    header.step = header.version = order.step;
+    header.row_id = order.order;
     header.total = kLength;
     fake->Deliver(header, std::make_shared<Bytes>(), Priority::kBulk);
   };
@@ -234,7 +236,7 @@ TEST_F(Answers, AnEmptySliceIsRefused) {
   EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
 }
 
-TEST_F(Answers, LeavingIsALossWithItsReason) {
+TEST_F(BadAnswers, LeavingIsALossWithItsReason) {
   wire::LeaveT leave;
   leave.reason = "out of memory";
   fake->Say(std::move(leave));
@@ -243,7 +245,7 @@ TEST_F(Answers, LeavingIsALossWithItsReason) {
   EXPECT_NE(world.watcher.lost.at(2).message().find("out of memory"), std::string::npos);
 }
 
-TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
+TEST_F(BadAnswers, WhatAWorkerReportsIsPassedOn) {
   fake->Say(ErrorMessage(Status::Resource("no memory for a block"), 0));
   ExpectRightModel();
   const auto reported = Only<notice::Reported>(world.watcher.notices);
@@ -253,8 +255,8 @@ TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
 }
 
 // Each is refused with words; who never reads them would let them pile up at the server.
-TEST_F(Answers, ThatNobodyAskedForAreRefusedOnlySoOften) {
-  wire::AssignT made_up;
+TEST_F(BadAnswers, ThatNobodyAskedForAreRefusedOnlySoOften) {
+  wire::OrderT made_up;
   made_up.step = 1'000'000;
   for (int i = 0; i < 200; ++i) fake->Answer(made_up, 2, 0.5f);
   ASSERT_TRUE(world.RunUntil([&] { return fake->leave.has_value(); }));

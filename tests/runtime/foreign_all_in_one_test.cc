@@ -14,7 +14,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "runtime/coordinator/server_node.h"
 #include "runtime/uv_loop.h"
-#include "runtime/worker/row_task.h"
+#include "runtime/worker/work_order.h"
 #include "runtime/worker/worker_node.h"
 #include "tests/devices/thread_loop.h"
 #include "training/trainers/callback_trainer.h"
@@ -182,22 +182,23 @@ TEST(ForeignRow, ShowsProgressInsideACall) {
   accept.partition_sizes = {20};
   const auto shop = MakeWorkshop(loop, *device, accept, trainer).value();
   shop->store[0] = std::make_shared<MemorySource>(Dataset());
-  const auto task =
-      std::make_shared<RowTask>(loop, shop, RowTask::Row{.terms = {{0, 1, 1.0}}},
-                                std::make_shared<const std::vector<float>>(1, 0.0f),
-                                std::make_shared<std::vector<float>>(VectorLength(1)));
+  const auto order =
+      std::make_shared<WorkOrder>(loop, shop, WorkOrder::What{.order = 1, .terms = {{0, 1, 1.0}}});
   std::vector<uint64_t> told;
   std::optional<Status> ended;
-  task->Run({[&] {
-               told.push_back(task->samples_so_far());
-               EXPECT_EQ(task->samples(), 0u) << "none is done";
-               seen.set_value();
-             },
-             nullptr, [&](Status status) { ended = std::move(status); }});
+  order->SetParameters(std::make_shared<const std::vector<float>>(1, 0.0f));
+  order->Compute(std::make_shared<std::vector<float>>(VectorLength(1)),
+                 {[&] {
+                    told.push_back(order->state().in_chunk);
+                    EXPECT_EQ(order->state().samples, 0u) << "none is done";
+                    seen.set_value();
+                  },
+                  nullptr, [&](Status status) { ended = std::move(status); }});
   loop.RunUntil([&] { return ended.has_value(); });
   EXPECT_TRUE(ended->ok()) << ended->ToString();
   EXPECT_EQ(told, std::vector<uint64_t>{7});
-  EXPECT_EQ(task->samples(), 20u);
+  EXPECT_EQ(order->state().samples, 20u);
+  EXPECT_TRUE(order->finished());
 }
 
 }  // namespace

@@ -200,24 +200,24 @@ void FakeWorker::JoinAs(uint64_t node, bool beats) {
 }
 
 void FakeWorker::Introduce(double samples_per_second) {
-  wire::PullT pull;
-  pull.samples_per_second = samples_per_second;
-  Say(std::move(pull));
+  wire::ReadyT ready;
+  ready.samples_per_second = samples_per_second;
+  Say(std::move(ready));
 }
 
-void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
+void FakeWorker::Answer(const wire::OrderT& order, size_t length, float value,
                         const std::function<void(Header&)>& change) {
   const std::vector<float> values(length, value);
   Header header = OwnHeader();
   header.kind = FrameKind::kGradient;
-  header.step = assign.step;
-  header.version = assign.version;
-  header.row_id = assign.row;
+  header.step = order.step;
+  header.version = order.version;
+  header.row_id = order.order;
   header.total = length;
   const BatchSchedule schedule(accept->seed, accept->partition_sizes, accept->batch);
-  for (const wire::Term& term : assign.terms) {
+  for (const wire::Term& term : order.terms) {
     for (PartitionId p = term.begin(); p < term.end(); ++p) {
-      header.tally.weight += term.re() * schedule.Ranges(assign.step)[p].count;
+      header.tally.weight += term.re() * schedule.Ranges(order.step)[p].count;
     }
   }
   for (size_t begin = 0; begin < length; begin += accept->slice_length) {
@@ -234,14 +234,14 @@ void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
   }
 }
 
-void FakeWorker::Finish(const wire::AssignT& assign) {
-  wire::PullT pull;
-  pull.step = assign.step;
-  pull.row = assign.row;
-  pull.finished = true;
-  pull.samples = 10;
-  pull.compute_ns = 1'000'000;
-  Say(std::move(pull));
+void FakeWorker::Finish(const wire::OrderT& order) {
+  wire::AnswerEndT end;
+  end.step = order.step;
+  end.order = order.order;
+  end.finished = true;
+  end.samples = 10;
+  end.compute_ns = 1'000'000;
+  Say(std::move(end));
 }
 
 std::span<std::byte> FakeWorker::OnPayload(PeerId, const Header& header) {
@@ -258,9 +258,9 @@ void FakeWorker::OnPayloadDone(PeerId, const Header& header, bool) {
   if (const auto* welcome = control->body.AsAccept()) accept = *welcome;
   if (const auto* error = control->body.AsError()) errors.push_back(*error);
   if (const auto* goodbye = control->body.AsLeave()) leave = *goodbye;
-  if (const auto* assign = control->body.AsAssign()) {
-    assigned.push_back(*assign);
-    if (on_assign) on_assign(assigned.back());
+  if (const auto* order = control->body.AsOrder()) {
+    assigned.push_back(*order);
+    if (on_order) on_order(assigned.back());
   }
 }
 

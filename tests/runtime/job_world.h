@@ -148,19 +148,19 @@ class FakeWorker : private Receiver {
   void JoinAs(uint64_t node, bool beats = false);
   void Introduce(double samples_per_second = 1000);
   // Sends an answer of `length` floats with `value` in each, as one frame per slice of the job.
-  void Answer(const wire::AssignT& assign, size_t length, float value,
+  void Answer(const wire::OrderT& order, size_t length, float value,
               const std::function<void(Header&)>& change = nullptr);
-  void Finish(const wire::AssignT& assign);
+  void Finish(const wire::OrderT& order);
   Header OwnHeader() const;
   void Deliver(Header header, std::shared_ptr<Bytes> bytes, Priority priority);
 
   bool connected = false;
   std::optional<Status> lost;
   std::optional<wire::AcceptT> accept;
-  std::vector<wire::AssignT> assigned;
+  std::vector<wire::OrderT> assigned;
   std::vector<wire::ErrorT> errors;
   std::optional<wire::LeaveT> leave;
-  std::function<void(const wire::AssignT&)> on_assign;
+  std::function<void(const wire::OrderT&)> on_order;
   std::function<void(const wire::ControlT&)> on_control;  // Any message.
 
  private:

@@ -74,17 +74,18 @@ TEST(Rows, TravelAsRunsOfEqualCoefficients) {
   EXPECT_EQ(runs[0].end(), 2u);
   EXPECT_EQ(runs[1].im(), 2.0);
   EXPECT_EQ(runs[2].begin(), 4u);
-  wire::AssignT assign;
-  assign.terms = runs;
-  const auto terms = TermsOf(assign, 6);
+  wire::OrderT order;
+  order.cover_known = true;
+  order.terms = runs;
+  const auto terms = TermsOf(order, 6);
   ASSERT_TRUE(terms.ok());
   EXPECT_EQ((*terms)[2].end, 6u);
   EXPECT_EQ((*terms)[2].coefficient, Complex(1, 2));
-  EXPECT_FALSE(TermsOf(assign, 5).ok());
-  assign.terms.emplace_back(3, 4, 1.0, 0.0);  // Not ascending.
-  EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
-  assign.terms = {wire::Term(0, 1, NAN, 0)};
-  EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
+  EXPECT_FALSE(TermsOf(order, 5).ok());
+  order.terms.emplace_back(3, 4, 1.0, 0.0);  // Not ascending.
+  EXPECT_EQ(TermsOf(order, 6).code(), StatusCode::kDataError);
+  order.terms = {wire::Term(0, 1, NAN, 0)};
+  EXPECT_EQ(TermsOf(order, 6).code(), StatusCode::kDataError);
 }
 
 // Entries are one run only where all parts have equal coefficients.
@@ -96,39 +97,82 @@ TEST(Rows, TravelWithTheCoefficientsOfAllParts) {
   const RowRuns runs = RunsOf(form, 0);
   ASSERT_EQ(runs.terms.size(), 2u);
   ASSERT_EQ(runs.other_parts.size(), 4u);
-  wire::AssignT assign;
-  assign.parts = 3;
-  assign.terms = runs.terms;
-  assign.other_parts = runs.other_parts;
-  const auto terms = TermsOf(assign, 3);
+  wire::OrderT order;
+  order.cover_known = true;
+  order.parts = 3;
+  order.terms = runs.terms;
+  order.other_parts = runs.other_parts;
+  const auto terms = TermsOf(order, 3);
   ASSERT_TRUE(terms.ok()) << terms.status().ToString();
   EXPECT_EQ((*terms)[0].end, 2u);
   EXPECT_EQ((*terms)[0].other_parts, (std::vector<Complex>{{2, 1}, 3}));
   EXPECT_EQ((*terms)[1].other_parts, (std::vector<Complex>{{2, 1}, 4}));
   for (const uint32_t parts : {0u, 1u, 2u, 4u, kMaxParts + 1, ~0u}) {
-    assign.parts = parts;
-    EXPECT_EQ(TermsOf(assign, 3).code(), StatusCode::kDataError) << parts;
+    order.parts = parts;
+    EXPECT_EQ(TermsOf(order, 3).code(), StatusCode::kDataError) << parts;
   }
-  assign.parts = 3;
-  assign.other_parts[2] = wire::Weight(0, INFINITY);
-  EXPECT_EQ(TermsOf(assign, 3).code(), StatusCode::kDataError);
+  order.parts = 3;
+  order.other_parts[2] = wire::Weight(0, INFINITY);
+  EXPECT_EQ(TermsOf(order, 3).code(), StatusCode::kDataError);
 }
 
 TEST(Rows, ToBeKeptAreOnePlainRun) {
-  wire::AssignT assign;
-  assign.keep = true;
-  assign.terms = {wire::Term(1, 3, 1, 0)};
-  EXPECT_TRUE(TermsOf(assign, 4).ok());
-  assign.terms = {wire::Term(1, 3, 2, 0)};
-  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
-  assign.terms = {wire::Term(0, 1, 1, 0), wire::Term(2, 3, 1, 0)};
-  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
-  assign.terms.clear();
-  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
-  assign.terms = {wire::Term(1, 3, 1, 0)};
-  assign.parts = 2;
-  assign.other_parts = {wire::Weight(1, 0)};
-  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
+  wire::OrderT order;
+  order.cover_known = true;
+  order.keep = true;
+  order.terms = {wire::Term(1, 3, 1, 0)};
+  EXPECT_TRUE(TermsOf(order, 4).ok());
+  order.terms = {wire::Term(1, 3, 2, 0)};
+  EXPECT_EQ(TermsOf(order, 4).code(), StatusCode::kDataError);
+  order.terms = {wire::Term(0, 1, 1, 0), wire::Term(2, 3, 1, 0)};
+  EXPECT_EQ(TermsOf(order, 4).code(), StatusCode::kDataError);
+  order.terms.clear();
+  EXPECT_EQ(TermsOf(order, 4).code(), StatusCode::kDataError);
+  order.terms = {wire::Term(1, 3, 1, 0)};
+  order.parts = 2;
+  order.other_parts = {wire::Weight(1, 0)};
+  EXPECT_EQ(TermsOf(order, 4).code(), StatusCode::kDataError);
+}
+
+TEST(Lists, TravelAsPartitionsAndAreComputedAsRuns) {
+  wire::OrderT order;
+  order.revocable = true;
+  order.partitions = {4, 5, 9, 0};
+  const auto terms = TermsOf(order, 10);
+  ASSERT_TRUE(terms.ok()) << terms.status().ToString();
+  ASSERT_EQ(terms->size(), 3u);
+  EXPECT_EQ((*terms)[0].begin, 4u);
+  EXPECT_EQ((*terms)[0].end, 6u);
+  EXPECT_EQ((*terms)[1].begin, 9u);
+  EXPECT_EQ((*terms)[2].end, 1u);
+  EXPECT_EQ((*terms)[2].coefficient, Complex(1, 0));
+  EXPECT_EQ(TermsOf(order, 9).code(), StatusCode::kDataError);
+  order.partitions.push_back(5);
+  EXPECT_EQ(TermsOf(order, 10).code(), StatusCode::kDataError) << "twice";
+}
+
+// An order is a row or a list.
+TEST(Orders, ThatContradictThemselvesAreRefused) {
+  wire::OrderT row;
+  row.cover_known = true;
+  row.terms = {wire::Term(0, 1, 1, 0)};
+  EXPECT_TRUE(TermsOf(row, 4).ok());
+  row.revocable = true;
+  EXPECT_EQ(TermsOf(row, 4).code(), StatusCode::kDataError);
+  row.revocable = false;
+  row.partitions = {2};
+  EXPECT_EQ(TermsOf(row, 4).code(), StatusCode::kDataError);
+  wire::OrderT list;
+  list.partitions = {2};
+  EXPECT_TRUE(TermsOf(list, 4).ok());
+  list.parts = 2;
+  EXPECT_EQ(TermsOf(list, 4).code(), StatusCode::kDataError);
+  list.parts = 1;
+  list.keep = true;
+  EXPECT_EQ(TermsOf(list, 4).code(), StatusCode::kDataError);
+  list.keep = false;
+  list.terms = {wire::Term(0, 1, 1, 0)};
+  EXPECT_EQ(TermsOf(list, 4).code(), StatusCode::kDataError);
 }
 
 TEST(Errors, KeepTheirCodeAndBoundTheirText) {

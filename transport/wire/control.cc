@@ -18,9 +18,9 @@ constexpr flatbuffers::uoffset_t kMaxTables = 16;
 
 // The verifier checks the alignment of a vector's length but not that of its elements.
 bool Misaligned(const wire::Control& control) {
-  const wire::Assign* assign = control.body_as_Assign();
-  if (assign == nullptr || assign->terms() == nullptr) return false;
-  return reinterpret_cast<uintptr_t>(assign->terms()->Data()) % alignof(wire::Term) != 0;
+  const wire::Order* order = control.body_as_Order();
+  if (order == nullptr || order->terms() == nullptr) return false;
+  return reinterpret_cast<uintptr_t>(order->terms()->Data()) % alignof(wire::Term) != 0;
 }
 
 bool Aligned(BytesView bytes) {
@@ -29,10 +29,11 @@ bool Aligned(BytesView bytes) {
 
 }  // namespace
 
-bool SetStep(Bytes& assign, StepId step) {
-  void* body = wire::GetMutableControl(assign.data())->mutable_body();
-  auto* message = static_cast<wire::Assign*>(body);
-  return message->mutate_step(step) && message->mutate_version(step);
+bool SetOrder(Bytes& message, StepId step, uint32_t order) {
+  void* body = wire::GetMutableControl(message.data())->mutable_body();
+  auto* encoded = static_cast<wire::Order*>(body);
+  return encoded->mutate_step(step) && encoded->mutate_version(step) &&
+         encoded->mutate_order(order);
 }
 
 Result<const wire::Control*> VerifyControl(BytesView bytes) {

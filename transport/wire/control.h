@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages as plain structs (FlatBuffers' object API) and their bytes. Pure; any thread.
 //   Bytes bytes = EncodeControl(wire::PlaceT{...});
-//   if (const wire::AssignT* assign = decoded->body.AsAssign()) { ... }
+//   if (const wire::OrderT* order = decoded->body.AsOrder()) { ... }
 //   switch (decoded->body.type) { case wire::Body::Join: ... }
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-template <typename T>  // T: wire::JoinT, wire::AssignT, ...
+template <typename T>  // T: wire::JoinT, wire::OrderT, ...
 Bytes EncodeControl(const T& message) {
   // The builder is kept, since making one costs more than packing a message.
   thread_local flatbuffers::FlatBufferBuilder builder;
@@ -23,10 +23,10 @@ Bytes EncodeControl(const T& message) {
   return Bytes(data, data + builder.GetSize());
 }
 
-// Changes the step and version of an encoded Assign that this process made. Returns false if the
-// encoding has no room for them: default values are left out, such as step 0. The bytes are then
-// useless.
-bool SetStep(Bytes& assign, StepId step);
+// Changes the number, the step and the version of an encoded Order that this process made. Returns
+// false if the encoding has no room for them: default values are left out, such as step 0. The
+// bytes are then useless.
+bool SetOrder(Bytes& message, StepId step, uint32_t order);
 
 // Verifies before it reads; size, depth and table counts are bounded. kDataError when the bytes are
 // not a control message. An unknown member of the union decodes as type NONE.

@@ -15,26 +15,28 @@ bool Put(flatbuffers::Table& table, flatbuffers::voffset_t field, T value) {
                                  : value == T{};
 }
 
-bool PutAll(flatbuffers::Table& body, const wire::PullT& message) {
-  using Pull = wire::Pull;
-  return Put(body, Pull::VT_STEP, message.step) && Put(body, Pull::VT_ROW, message.row) &&
-         Put(body, Pull::VT_SAMPLES, message.samples) &&
-         Put(body, Pull::VT_COMPUTE_NS, message.compute_ns) &&
-         Put<uint8_t>(body, Pull::VT_FINISHED, message.finished) &&
-         Put(body, Pull::VT_SAMPLES_PER_SECOND, message.samples_per_second) &&
-         Put(body, Pull::VT_HELD_BYTES, message.held_bytes);
+bool PutAll(flatbuffers::Table& body, const wire::AnswerEndT& message) {
+  using End = wire::AnswerEnd;
+  return Put(body, End::VT_STEP, message.step) && Put(body, End::VT_ORDER, message.order) &&
+         Put(body, End::VT_ENTRIES, message.entries) &&
+         Put(body, End::VT_SAMPLES, message.samples) &&
+         Put(body, End::VT_COMPUTE_NS, message.compute_ns) &&
+         Put<uint8_t>(body, End::VT_FINISHED, message.finished) &&
+         Put(body, End::VT_HELD_BYTES, message.held_bytes);
 }
 
 bool PutAll(flatbuffers::Table& body, const wire::ProgressT& message) {
   using Progress = wire::Progress;
-  return Put(body, Progress::VT_STEP, message.step) && Put(body, Progress::VT_ROW, message.row) &&
+  return Put(body, Progress::VT_STEP, message.step) &&
+         Put(body, Progress::VT_ORDER, message.order) &&
          Put(body, Progress::VT_SAMPLES, message.samples) &&
+         Put(body, Progress::VT_ENTRIES, message.entries) &&
          Put(body, Progress::VT_COMPUTE_NS, message.compute_ns);
 }
 
 }  // namespace
 
-void EncodeAgain(const wire::PullT& message, Bytes& bytes) {
+void EncodeAgain(const wire::AnswerEndT& message, Bytes& bytes) {
   if (bytes.empty() || !PutAll(BodyOf(bytes), message)) bytes = EncodeControl(message);
 }
 

@@ -9,7 +9,7 @@ namespace motley {
 
 // Makes `bytes` equal to EncodeControl(message). `bytes` is an earlier message of this kind, or
 // empty. It is changed in place if the same fields have their default values as before.
-void EncodeAgain(const wire::PullT& message, Bytes& bytes);
+void EncodeAgain(const wire::AnswerEndT& message, Bytes& bytes);
 void EncodeAgain(const wire::ProgressT& message, Bytes& bytes);
 
 }  // namespace motley

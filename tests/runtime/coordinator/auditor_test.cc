@@ -253,7 +253,7 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
     header.offset = 4;
     header.sketch = sketch;
     header.norm = norm;
-    log.AddLate(row, header);
+    log.AddLate(row, header.row_id, header);
     return log.TakeLateDifference();
   };
   const auto add = [&](WorkerId worker, double sketch, bool added) {
@@ -297,11 +297,11 @@ TEST(AnswerLog, NormsOfSlicesThatWereNotAddedExcuseNothing) {
     const Claim fine{.norm_limit = 3, .has_projection = true, .projection = -2.5};
     log.AddSlice(0, 0, 1, -2.5, fine, {}, true);
     const Claim huge{.norm_limit = 1e30, .has_projection = true, .projection = 1};
-    late ? log.AddLate(0, header) : log.AddSlice(0, 0, 0, 1, huge, {}, false);
+    late ? log.AddLate(0, header.row_id, header) : log.AddSlice(0, 0, 0, 1, huge, {}, false);
     header.row_id = 1;
     header.offset = 4;
     header.sketch = 2.5;
-    log.AddLate(1, header);
+    log.AddLate(1, header.row_id, header);
     EXPECT_TRUE(log.TakeLateDifference()) << late;
   }
 }

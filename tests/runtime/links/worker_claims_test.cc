@@ -67,9 +67,9 @@ TEST_P(Claims, ASpeedNextToNothingSendsItsWorkerAwayAlone) {
 }
 
 TEST_P(Claims, AbsurdHeldBytesSendTheirWorkerAwayAlone) {
-  wire::PullT pull;
-  pull.held_bytes = std::numeric_limits<uint64_t>::max();
-  liar->Say(std::move(pull));
+  wire::ReadyT ready;
+  ready.held_bytes = std::numeric_limits<uint64_t>::max();
+  liar->Say(std::move(ready));
   ExpectSentAwayAlone();
 }
 
@@ -89,9 +89,10 @@ TEST_P(Claims, MoreSamplesThanAStepHasSendTheirWorkerAwayAlone) {
   ExpectSentAwayAlone();
 }
 
-TEST_P(Claims, AbsurdComputeTimeOfALeaseSendsItsWorkerAwayAlone) {
+TEST_P(Claims, AbsurdComputeTimeOfAnOrderSendsItsWorkerAwayAlone) {
   liar->Introduce(100);
-  wire::LeaseProgressT progress;
+  wire::ProgressT progress;
+  progress.order = 1;
   progress.compute_ns = std::numeric_limits<uint64_t>::max();
   liar->Say(std::move(progress));
   ExpectSentAwayAlone();
@@ -138,21 +139,22 @@ class LeaseClaims : public testing::Test {
   // It answers whatever it is asked, says that all but `left` of its list is done, and sends
   // nothing.
   static void PretendToWork(FakeWorker& liar, size_t left) {
-    liar.on_control = [&liar, left, list = uint32_t{0},
+    liar.on_control = [&liar, left, list = std::pair<StepId, uint32_t>(),
                        size = size_t{0}](const wire::ControlT& control) mutable {
-      if (const auto* extend = control.body.AsExtend()) {
-        if (std::exchange(list, extend->list) != extend->list) size = 0;
-        size += extend->partitions.size();
-        wire::LeaseProgressT progress;
-        progress.step = extend->step;
-        progress.list = list;
-        progress.done = static_cast<uint32_t>(size - std::min(size, left));
+      if (const auto* order = control.body.AsOrder()) {
+        const auto number = std::pair(order->step, order->order);
+        if (std::exchange(list, number) != number) size = 0;
+        size += order->partitions.size();
+        wire::ProgressT progress;
+        progress.step = order->step;
+        progress.order = order->order;
+        progress.entries = static_cast<uint32_t>(size - std::min(size, left));
         progress.compute_ns = 1000;
         liar.Say(std::move(progress));
       } else if (const auto* revoke = control.body.AsRevoke()) {
         wire::ReleasedT released;
         released.step = revoke->step;
-        released.list = revoke->list;
+        released.order = revoke->order;
         liar.Say(std::move(released));
       }
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices in any order, twice, or with a header or payload that is not what was computed: whatever
-// comes, the collectors refuse what is wrong and the sum is that of what is right.
+// comes, what is wrong is refused and the sum is that of what is right.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,9 +12,8 @@
 
 #include "base/random.h"
 #include "coding/gradient_code.h"
-#include "runtime/shard/lease_collector.h"
-#include "runtime/shard/row_collector.h"
-#include "tests/runtime/shard/collector_rig.h"
+#include "runtime/shard/answers.h"
+#include "tests/runtime/shard/answers_rig.h"
 
 namespace motley {
 namespace {
@@ -66,7 +65,7 @@ float ValueOf(uint32_t owner, size_t i) {
   return static_cast<float>(1 + owner * 100 + i * i * (i % 2 == 0 ? 1 : -1));
 }
 
-class DamagedSlices : public CollectorRig, public testing::WithParamInterface<size_t> {
+class DamagedSlices : public AnswersRig, public testing::WithParamInterface<size_t> {
  protected:
   // The slices of an owner's vector, in any order.
   std::vector<Slice> SlicesOf(uint32_t owner, StepId step, uint32_t row) {
@@ -100,20 +99,20 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
   request.speeds.assign(3, 1);
   request.partitions = 3;
   const auto form = std::make_shared<const CodeForm>(BuildCode("none", request).value());
-  RowCollector rows(3, kLength, kSlice, *parallel,
-                    [this](const Event& event) { events.push_back(event); });
+  Answers rows = Make({.workers = 3, .length = kLength, .slice_length = kSlice});
   const auto send = [&](WorkerId worker, const Slice& slice) {
-    AlignedVector values;
-    const Result<bool> wanted = rows.Begin(worker, slice.header, false, values);
+    Answers::Slice place;
+    const Result<bool> wanted = rows.Begin(worker, slice.header, false, place);
     if (!wanted.ok() || !*wanted) return wanted.ok();
-    values.assign(slice.values.begin(), slice.values.end());
-    return rows.Finish(worker, values).ok();
+    std::copy(slice.values.begin(), slice.values.end(), place.values.begin());
+    return rows.Finish(worker, place).ok();
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
     rows.Open(4, form);
-    for (WorkerId w = 0; w < 3; ++w) rows.Assign(w, 4, w);
+    std::vector<uint32_t> orders;
+    for (WorkerId w = 0; w < 3; ++w) orders.push_back(NumberOf(rows.GiveRow(w, w)));
     for (WorkerId w = 0; w < 3; ++w) {
-      std::vector<Slice> slices = SlicesOf(w, 4, w);
+      std::vector<Slice> slices = SlicesOf(w, 4, orders[w]);
       const size_t bad = attempt == 0 && w == 1 ? random.Below(kSlices) : kSlices;
       for (size_t i = 0; i < kSlices; ++i) {
         if (i == bad) {
@@ -126,11 +125,11 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
           EXPECT_TRUE(send(w, slices[i])) << "twice";
         }
       }
-      wire::PullT pull;
-      pull.step = 4;
-      pull.row = w;
-      pull.finished = true;
-      EXPECT_TRUE(rows.End(w, pull));
+      wire::AnswerEndT end;
+      end.step = 4;
+      end.order = orders[w];
+      end.finished = true;
+      EXPECT_TRUE(rows.OnEnd(w, end).value());
     }
     EXPECT_EQ(rows.decodable(), attempt == 1);
     EXPECT_EQ(Of<RowRejected>().size(), 1u);
@@ -138,33 +137,32 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
   std::vector<float> sum(kLength);
   ASSERT_TRUE(rows.Close(sum).ok());
   EXPECT_EQ(sum, Expected(3));
-  EXPECT_EQ(rows.tally(), (Tally{.loss = 6, .weight = 6}));
+  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 6, .weight = 6}));
 }
 
-TEST_P(DamagedSlices, OfLeasesAreRefusedAndTheSumIsRight) {
-  LeaseCollector leases(3, 3, kLength, kSlice, *parallel,
-                        {[this](const Event& event) { events.push_back(event); },
-                         [](WorkerId, std::span<const PartitionId>) {}});
+TEST_P(DamagedSlices, OfAListAreRefusedAndTheSumIsRight) {
   std::vector<float> sum(kLength, NAN);
-  leases.Open(4, sum);
+  Answers lists =
+      Make({.workers = 3, .partitions = 3, .length = kLength, .slice_length = kSlice, .home = sum});
+  lists.OpenLists(4);
   const auto send = [&](WorkerId worker, const Slice& slice) {
-    LeaseCollector::Slice place;
-    const Result<bool> wanted = leases.Begin(worker, slice.header, false, place);
+    Answers::Slice place;
+    const Result<bool> wanted = lists.Begin(worker, slice.header, false, place);
     if (!wanted.ok() || !*wanted) return wanted.ok();
-    std::copy(slice.values.begin(), slice.values.end(), place.room.begin());
-    return leases.Finish(worker, place).ok();
+    std::copy(slice.values.begin(), slice.values.end(), place.values.begin());
+    return lists.Finish(worker, place).ok();
   };
   const auto end = [&](WorkerId worker, uint32_t list) {
-    wire::VectorEndT ended;
+    wire::AnswerEndT ended;
     ended.step = 4;
-    ended.list = list;
+    ended.order = list;
     ended.entries = 1;
-    return leases.OnVectorEnd(worker, ended).ok();
+    return lists.OnEnd(worker, ended).ok();
   };
   const bool twice = random.Chance(0.1);
   for (uint32_t p = 0; p < 3; ++p) {
     for (int attempt = p == 1 ? 0 : 1; attempt < 2; ++attempt) {
-      const uint32_t list = leases.Extend(p, std::vector<PartitionId>{p}).value();
+      const uint32_t list = lists.orders().Extend(p, std::vector<PartitionId>{p})->order;
       std::vector<Slice> slices = SlicesOf(p, 4, list);
       const size_t bad = attempt == 0 ? random.Below(kSlices) : kSlices;
       for (size_t i = 0; i < kSlices; ++i) {
@@ -180,7 +178,7 @@ TEST_P(DamagedSlices, OfLeasesAreRefusedAndTheSumIsRight) {
     }
   }
   EXPECT_EQ(Of<RowRejected>().size(), 1u) << damage.name;
-  ASSERT_TRUE(leases.Close().ok());
+  ASSERT_TRUE(lists.Close(sum).ok());
   EXPECT_EQ(sum, Expected(3));
 }
 

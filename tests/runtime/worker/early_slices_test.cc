@@ -14,7 +14,7 @@
 #include "data/index_source.h"
 #include "tests/runtime/forwarding_transport.h"
 #include "tests/runtime/job_world.h"
-#include "tests/runtime/worker/desk_rig.h"
+#include "tests/runtime/worker/executor_rig.h"
 #include "training/trainers/callback_trainer.h"
 
 namespace motley {
@@ -184,7 +184,7 @@ TEST_P(EarlySlicesOfCodes, OfLayersLeaveInTheOrderInWhichTheyAreDone) {
 INSTANTIATE_TEST_SUITE_P(Codes, EarlySlicesOfCodes,
                          testing::Values("none", "repetition", "cyclic", "rs", "heterogeneous"));
 
-// --- A worker's desk ---
+// --- A worker's executor ---
 
 // Says what is final when the test does.
 class ByHand final : public Trainer {
@@ -225,9 +225,9 @@ class ByHand final : public Trainer {
 };
 
 // 18 parameters in slices of 8.
-class EarlyDesk : public DeskRig {
+class EarlyExecutor : public ExecutorRig {
  protected:
-  EarlyDesk() : DeskRig(2) {
+  EarlyExecutor() : ExecutorRig(2) {
     auto made = std::make_unique<ByHand>(shop->model->parameter_count());
     trainer = made.get();
     shop->trainer = std::move(made);
@@ -236,8 +236,8 @@ class EarlyDesk : public DeskRig {
     GiveParameters(0);
   }
   // What the trainer was given keeps the workshop, which keeps the trainer.
-  ~EarlyDesk() override { trainer->Forget(); }
-  void Assign(RowId row = 0) { EXPECT_TRUE(desk->Assign({0, 0, row, {{0, 2, 1.0}}}).ok()); }
+  ~EarlyExecutor() override { trainer->Forget(); }
+  void Order(uint32_t order = 1) { EXPECT_TRUE(executor->Take(Row(0, order, {{0, 2, 1.0}})).ok()); }
   std::vector<uint64_t> Offsets() const {
     std::vector<uint64_t> offsets;
     for (const auto& [id, message] : transport.held) {
@@ -246,32 +246,32 @@ class EarlyDesk : public DeskRig {
     }
     return offsets;
   }
-  std::vector<wire::PullT> Pulls() const { return Said<wire::PullT>(); }
+  std::vector<wire::AnswerEndT> Ends() const { return Said<wire::AnswerEndT>(); }
 
   ByHand* trainer = nullptr;
 };
 
-TEST_F(EarlyDesk, ASliceLeavesWhenAllOfItIsFinal) {
-  Assign();
+TEST_F(EarlyExecutor, ASliceLeavesWhenAllOfItIsFinal) {
+  Order();
   trainer->Final(10, 18, 2);
   EXPECT_THAT(Offsets(), ElementsAre(16)) << "of the one before, two values are missing";
   trainer->Final(0, 9, 1);
   EXPECT_THAT(Offsets(), ElementsAre(16, 0));
   trainer->Final(9, 10, 3);
   EXPECT_THAT(Offsets(), ElementsAre(16, 0, 8));
-  EXPECT_THAT(Pulls(), IsEmpty());
+  EXPECT_THAT(Ends(), IsEmpty());
   trainer->End();
   EXPECT_THAT(Offsets(), ElementsAre(16, 0, 8)) << "once each";
-  ASSERT_EQ(Pulls().size(), 1u);
-  EXPECT_TRUE(Pulls()[0].finished);
+  ASSERT_EQ(Ends().size(), 1u);
+  EXPECT_TRUE(Ends()[0].finished);
   const Header header = transport.sent[2];
   EXPECT_DOUBLE_EQ(header.norm, std::sqrt(1 + 9 + 6 * 4.0)) << "its own";
   EXPECT_EQ(header.tally, (Tally{.loss = 3, .weight = 200}));
   EXPECT_EQ(header.total, 18u);
 }
 
-TEST_F(EarlyDesk, WhatIsNotHandedOutLeavesAtTheEnd) {
-  Assign();
+TEST_F(EarlyExecutor, WhatIsNotHandedOutLeavesAtTheEnd) {
+  Order();
   trainer->Final(8, 16, 2);
   trainer->Final(0, 5, 1);
   EXPECT_THAT(Offsets(), ElementsAre(8));
@@ -279,8 +279,8 @@ TEST_F(EarlyDesk, WhatIsNotHandedOutLeavesAtTheEnd) {
   EXPECT_THAT(Offsets(), ElementsAre(8, 0, 16));
 }
 
-TEST_F(EarlyDesk, SaysWhichSlicesTheLinkDidNotWaitFor) {
-  Assign();
+TEST_F(EarlyExecutor, SaysWhichSlicesTheLinkDidNotWaitFor) {
+  Order();
   trainer->Final(16, 18, 2);
   trainer->Final(8, 16, 2);  // The one before has not left.
   while (!Offsets().empty()) transport.LetGo(FrameKind::kGradient);
@@ -290,45 +290,45 @@ TEST_F(EarlyDesk, SaysWhichSlicesTheLinkDidNotWaitFor) {
   EXPECT_THAT(paused, ElementsAre(false, false, true));
 }
 
-TEST_F(EarlyDesk, AVectorThatIsStillComputedIsNotUsedForAnother) {
-  Assign(0);
+TEST_F(EarlyExecutor, AVectorThatIsStillComputedIsNotUsedForAnother) {
+  Order(1);
   trainer->Final(0, 8, 1);
   transport.LetGo(FrameKind::kGradient);
-  Assign(1);
+  Order(2);
   Run();
   trainer->End();  // The first row's: now the second begins, in the other vector.
   EXPECT_THAT(Offsets(), ElementsAre(8, 16));
   ASSERT_TRUE(trainer->done);
   trainer->Final(0, 18, 5);
   trainer->End();
-  EXPECT_EQ(Pulls().size(), 2u);
+  EXPECT_EQ(Ends().size(), 2u);
   EXPECT_EQ(Offsets().size(), 5u);
 }
 
 // The server takes a row's end for that of the oldest row that it has assigned.
-TEST_F(EarlyDesk, RowsEndInOrderAlsoWhenAllSlicesHaveLeftBefore) {
-  Assign(0);
-  Assign(1);
-  desk->CancelRow(0, 1);
+TEST_F(EarlyExecutor, RowsEndInOrderAlsoWhenAllSlicesHaveLeftBefore) {
+  Order(1);
+  Order(2);
+  executor->Cancel(0, 2);
   trainer->Final(0, 18, 1);
   while (!Offsets().empty()) transport.LetGo(FrameKind::kGradient);
   trainer->End();
-  ASSERT_EQ(Pulls().size(), 2u);
-  EXPECT_EQ(Pulls()[0].row, 0u);
-  EXPECT_TRUE(Pulls()[0].finished);
-  EXPECT_EQ(Pulls()[1].row, 1u);
+  ASSERT_EQ(Ends().size(), 2u);
+  EXPECT_EQ(Ends()[0].order, 1u);
+  EXPECT_TRUE(Ends()[0].finished);
+  EXPECT_EQ(Ends()[1].order, 2u);
 }
 
-TEST_F(EarlyDesk, ACancelledRowTakesItsSlicesBackAndSendsNoMore) {
+TEST_F(EarlyExecutor, ACancelledRowTakesItsSlicesBackAndSendsNoMore) {
   for (const bool whole_step : {false, true}) {
-    Assign(7);
+    Order(7);
     trainer->Final(0, 8, 1);
     trainer->Final(16, 18, 1);
     transport.LetGo(FrameKind::kGradient);
     if (whole_step) {
-      desk->Cancel(0);
+      executor->Cancel(0, 0);
     } else {
-      desk->CancelRow(0, 7);
+      executor->Cancel(0, 7);
     }
     EXPECT_THAT(Offsets(), IsEmpty());
     trainer->Final(8, 16, 1);
@@ -336,21 +336,21 @@ TEST_F(EarlyDesk, ACancelledRowTakesItsSlicesBackAndSendsNoMore) {
     EXPECT_TRUE(*trainer->cancel);
     trainer->End();
     EXPECT_THAT(Offsets(), IsEmpty());
-    ASSERT_FALSE(Pulls().empty());
-    EXPECT_FALSE(Pulls().back().finished);
+    ASSERT_FALSE(Ends().empty());
+    EXPECT_FALSE(Ends().back().finished);
   }
-  Assign(8);
+  Order(8);
   trainer->Final(0, 18, 4);
   EXPECT_THAT(Offsets(), ElementsAre(0, 8, 16)) << "nothing of the row before is left";
 }
 
-TEST_F(EarlyDesk, AFilterSeesTheWholeVectorBeforeAnyOfItLeaves) {
+TEST_F(EarlyExecutor, AFilterSeesTheWholeVectorBeforeAnyOfItLeaves) {
   size_t filtered = 0;
-  desk->SetAnswerFilter([&](StepId, std::span<float> sum) {
+  executor->SetAnswerFilter([&](StepId, std::span<float> sum) {
     ++filtered;
     for (float& value : sum) value *= 2;
   });
-  Assign();
+  Order();
   trainer->Final(0, 18, 1);
   EXPECT_THAT(Offsets(), IsEmpty());
   trainer->End();
@@ -358,10 +358,10 @@ TEST_F(EarlyDesk, AFilterSeesTheWholeVectorBeforeAnyOfItLeaves) {
   EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(8 * 4.0));
 }
 
-TEST_F(EarlyDesk, OnceStoppedNothingMoreLeaves) {
-  Assign();
+TEST_F(EarlyExecutor, OnceStoppedNothingMoreLeaves) {
+  Order();
   trainer->Final(0, 8, 1);
-  desk->Stop();
+  executor->Stop();
   EXPECT_THAT(Offsets(), IsEmpty());
   trainer->Final(8, 18, 1);
   trainer->End();

@@ -39,9 +39,9 @@ TEST(Messages, ListsOfAllPartitionsCanBeSent) {
   wire::PlaceT place;
   place.partitions = all;
   EXPECT_TRUE(fits(EncodeControl(place)));
-  wire::ExtendT extend;
-  extend.partitions = all;
-  EXPECT_TRUE(fits(EncodeControl(extend)));
+  wire::OrderT order;
+  order.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(order)));
   wire::ReleasedT released;
   released.partitions = all;
   EXPECT_TRUE(fits(EncodeControl(released)));

@@ -11,65 +11,68 @@
 namespace motley {
 namespace {
 
-wire::AssignT SomeAssign() {
-  wire::AssignT assign;
-  assign.step = 12;
-  assign.version = 11;
-  assign.row = 3;
-  assign.terms = {wire::Term(0, 4, 1.5, 0), wire::Term(7, 8, -0.5, 2)};
-  return assign;
+wire::OrderT SomeOrder() {
+  wire::OrderT order;
+  order.step = 12;
+  order.version = 11;
+  order.order = 3;
+  order.cover_known = true;
+  order.terms = {wire::Term(0, 4, 1.5, 0), wire::Term(7, 8, -0.5, 2)};
+  return order;
 }
 
-TEST(Control, AssignSurvivesTheRoundTrip) {
-  const auto control = DecodeControl(EncodeControl(SomeAssign()));
+TEST(Control, OrderSurvivesTheRoundTrip) {
+  const auto control = DecodeControl(EncodeControl(SomeOrder()));
   ASSERT_TRUE(control.ok()) << control.status().ToString();
-  EXPECT_EQ(control.value().body.type, wire::Body::Assign);
-  const wire::AssignT* assign = control.value().body.AsAssign();
-  ASSERT_NE(assign, nullptr);
-  EXPECT_EQ(assign->step, 12u);
-  ASSERT_EQ(assign->terms.size(), 2u);
-  EXPECT_EQ(assign->terms[1].begin(), 7u);
-  EXPECT_EQ(assign->terms[1].im(), 2.0);
+  EXPECT_EQ(control.value().body.type, wire::Body::Order);
+  const wire::OrderT* order = control.value().body.AsOrder();
+  ASSERT_NE(order, nullptr);
+  EXPECT_EQ(order->step, 12u);
+  ASSERT_EQ(order->terms.size(), 2u);
+  EXPECT_EQ(order->terms[1].begin(), 7u);
+  EXPECT_EQ(order->terms[1].im(), 2.0);
   EXPECT_EQ(control.value().body.AsJoin(), nullptr);
 }
 
-TEST(Control, AnAssignGetsAnotherStepInPlace) {
-  Bytes bytes = EncodeControl(SomeAssign());
-  wire::AssignT later = SomeAssign();
+TEST(Control, AnOrderGetsAnotherNumberAndStepInPlace) {
+  Bytes bytes = EncodeControl(SomeOrder());
+  wire::OrderT later = SomeOrder();
   later.step = later.version = 1u << 20;
-  ASSERT_TRUE(SetStep(bytes, later.step));
+  later.order = 4;
+  ASSERT_TRUE(SetOrder(bytes, later.step, later.order));
   EXPECT_EQ(bytes, EncodeControl(later));
 }
 
-TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
-  wire::AssignT assign = SomeAssign();
-  assign.step = assign.version = 0;
-  Bytes bytes = EncodeControl(assign);
-  EXPECT_TRUE(SetStep(bytes, 0));
-  EXPECT_EQ(bytes, EncodeControl(assign));
-  EXPECT_FALSE(SetStep(bytes, 1));
+TEST(Control, AnOrderOfStepZeroHasNoRoomForAnother) {
+  wire::OrderT order = SomeOrder();
+  order.step = order.version = 0;
+  Bytes bytes = EncodeControl(order);
+  EXPECT_TRUE(SetOrder(bytes, 0, order.order));
+  EXPECT_EQ(bytes, EncodeControl(order));
+  EXPECT_FALSE(SetOrder(bytes, 1, order.order));
 }
 
 // Holds for any earlier message, with any fields at their defaults before and after.
 TEST(Control, EncodingAgainGivesTheBytesOfANewMessage) {
   Random random(5, Stream::kTest);
   const auto some = [&] { return random.Chance(0.3) ? 0 : random.Next64() >> random.Below(64); };
-  Bytes pull_bytes, progress_bytes;
+  Bytes end_bytes, progress_bytes;
   for (int i = 0; i < 2000; ++i) {
-    wire::PullT pull;
-    pull.step = some();
-    pull.row = static_cast<uint32_t>(some());
-    pull.samples = some();
-    pull.compute_ns = some();
-    pull.finished = random.Chance(0.5);
-    pull.samples_per_second = static_cast<double>(some());
-    pull.held_bytes = some();
-    EncodeAgain(pull, pull_bytes);
-    ASSERT_EQ(pull_bytes, EncodeControl(pull));
+    wire::AnswerEndT end;
+    end.step = some();
+    end.order = static_cast<uint32_t>(some());
+    end.entries = static_cast<uint32_t>(some());
+    end.samples = some();
+    end.compute_ns = some();
+    end.finished = random.Chance(0.5);
+    end.held_bytes = some();
+    EncodeAgain(end, end_bytes);
+    ASSERT_EQ(end_bytes, EncodeControl(end));
     wire::ProgressT progress;
     progress.step = some();
-    progress.row = static_cast<uint32_t>(some());
+    progress.order = static_cast<uint32_t>(some());
     progress.samples = some();
+    progress.entries = static_cast<uint32_t>(some());
     progress.compute_ns = some();
     EncodeAgain(progress, progress_bytes);
     ASSERT_EQ(progress_bytes, EncodeControl(progress));
@@ -77,20 +80,20 @@ TEST(Control, EncodingAgainGivesTheBytesOfANewMessage) {
 }
 
 TEST(Control, VerifiedMessagesAreReadInPlace) {
-  wire::PullT pull;
-  pull.step = 7;
-  pull.samples = 128;
-  const Bytes bytes = EncodeControl(pull);
+  wire::AnswerEndT end;
+  end.step = 7;
+  end.samples = 128;
+  const Bytes bytes = EncodeControl(end);
   const auto verified = VerifyControl(bytes);
   ASSERT_TRUE(verified.ok()) << verified.status().ToString();
-  const wire::Pull* read = (*verified)->body_as_Pull();
+  const wire::AnswerEnd* read = (*verified)->body_as_AnswerEnd();
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->step(), 7u);
   EXPECT_EQ(read->samples(), 128u);
-  EXPECT_EQ((*verified)->body_as_Assign(), nullptr);
+  EXPECT_EQ((*verified)->body_as_Order(), nullptr);
   const auto unpacked = UnpackControl(**verified);
   ASSERT_TRUE(unpacked.ok());
-  EXPECT_EQ(unpacked->body.AsPull()->samples, 128u);
+  EXPECT_EQ(unpacked->body.AsAnswerEnd()->samples, 128u);
   EXPECT_EQ(VerifyControl(Bytes(64)).code(), StatusCode::kDataError);
 }
 
@@ -111,7 +114,7 @@ TEST(Control, JoinSurvivesTheRoundTrip) {
 }
 
 TEST(Control, BytesAtOddAddressesDecodeToo) {
-  const Bytes bytes = EncodeControl(SomeAssign());
+  const Bytes bytes = EncodeControl(SomeOrder());
   Bytes shifted(1);
   shifted.insert(shifted.end(), bytes.begin(), bytes.end());
   EXPECT_TRUE(DecodeControl(BytesView(shifted).subspan(1)).ok());
@@ -132,14 +135,14 @@ TEST(Control, UnknownMemberDecodesAsNone) {
 
 TEST(Control, KnownMemberWithoutBodyIsRefused) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::CreateControl(builder, wire::Body::Assign, 0));
+  builder.Finish(wire::CreateControl(builder, wire::Body::Order, 0));
   const auto control = DecodeControl(
       std::as_bytes(std::span<const uint8_t>(builder.GetBufferPointer(), builder.GetSize())));
   EXPECT_EQ(control.code(), StatusCode::kDataError);
 }
 
 TEST(Control, TruncatedMessagesAreRefusedOrStillWellFormed) {
-  const Bytes bytes = EncodeControl(SomeAssign());
+  const Bytes bytes = EncodeControl(SomeOrder());
   for (size_t size = 0; size < bytes.size(); ++size) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_EQ(DecodeControl(cut).code(), StatusCode::kDataError) << size;
@@ -163,7 +166,7 @@ TEST(Control, RandomBytesNeverCrash) {
 // Damaged messages get deeper into the verifier than random bytes do.
 TEST(Control, DamagedMessagesNeverCrash) {
   Random random(2, Stream::kTest);
-  const Bytes good = EncodeControl(SomeAssign());
+  const Bytes good = EncodeControl(SomeOrder());
   size_t accepted = 0;
   for (int round = 0; round < 50000; ++round) {
     Bytes bytes = good;
@@ -174,8 +177,8 @@ TEST(Control, DamagedMessagesNeverCrash) {
     }
     const auto control = DecodeControl(bytes);
     accepted += control.ok();
-    if (const auto* assign = control.ok() ? control.value().body.AsAssign() : nullptr) {
-      EXPECT_LE(assign->terms.size() * sizeof(wire::Term), bytes.size());
+    if (const auto* order = control.ok() ? control.value().body.AsOrder() : nullptr) {
+      EXPECT_LE(order->terms.size() * sizeof(wire::Term), bytes.size());
     }
   }
   EXPECT_GT(accepted, 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the server's collectors have in common: short vectors in slices, and the events
-// that come of them.
+// What tests of the server's answers have in common: short vectors in slices, and the events that
+// come of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,22 +16,23 @@
 #include "base/parallel.h"
 #include "coding/kernels/sketch.h"
 #include "runtime/links/slicing.h"
+#include "runtime/shard/answers.h"
 #include "scheduler/scheduler.h"
 #include "transport/wire/header.h"
 
 namespace motley {
 
-class CollectorRig : public testing::Test {
+class AnswersRig : public testing::Test {
  protected:
   static constexpr size_t kLength = 10;
   static constexpr size_t kSlice = 4;  // Three slices.
 
-  static Header SliceHeader(StepId step, uint32_t row, size_t slice) {
+  static Header SliceHeader(StepId step, uint32_t order, size_t slice) {
     const size_t size = std::min(kSlice, kLength - slice * kSlice);
     Header header;
     header.kind = FrameKind::kGradient;
     header.step = header.version = step;
-    header.row_id = row;
+    header.row_id = order;
     header.offset = slice * kSlice;
     header.total = kLength;
     header.length = static_cast<uint32_t>(size * sizeof(float));
@@ -49,6 +50,16 @@ class CollectorRig : public testing::Test {
     header.norm = *norm;
     if (std::isnan(header.sketch)) header.sketch = 0;
   }
+  static uint32_t NumberOf(const Bytes& order) {
+    return DecodeControl(order).value().body.AsOrder()->order;
+  }
+  Answers Make(Answers::Shape shape) {
+    return Answers(shape, *parallel,
+                   {[this](const Event& event) { events.push_back(event); },
+                    [this](WorkerId, std::span<const PartitionId> some) {
+                      covered.insert(covered.end(), some.begin(), some.end());
+                    }});
+  }
   template <typename Kind>
   std::vector<Kind> Of() const {
     std::vector<Kind> found;
@@ -60,6 +71,7 @@ class CollectorRig : public testing::Test {
 
   std::unique_ptr<ParallelFor> parallel = MakeSerialParallelFor();
   std::vector<Event> events;
+  std::vector<PartitionId> covered;
 };
 
 }  // namespace motley

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a worker's desk keeps, and rows that are put together from them.
+// Orders that a worker keeps, and orders that are put together from them.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
 #include "runtime/memory_need.h"
-#include "tests/runtime/worker/desk_rig.h"
+#include "tests/runtime/worker/executor_rig.h"
 
 namespace motley {
 namespace {
 
 // Four partitions of 50 samples in a batch each.
-class KeptDesk : public DeskRig {
+class KeptOrders : public ExecutorRig {
  protected:
-  KeptDesk() : DeskRig(4) {
+  KeptOrders() : ExecutorRig(4) {
     for (PartitionId p = 0; p < 4; ++p) GivePartition(p);
     GiveParameters(0);
   }
 
+  // Row r is order r + 1.
   void Keep(RowId row, PartitionId begin, PartitionId end, StepId step = 0) {
-    RowTask::Row what{step, step, row, {{begin, end, 1.0, {}}}};
+    WorkOrder::What what = Row(step, row + 1, {{begin, end, 1.0, {}}});
     what.keep = true;
-    EXPECT_TRUE(desk->Assign(std::move(what)).ok());
+    EXPECT_TRUE(executor->Take(std::move(what)).ok());
   }
   void Ask(RowId row, std::vector<PartitionTerm> terms, uint32_t parts = 1, StepId step = 0) {
-    EXPECT_TRUE(desk->Assign({step, step, row, std::move(terms), parts}).ok());
+    EXPECT_TRUE(executor->Take(Row(step, row + 1, std::move(terms), parts)).ok());
   }
   // What was sent of a row, slice by slice.
   std::vector<float> Answer(RowId row) const {
     std::vector<float> values;
     for (const auto& [id, message] : transport.held) {
-      if (message.header.kind != FrameKind::kGradient || message.header.row_id != row) continue;
+      if (message.header.kind != FrameKind::kGradient || message.header.row_id != row + 1) continue;
       const size_t at = values.size();
       values.resize(at + message.bytes.size() / sizeof(float));
       std::memcpy(values.data() + at, message.bytes.data(), message.bytes.size());
@@ -43,7 +44,7 @@ class KeptDesk : public DeskRig {
     Tally tally;
     for (const auto& [id, message] : transport.held) {
       const bool slice = message.header.kind == FrameKind::kGradient;
-      if (slice && message.header.row_id == row) tally = message.header.tally;
+      if (slice && message.header.row_id == row + 1) tally = message.header.tally;
     }
     return tally;
   }
@@ -54,10 +55,10 @@ class KeptDesk : public DeskRig {
   void LetAllGo() {
     while (!transport.held.empty()) transport.LetGo();
   }
-  uint64_t SamplesOfLast() const { return Said<wire::PullT>().back().samples; }
+  uint64_t SamplesOfLast() const { return Said<wire::AnswerEndT>().back().samples; }
 };
 
-TEST_F(KeptDesk, WhatIsKeptIsNotSentAndNotComputedAgain) {
+TEST_F(KeptOrders, WhatIsKeptIsNotSentAndNotComputedAgain) {
   Ask(0, {{0, 4, 1.0, {}}});
   Run();
   const std::vector<float> whole = Answer(0);
@@ -69,9 +70,9 @@ TEST_F(KeptDesk, WhatIsKeptIsNotSentAndNotComputedAgain) {
   Keep(2, 2, 3);
   Run();
   EXPECT_TRUE(Answer(1).empty() && Answer(2).empty());
-  ASSERT_EQ(Said<wire::PullT>().size(), 3u);
-  EXPECT_TRUE(Said<wire::PullT>()[1].finished && Said<wire::PullT>()[2].finished);
-  EXPECT_EQ(Said<wire::PullT>()[1].samples, 100u);
+  ASSERT_EQ(Said<wire::AnswerEndT>().size(), 3u);
+  EXPECT_TRUE(Said<wire::AnswerEndT>()[1].finished && Said<wire::AnswerEndT>()[2].finished);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[1].samples, 100u);
   LetAllGo();
   Ask(3, {{0, 4, 1.0, {}}});
   Run();
@@ -82,7 +83,7 @@ TEST_F(KeptDesk, WhatIsKeptIsNotSentAndNotComputedAgain) {
   ExpectNear(TallyOf(3), tally);
 }
 
-TEST_F(KeptDesk, ARowOfPartsHasItsSharesOfEach) {
+TEST_F(KeptOrders, ARowOfPartsHasItsSharesOfEach) {
   const std::vector<PartitionTerm> terms = {{0, 2, 2.0, {0.5}}, {2, 4, -1.0, {3.0}}};
   Ask(0, terms, 2);
   Run();
@@ -104,7 +105,7 @@ TEST_F(KeptDesk, ARowOfPartsHasItsSharesOfEach) {
 }
 
 // A row that has a part of a kept run only, or is of another version, is computed.
-TEST_F(KeptDesk, OnlyWholeRunsOfTheSameParametersCount) {
+TEST_F(KeptOrders, OnlyWholeRunsOfTheSameParametersCount) {
   Keep(1, 0, 2);
   Run();
   Ask(2, {{1, 3, 1.0, {}}});
@@ -116,39 +117,39 @@ TEST_F(KeptDesk, OnlyWholeRunsOfTheSameParametersCount) {
   EXPECT_EQ(SamplesOfLast(), 100u);
 }
 
-TEST_F(KeptDesk, AskedToKeepItAgainItHasIt) {
+TEST_F(KeptOrders, AskedToKeepItAgainItHasIt) {
   Keep(1, 0, 2);
   Run();
-  desk->Cancel(0);  // The step begins again, under the same parameters.
+  executor->Cancel(0, 0);  // The step begins again, under the same parameters.
   Keep(4, 0, 2);
   Run();
-  const auto pulls = Said<wire::PullT>();
-  ASSERT_EQ(pulls.size(), 2u);
-  EXPECT_TRUE(pulls[1].finished);
-  EXPECT_EQ(pulls[1].row, 4u);
-  EXPECT_EQ(pulls[1].samples, 0u);
+  const auto ends = Said<wire::AnswerEndT>();
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_TRUE(ends[1].finished);
+  EXPECT_EQ(ends[1].order, 5u);
+  EXPECT_EQ(ends[1].samples, 0u);
 }
 
-TEST_F(KeptDesk, WhatIsCancelledIsNotKept) {
+TEST_F(KeptOrders, WhatIsCancelledIsNotKept) {
   Keep(1, 0, 4);
   loop.RunUntilTime(loop.Now() + kSampleTime * 60);
-  desk->CancelRow(0, 1);
+  executor->Cancel(0, 2);
   Run();
-  ASSERT_EQ(Said<wire::PullT>().size(), 1u);
-  EXPECT_FALSE(Said<wire::PullT>()[0].finished);
+  ASSERT_EQ(Said<wire::AnswerEndT>().size(), 1u);
+  EXPECT_FALSE(Said<wire::AnswerEndT>()[0].finished);
   Ask(2, {{0, 4, 1.0, {}}});
   Run();
   EXPECT_EQ(SamplesOfLast(), 200u);
 }
 
-TEST_F(KeptDesk, AnAnswerThatIsCancelledWhileItIsPutTogetherIsNotSent) {
+TEST_F(KeptOrders, AnAnswerThatIsCancelledWhileItIsPutTogetherIsNotSent) {
   Keep(1, 0, 4);
   Run();
   Ask(2, {{0, 4, 1.0, {}}});
-  desk->CancelRow(0, 2);
+  executor->Cancel(0, 3);
   Run();
   EXPECT_TRUE(Answer(2).empty());
-  EXPECT_FALSE(Said<wire::PullT>().back().finished);
+  EXPECT_FALSE(Said<wire::AnswerEndT>().back().finished);
   Ask(3, {{0, 4, 1.0, {}}});
   Run();
   EXPECT_EQ(Answer(3).size(), 18u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's desk on a device that takes a millisecond per sample, and what its server sends it.
+// A worker's executor on a device that takes a millisecond per sample, and what its server sends
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 
 #include "devices/forwarding_device.h"
 #include "runtime/links/messages.h"
-#include "runtime/worker/work_desk.h"
+#include "runtime/worker/executor.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/training/test_data.h"
 
@@ -34,11 +35,11 @@ class FarDevice final : public ForwardingDevice<> {
 };
 
 // 200 samples in as many partitions as asked for, all of them in each batch.
-class DeskRig : public TestRig, public testing::Test {
+class ExecutorRig : public TestRig, public testing::Test {
  protected:
   static constexpr Duration kSampleTime = std::chrono::milliseconds(1);
 
-  explicit DeskRig(uint32_t count, bool is_far = false)
+  explicit ExecutorRig(uint32_t count, bool is_far = false)
       : size_(200 / count), far(*device), data(MakeSamples(5, 3, false, 200, 1)) {
     Device& inner = is_far ? static_cast<Device&>(far) : *device;
     paced = MakePacedDevice(loop, inner, {kSampleTime, 1});
@@ -52,9 +53,9 @@ class DeskRig : public TestRig, public testing::Test {
     shop = MakeWorkshop(loop, *paced, accept).value();
     parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
     partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
-    desk =
-        std::make_unique<WorkDesk>(Env{loop, transport, *paced},
-                                   WorkDesk::Parts{shop, *parameters, *partitions, 1, Header(), 8},
+    executor =
+        std::make_unique<Executor>(Env{loop, transport, *paced},
+                                   Executor::Parts{shop, *parameters, *partitions, 1, Header(), 8},
                                    [this](const Status& status) { failed = status; });
   }
   void GivePartition(PartitionId partition) {
@@ -67,7 +68,7 @@ class DeskRig : public TestRig, public testing::Test {
     ASSERT_TRUE(room.ok());
     std::memcpy(room->data(), block.data(), block.size());
     ASSERT_TRUE(partitions->Finish().ok());
-    desk->Advance();
+    executor->Advance();
   }
   void GiveParameters(uint64_t version) {
     Header header;
@@ -78,7 +79,13 @@ class DeskRig : public TestRig, public testing::Test {
     ASSERT_TRUE(room.ok());
     std::memset(room->data(), 0, room->size());
     parameters->Finish();
-    desk->Advance();
+    executor->Advance();
+  }
+  // A row of a code.
+  static WorkOrder::What Row(StepId step, uint32_t order, std::vector<PartitionTerm> terms,
+                             uint32_t parts = 1) {
+    return {
+        .step = step, .version = step, .order = order, .terms = std::move(terms), .parts = parts};
   }
   void Run() {
     loop.RunUntil([] { return false; });
@@ -109,7 +116,7 @@ class DeskRig : public TestRig, public testing::Test {
   std::shared_ptr<Workshop> shop;
   std::unique_ptr<ParameterInbox> parameters;
   std::unique_ptr<PartitionInbox> partitions;
-  std::unique_ptr<WorkDesk> desk;
+  std::unique_ptr<Executor> executor;
   std::optional<Status> failed;
 };
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/shard/row_collector.h"
-
+// Answers to rows of a code, which count slice by slice.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/sanitizer.h"
 #include "coding/gradient_code.h"
 #include "runtime/shard/answer_log.h"
-#include "tests/runtime/shard/collector_rig.h"
+#include "tests/runtime/shard/answers_rig.h"
 
 namespace motley {
 namespace {
@@ -27,35 +27,42 @@ std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_
   return std::make_shared<const CodeForm>(BuildCode(code, request).value());
 }
 
-class Collector : public CollectorRig {
+class RowAnswers : public AnswersRig {
  protected:
-  Collector()
-      : rows(3, kLength, kSlice, *parallel,
-             [this](const Event& event) { events.push_back(event); }) {}
-
-  // Sends one slice of `value`s; false when it was refused.
+  // Lets the worker compute a row of the open step.
+  void Give(WorkerId worker, RowId row) {
+    orders[{worker, row}].push_back(NumberOf(rows.GiveRow(worker, row)));
+  }
+  // The oldest order about the row that the worker has not ended.
+  uint32_t OrderOf(WorkerId worker, RowId row) {
+    const std::vector<uint32_t>& given = orders[{worker, row}];
+    return given.empty() ? 0 : given.front();
+  }
+  // Sends one slice of `value`s in answer to that; false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              std::optional<double> norm = {}) {
-    Header header = SliceHeader(step, row, slice);
+    Header header = SliceHeader(step, OrderOf(worker, row), slice);
     header.tally = tally;
     Claim(header, value, norm);
-    const size_t size = header.length / sizeof(float);
-    AlignedVector values;
-    const Result<bool> wanted = rows.Begin(worker, header, false, values);
+    Answers::Slice arriving;
+    const Result<bool> wanted = rows.Begin(worker, header, false, arriving);
     if (!wanted.ok() || !*wanted) return wanted.ok();
-    EXPECT_EQ(values.size(), size);
-    values.assign(size, value);
-    return rows.Finish(worker, values).ok();
+    EXPECT_EQ(arriving.values.size(), header.length / sizeof(float));
+    std::fill(arriving.values.begin(), arriving.values.end(), value);
+    return rows.Finish(worker, arriving).ok();
   }
   void Row(WorkerId worker, StepId step, RowId row, float value) {
     for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(worker, step, row, slice, value));
   }
   bool End(WorkerId worker, StepId step, RowId row, bool finished = true) {
-    wire::PullT pull;
-    pull.step = step;
-    pull.row = row;
-    pull.finished = finished;
-    return rows.End(worker, pull);
+    wire::AnswerEndT end;
+    end.step = step;
+    end.order = OrderOf(worker, row);
+    end.finished = finished;
+    std::vector<uint32_t>& given = orders[{worker, row}];
+    const bool ended = rows.OnEnd(worker, end).value();
+    if (ended) given.erase(given.begin());
+    return ended;
   }
   std::vector<float> Sum() {
     std::vector<float> sum(kLength);
@@ -63,13 +70,14 @@ class Collector : public CollectorRig {
     return sum;
   }
 
-  RowCollector rows;
+  Answers rows = Make({.workers = 3, .length = kLength, .slice_length = kSlice});
+  std::map<std::pair<WorkerId, RowId>, std::vector<uint32_t>> orders;
   Tally tally;  // That slices say.
 };
 
-TEST_F(Collector, TellsOfEachRowOnceAndOfDecodabilityOnce) {
+TEST_F(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   rows.Open(0, Form("none", 3, 0));
-  for (WorkerId w = 0; w < 3; ++w) rows.Assign(w, 0, w);
+  for (WorkerId w = 0; w < 3; ++w) Give(w, w);
   Row(2, 0, 2, 4);
   Row(0, 0, 0, 1);
   EXPECT_TRUE(Of<StepDecodable>().empty());
@@ -81,30 +89,30 @@ TEST_F(Collector, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 7));
 }
 
-TEST_F(Collector, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
+TEST_F(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
   rows.Open(0, Form("none", 2, 0));
-  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1e10, .weight = 5};
   Row(0, 0, 0, 1);
   tally = {.loss = 2, .weight = 7};
   Row(1, 0, 1, 2);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.tally(), (Tally{.loss = 1e10 + 2, .weight = 12}));
+  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 1e10 + 2, .weight = 12}));
   rows.Open(1, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) {
     EXPECT_TRUE(End(w, 0, w));
-    rows.Assign(w, 1, w);
+    Give(w, w);
     Row(w, 1, w, 1);
   }
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 2));
-  EXPECT_EQ(rows.tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
+  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
 }
 
-TEST_F(Collector, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
+TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
   rows.Open(0, Form("none", 2, 0), counts);
-  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1, .weight = 4};
   EXPECT_FALSE(Slice(0, 0, 0, 0, 50));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
@@ -112,17 +120,17 @@ TEST_F(Collector, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
   Row(1, 0, 1, 2);
   EXPECT_EQ(Of<RowArrived>().size(), 1u);
-  rows.Assign(1, 0, 0);
+  Give(1, 0);
   EXPECT_TRUE(End(1, 0, 1));
   tally.weight = 3;
   Row(1, 0, 0, 1);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.tally().weight, 7.0);
+  EXPECT_EQ(rows.sum().tally().weight, 7.0);
 }
 
-TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
+TEST_F(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 50));
   rows.Open(0, Form("none", 2, 0));  // The same step again, perhaps with another code.
   EXPECT_TRUE(Slice(0, 0, 0, 1, 50));
@@ -130,32 +138,32 @@ TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_TRUE(End(0, 0, 0));
   EXPECT_EQ(Of<WorkerProgress>().size(), 1u) << "a word; late is what the step has no use for";
   EXPECT_TRUE(Of<RowLate>().empty());
-  rows.Assign(0, 0, 0);
-  rows.Assign(1, 0, 1);
+  Give(0, 0);
+  Give(1, 1);
   Row(0, 0, 0, 1);
   Row(1, 0, 1, 2);
   EXPECT_EQ(Of<RowArrived>().size(), 2u);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(Collector, AnswersFromParametersOfAnotherVersionAreRefused) {
+TEST_F(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
   rows.Open(4, Form("none", 3, 0));
   for (const WorkerId worker : {0, 1}) {
-    rows.Assign(worker, 4, worker);
-    Header header = SliceHeader(4, worker, 0);
+    Give(worker, worker);
+    Header header = SliceHeader(4, OrderOf(worker, worker), 0);
     header.version = worker == 0 ? 3 : 5;
-    AlignedVector values(kSlice, 1);
-    Sign(header, values);
-    const Result<bool> wanted = rows.Begin(worker, header, false, values);
+    Sign(header, std::vector<float>(kSlice, 1));
+    Answers::Slice arriving;
+    const Result<bool> wanted = rows.Begin(worker, header, false, arriving);
     EXPECT_EQ(wanted.code(), StatusCode::kDataError) << header.version;
     EXPECT_EQ(Of<RowRejected>().size(), worker + 1u) << header.version;
   }
 }
 
-TEST_F(Collector, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
+TEST_F(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
   rows.Open(0, Form("none", 3, 0));
-  for (RowId row = 0; row < 3; ++row) rows.Assign(0, 0, row);
-  rows.CancelRow(0, 0, 1);
+  for (RowId row = 0; row < 3; ++row) Give(0, row);
+  rows.orders().CancelRow(0, 0, 1);
   Row(0, 0, 0, 1);
   EXPECT_TRUE(End(0, 0, 0));
   EXPECT_TRUE(Slice(0, 0, 1, 0, 2)) << "it had begun";
@@ -166,33 +174,36 @@ TEST_F(Collector, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
   EXPECT_EQ(Of<RowRejected>()[0].row, 2u);
 }
 
-TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
+TEST_F(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   constexpr size_t kLong = 100000;
   std::vector<float> home(kLong);
-  RowCollector long_rows(2, kLong, kLong, *parallel,
-                         [this](const Event& event) { events.push_back(event); });
-  long_rows.SetHome(home);
+  Answers long_rows = Make({.workers = 2, .length = kLong, .slice_length = kLong, .home = home});
+  std::vector<uint32_t> given(2);
   Header header;
   header.kind = FrameKind::kGradient;
   header.total = kLong;
   header.length = kLong * sizeof(float);
   const auto send = [&](WorkerId worker, float middle) {
-    header.row_id = worker;
-    AlignedVector values(kLong, 1);
+    header.row_id = given[worker];
+    const std::vector<float> values(kLong, 1);
     Sign(header, values);
-    const Result<bool> wanted = long_rows.Begin(worker, header, false, values);
+    Answers::Slice arriving;
+    const Result<bool> wanted = long_rows.Begin(worker, header, false, arriving);
     EXPECT_TRUE(wanted.ok() && *wanted);
-    values.assign(kLong, 1);
-    values[kLong / 2] = middle;
-    return long_rows.Finish(worker, values).ok();
+    std::copy(values.begin(), values.end(), arriving.values.begin());
+    arriving.values[kLong / 2] = middle;
+    return long_rows.Finish(worker, arriving).ok();
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
     long_rows.Open(0, Form("none", 2, 0));
-    for (WorkerId w = 0; w < 2; ++w) long_rows.Assign(w, 0, w);
+    for (WorkerId w = 0; w < 2; ++w) given[w] = NumberOf(long_rows.GiveRow(w, w));
     EXPECT_TRUE(send(0, 1));
     EXPECT_EQ(send(1, attempt == 0 ? std::nanf("") : 1), attempt == 1);
-    wire::PullT pull;
-    for (pull.row = 0; pull.row < 2; ++pull.row) EXPECT_TRUE(long_rows.End(pull.row, pull));
+    wire::AnswerEndT end;
+    for (WorkerId w = 0; w < 2; ++w) {
+      end.order = given[w];
+      EXPECT_TRUE(long_rows.OnEnd(w, end).value());
+    }
   }
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
@@ -200,51 +211,44 @@ TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   EXPECT_EQ(home, std::vector<float>(kLong, 2));
 }
 
-TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
+TEST_F(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
   rows.Open(0, Form("repetition", 2, 1));
-  rows.Assign(0, 0, 0);
-  rows.Assign(1, 0, 1);
-  Header header;
-  header.kind = FrameKind::kGradient;
-  header.row_id = 1;
-  header.total = kLength;
-  header.length = kSlice * sizeof(float);
+  Give(0, 0);
+  Give(1, 1);
+  Header header = SliceHeader(0, OrderOf(1, 1), 0);
   header.norm = 1;
-  AlignedVector values;
-  ASSERT_TRUE(rows.Begin(1, header, false, values).ok());
+  Answers::Slice arriving;
+  ASSERT_TRUE(*rows.Begin(1, header, false, arriving));
   Row(0, 0, 0, 5);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 5));
-  EXPECT_TRUE(rows.Finish(1, values).ok());
+  EXPECT_TRUE(rows.Finish(1, arriving).ok());
   ASSERT_EQ(Of<RowLate>().size(), 1u);
   EXPECT_EQ(Of<RowLate>()[0].worker, 1u);
 }
 
-TEST_F(Collector, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
+TEST_F(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
-  Header header;
-  header.kind = FrameKind::kGradient;
-  header.total = kLength;
-  header.length = kSlice * sizeof(float);
+  Give(0, 0);
+  Header header = SliceHeader(0, OrderOf(0, 0), 0);
   header.norm = 100;
-  AlignedVector values;
-  ASSERT_TRUE(rows.Begin(0, header, false, values).ok());
+  Answers::Slice arriving;
+  ASSERT_TRUE(*rows.Begin(0, header, false, arriving));
   rows.Open(0, Form("none", 2, 0));
-  values.assign(kSlice, 50);
-  EXPECT_TRUE(rows.Finish(0, values).ok());
+  std::fill(arriving.values.begin(), arriving.values.end(), 50.0f);
+  EXPECT_TRUE(rows.Finish(0, arriving).ok());
   EXPECT_TRUE(End(0, 0, 0));
-  rows.Assign(0, 0, 0);
-  rows.Assign(1, 0, 1);
+  Give(0, 0);
+  Give(1, 1);
   Row(0, 0, 0, 1);
   Row(1, 0, 1, 2);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(Collector, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
+TEST_F(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
-  rows.Assign(1, 0, 1);
-  rows.Assign(2, 0, 0);
+  Give(0, 0);
+  Give(1, 1);
+  Give(2, 0);
   Row(0, 0, 0, 1);
   Row(2, 0, 0, 1);
   EXPECT_TRUE(End(2, 0, 0));
@@ -254,22 +258,22 @@ TEST_F(Collector, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(Collector, SlicesOfOneRowMayComeFromTwoWorkers) {
+TEST_F(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
-  rows.Forget(0);
-  rows.Assign(2, 0, 0);
-  rows.Assign(1, 0, 1);
+  rows.orders().Forget(0);
+  Give(2, 0);
+  Give(1, 1);
   Row(2, 0, 0, 1);
   Row(1, 0, 1, 2);
   EXPECT_EQ(Of<RowArrived>().size(), 2u);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(Collector, ALieInTheSumsIsReportedAsTouched) {
+TEST_F(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
   EXPECT_FALSE(Slice(0, 0, 0, 1, NAN, 3));
   EXPECT_TRUE(Slice(0, 0, 0, 2, 1));  // Discarded; the row is refused already.
@@ -277,20 +281,20 @@ TEST_F(Collector, ALieInTheSumsIsReportedAsTouched) {
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(Collector, ALieOfTheFirstSliceLeavesTheSumsClean) {
+TEST_F(RowAnswers, ALieOfTheFirstSliceLeavesTheSumsClean) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   EXPECT_FALSE(Slice(0, 0, 0, 0, 1e9f, 3));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(Collector, NormsMustBeAsDeclared) {
+TEST_F(RowAnswers, NormsMustBeAsDeclared) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double norm : {2.01, 1.99, std::nan(""), inf, -2.0, 1e31}) {
     events.clear();
     rows.Open(0, Form("none", 2, 0));
-    rows.Assign(0, 0, 0);
+    Give(0, 0);
     EXPECT_TRUE(Slice(0, 0, 0, 2, 100)) << "each slice has its own";
     EXPECT_FALSE(Slice(0, 0, 0, 0, 1, norm)) << norm;
     ASSERT_EQ(Of<RowRejected>().size(), 1u) << norm;
@@ -298,21 +302,21 @@ TEST_F(Collector, NormsMustBeAsDeclared) {
   }
 }
 
-TEST_F(Collector, SketchesMustBeNumbers) {
+TEST_F(RowAnswers, SketchesMustBeNumbers) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
-  Header header = SliceHeader(0, 0, 1);
+  Give(0, 0);
+  Header header = SliceHeader(0, OrderOf(0, 0), 1);
   Claim(header, 1, {});
   header.sketch = std::nan("");
-  AlignedVector values;
-  EXPECT_EQ(rows.Begin(0, header, false, values).code(), StatusCode::kDataError);
-  EXPECT_TRUE(values.empty()) << "refused before it is read";
+  Answers::Slice arriving;
+  EXPECT_EQ(rows.Begin(0, header, false, arriving).code(), StatusCode::kDataError);
+  EXPECT_TRUE(arriving.values.empty()) << "refused before it is read";
 }
 
 // A worker sends what it computed first.
-TEST_F(Collector, SlicesMayComeInAnyOrderAndCountOnce) {
+TEST_F(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
   rows.Open(0, Form("none", 2, 0));
-  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1, .weight = 2};
   for (const size_t slice : {2, 0, 0, 1}) EXPECT_TRUE(Slice(0, 0, 0, slice, 1));
   EXPECT_EQ(Of<RowArrived>().size(), 1u);
@@ -320,12 +324,12 @@ TEST_F(Collector, SlicesMayComeInAnyOrderAndCountOnce) {
   EXPECT_FALSE(rows.decodable());
   EXPECT_TRUE(Slice(1, 0, 1, 0, 2));
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.tally(), (Tally{.loss = 2, .weight = 4}));
+  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 2, .weight = 4}));
 }
 
-TEST_F(Collector, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
+TEST_F(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   tally = {.loss = 1, .weight = 2};
   EXPECT_TRUE(Slice(0, 0, 0, 2, 1));
   tally.loss = 2;
@@ -335,38 +339,38 @@ TEST_F(Collector, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
 }
 
 // Whatever slice is the first, nothing of it is added.
-TEST_F(Collector, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
+TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
   rows.Open(0, Form("none", 2, 0), counts);
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   tally = {.loss = 1, .weight = 4};
   EXPECT_FALSE(Slice(0, 0, 0, 2, 50));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(Collector, CancelledWorkEndsSilently) {
+TEST_F(RowAnswers, CancelledWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
-  rows.Cancel(0, 0);
+  Give(0, 0);
+  rows.orders().Cancel(0, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(events.empty());
   EXPECT_FALSE(End(0, 0, 0, false));  // Only once.
 }
 
-TEST_F(Collector, WorkGivenUpUnaskedIsARefusedAnswer) {
+TEST_F(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
-  rows.Assign(1, 0, 1);
+  Give(0, 0);
+  Give(1, 1);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
-  rows.Cancel(1, 0);
+  rows.orders().Cancel(1, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_EQ(Of<RowRejected>()[0].worker, 0u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched) << "the slice that came is right";
-  rows.Assign(2, 0, 0);
-  rows.Assign(1, 0, 1);
+  Give(2, 0);
+  Give(1, 1);
   Row(2, 0, 0, 1);
   EXPECT_TRUE(End(1, 0, 1, false));
   EXPECT_EQ(events.size(), 2u);
@@ -374,52 +378,52 @@ TEST_F(Collector, WorkGivenUpUnaskedIsARefusedAnswer) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(Collector, OldWorkGivenUpForNewWorkEndsSilently) {
+TEST_F(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
-  rows.Assign(0, 0, 0);
+  Give(0, 0);
   rows.Open(0, Form("none", 2, 0));
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(events.empty());
 }
 
 // Vectors that no machine can hold, of which only the short last slice is sent.
-TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
+TEST_F(RowAnswers, OutOfMemoryForTheSumsIsNoFaultOfTheWorker) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
-  RowCollector large(2, 2 * kHuge + 4, kHuge, *parallel,
-                     [this](const Event& event) { events.push_back(event); });
+  Answers large = Make({.workers = 2, .length = 2 * kHuge + 4, .slice_length = kHuge});
   large.Open(0, Form("none", 2, 0));
-  large.Assign(0, 0, 0);
   Header header;
   header.kind = FrameKind::kGradient;
+  header.row_id = NumberOf(large.GiveRow(0, 0));
   header.offset = 2 * kHuge;
   header.total = 2 * kHuge + 4;
   header.length = 4 * sizeof(float);
-  AlignedVector values(4, 1);
+  const std::vector<float> values(4, 1);
   Sign(header, values);
-  const Result<bool> wanted = large.Begin(0, header, false, values);
+  Answers::Slice arriving;
+  const Result<bool> wanted = large.Begin(0, header, false, arriving);
   ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();
-  values.assign(4, 1);
-  EXPECT_EQ(large.Finish(0, values).code(), StatusCode::kResource);
+  std::copy(values.begin(), values.end(), arriving.values.begin());
+  EXPECT_EQ(large.Finish(0, arriving).code(), StatusCode::kResource);
   EXPECT_TRUE(events.empty());
 }
 
-TEST_F(Collector, WorkEndsInTheOrderItWasGiven) {
+TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
   rows.Open(0, Form("none", 3, 0));
-  rows.Assign(0, 0, 0);
-  rows.Assign(0, 0, 1);
+  Give(0, 0);
+  Give(0, 1);
   EXPECT_FALSE(End(0, 0, 1));
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(End(0, 0, 1, false));
 }
 
 // Who keeps a row says so by its Pull; the answers follow under a code of their own.
-TEST_F(Collector, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
+TEST_F(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);
   rows.Open(0, kept);
-  for (const WorkerId worker : {0, 1}) rows.Assign(worker, 0, 2);
+  for (const WorkerId worker : {0, 1}) Give(worker, 2);
   EXPECT_TRUE(End(0, 0, 2));
   EXPECT_TRUE(End(1, 0, 2));
   const auto arrived = Of<RowArrived>();
@@ -430,21 +434,21 @@ TEST_F(Collector, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   EXPECT_FALSE(rows.decodable());
 }
 
-TEST_F(Collector, AVectorForARowThatIsKeptIsRefused) {
+TEST_F(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
   rows.Open(0, Form("partial-coded", 3, 1));
-  rows.Assign(0, 0, 2);
+  Give(0, 2);
   EXPECT_FALSE(Slice(0, 0, 2, 0, 1));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
 // The same number means another row once the step was opened again.
-TEST_F(Collector, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
+TEST_F(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
   rows.Open(0, Form("partial-coded", 3, 1));
-  for (const WorkerId worker : {0, 1}) rows.Assign(worker, 0, 1);
-  rows.CancelRow(0, 0, 1);
+  for (const WorkerId worker : {0, 1}) Give(worker, 1);
+  rows.orders().CancelRow(0, 0, 1);
   rows.Open(0, Form("none", 3, 0));
-  rows.Assign(0, 0, 1);
+  Give(0, 1);
   EXPECT_TRUE(End(0, 0, 1));
   EXPECT_TRUE(End(1, 0, 1, false));
   EXPECT_TRUE(Of<RowLate>().empty());
@@ -456,11 +460,11 @@ TEST_F(Collector, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
 }
 
 // Else a liar would send the truth behind its lie, for the audit.
-TEST_F(Collector, ASliceThatComesTwiceIsLoggedAsItCounted) {
+TEST_F(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
   AnswerLog log(3, /*job=*/0, /*secret=*/3, [](StepId) { return true; });
   rows.SetLog(&log);
   rows.Open(0, Form("none", 3, 0));
-  rows.Assign(1, 0, 1);
+  Give(1, 1);
   EXPECT_TRUE(Slice(1, 0, 1, 0, -7));
   EXPECT_TRUE(Slice(1, 0, 1, 0, 3));
   const StepAnswers logged = log.Take();

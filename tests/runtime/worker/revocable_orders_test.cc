@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/lease_desk.h"
-
+// Lists of partitions that grow and shrink while a worker computes them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,39 +7,43 @@
 #include <utility>
 #include <vector>
 
-#include "tests/runtime/worker/desk_rig.h"
+#include "tests/runtime/worker/executor_rig.h"
 
 namespace motley {
 namespace {
 
 constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
-constexpr uint32_t kFirst = kFirstList + 1;
+constexpr uint32_t kFirst = 5;
 
-class LeaseDeskTest : public DeskRig {
+class RevocableOrders : public ExecutorRig {
  protected:
-  explicit LeaseDeskTest(bool is_far = false) : DeskRig(kPartitions, is_far) {}
+  explicit RevocableOrders(bool is_far = false) : ExecutorRig(kPartitions, is_far) {}
 
   void GiveAll() {
     for (PartitionId p = 0; p < kPartitions; ++p) GivePartition(p);
     GiveParameters(0);
   }
   Status Extend(std::vector<uint32_t> some, StepId step = 0, uint32_t list = kFirst) {
-    wire::ExtendT extend;
-    extend.step = extend.version = step;
-    extend.list = list;
-    extend.partitions = std::move(some);
-    return desk->leases().Extend(extend);
+    wire::OrderT order;
+    order.partitions = std::move(some);
+    MOTLEY_ASSIGN_OR_RETURN(auto terms, TermsOf(order, kPartitions));
+    return executor->Take({.step = step,
+                           .version = step,
+                           .order = list,
+                           .terms = std::move(terms),
+                           .revocable = true,
+                           .cover_known = false});
   }
   Status Revoke(std::vector<uint32_t> some, uint32_t list = kFirst) {
     wire::RevokeT revoke;
-    revoke.list = list;
+    revoke.order = list;
     revoke.partitions = std::move(some);
-    return desk->leases().Revoke(revoke);
+    return executor->Revoke(revoke);
   }
-  void Send(uint32_t list = kFirst) {
-    wire::SendVectorT send;
-    send.list = list;
-    desk->leases().Send(send);
+  void Flush(uint32_t list = kFirst) {
+    wire::FlushT flush;
+    flush.order = list;
+    executor->Flush(flush);
   }
   void RunFor(Duration duration) { loop.RunUntilTime(loop.Now() + duration); }
   // The vectors that lie in the transport, put together.
@@ -88,15 +91,15 @@ class LeaseDeskTest : public DeskRig {
   }
 };
 
-TEST_F(LeaseDeskTest, SendsNothingUntilItIsToldTo) {
+TEST_F(RevocableOrders, SendsNothingUntilItIsToldTo) {
   GiveAll();
   ASSERT_TRUE(Extend({4, 5, 9, 0}).ok());
   Run();
   EXPECT_TRUE(Vectors().empty());
-  Send();
+  Flush();
   ASSERT_EQ(Vectors().size(), 1u);
-  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  ASSERT_EQ(Said<wire::AnswerEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 4u);
   EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl)
       << "behind its slices";
   EXPECT_EQ(transport.held.rbegin()->second.header.row_id, 0u);
@@ -104,23 +107,23 @@ TEST_F(LeaseDeskTest, SendsNothingUntilItIsToldTo) {
   ExpectNear(sent, Direct({{0, 1, 1.0}, {4, 6, 1.0}, {9, 10, 1.0}}));
 }
 
-TEST_F(LeaseDeskTest, WaitsForParametersAndForThePartitionsOfTheNextChunk) {
+TEST_F(RevocableOrders, WaitsForParametersAndForThePartitionsOfTheNextChunk) {
   ASSERT_TRUE(Extend({3, 4}).ok());
   GivePartition(3);
   Run();
-  EXPECT_TRUE(Said<wire::LeaseProgressT>().empty());
+  EXPECT_TRUE(Said<wire::ProgressT>().empty());
   GiveParameters(0);
   Run();
-  ASSERT_EQ(Said<wire::LeaseProgressT>().size(), 1u);
-  EXPECT_EQ(Said<wire::LeaseProgressT>()[0].done, 1u);
-  Send();
+  ASSERT_EQ(Said<wire::ProgressT>().size(), 1u);
+  EXPECT_EQ(Said<wire::ProgressT>()[0].entries, 1u);
+  Flush();
   EXPECT_TRUE(Vectors().empty());
   GivePartition(4);
   Run();
   EXPECT_EQ(Vectors().size(), 1u);
 }
 
-TEST_F(LeaseDeskTest, GivesBackWhatItHasNotStarted) {
+TEST_F(RevocableOrders, GivesBackWhatItHasNotStarted) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
   RunFor(kSampleTime * 50);  // The first chunk has four, so the second is on the device.
@@ -129,49 +132,49 @@ TEST_F(LeaseDeskTest, GivesBackWhatItHasNotStarted) {
   EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, (std::vector<uint32_t>{8, 9}));
   ASSERT_TRUE(Revoke({}).ok());
   EXPECT_EQ(Said<wire::ReleasedT>().size(), 2u) << "an empty one is answered, too";
-  Send();
+  Flush();
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 8u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 8u);
   const std::vector<float> sent = Vectors()[0];
   ExpectNear(sent, Direct({{0, 8, 1.0}}));
 }
 
-TEST_F(LeaseDeskTest, AnOrderToSendIsVoidWhenTheListGrowsBefore) {
+TEST_F(RevocableOrders, AFlushIsVoidWhenTheListGrowsBefore) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
-  Send();
+  Flush();
   ASSERT_TRUE(Extend({4}).ok());
   Run();
   EXPECT_TRUE(Vectors().empty());
-  Send();
+  Flush();
   EXPECT_EQ(Vectors().size(), 1u);
 }
 
-TEST_F(LeaseDeskTest, TheLastOfTheListGivenBackEndsIt) {
+TEST_F(RevocableOrders, TheLastOfTheListGivenBackEndsIt) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4}).ok());
   RunFor(kSampleTime * 20);
-  Send();
+  Flush();
   ASSERT_TRUE(Revoke({4}).ok());
   Run();
-  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  ASSERT_EQ(Said<wire::AnswerEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 4u);
 }
 
-TEST_F(LeaseDeskTest, WhatComesAfterAVectorIsTheNextOnes) {
+TEST_F(RevocableOrders, WhatComesAfterAVectorIsTheNextOnes) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
-  Send();
+  Flush();
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 4u);
   ASSERT_TRUE(Extend({4, 5, 6, 7, 8, 9}).ok());
-  Send();
+  Flush();
   EXPECT_EQ(Vectors().size(), 1u) << "a chunk is on the device";
   Run();
   ASSERT_EQ(Vectors().size(), 2u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[1].entries, 6u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[1].entries, 6u);
   const auto sent = Vectors();
   ExpectNear(sent[0], Direct({{0, 4, 1.0}}));
   ExpectNear(sent[1], Direct({{4, 10, 1.0}}));
@@ -179,74 +182,77 @@ TEST_F(LeaseDeskTest, WhatComesAfterAVectorIsTheNextOnes) {
   EXPECT_EQ(Tallies()[1].weight, 60.0);
   EXPECT_NEAR(Tallies()[0].loss.real() / 40, Tallies()[1].loss.real() / 60, 1)
       << "of these samples alone";
-  Send();
+  Flush();
   EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
 }
 
-TEST_F(LeaseDeskTest, TellsHowFarItIsAndWhatItTook) {
+TEST_F(RevocableOrders, TellsHowFarItIsAndWhatItTook) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
   Run();
-  const auto told = Said<wire::LeaseProgressT>();
+  const auto told = Said<wire::ProgressT>();
   ASSERT_FALSE(told.empty());
   uint32_t before = 0;
-  for (const wire::LeaseProgressT& progress : told) {
-    EXPECT_GE(progress.done, before);
-    before = progress.done;
-    EXPECT_NEAR(progress.compute_ns * 1e-9, progress.done * 0.01, 1e-3);
+  for (const wire::ProgressT& progress : told) {
+    EXPECT_GE(progress.entries, before);
+    before = progress.entries;
+    EXPECT_NEAR(progress.compute_ns * 1e-9, progress.entries * 0.01, 1e-3);
   }
   EXPECT_EQ(before, 10u);
 }
 
-TEST_F(LeaseDeskTest, CancelStopsComputingTakesSlicesBackAndIsAnswered) {
+TEST_F(RevocableOrders, CancelStopsComputingTakesSlicesBackAndIsAnswered) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
-  Send();
+  Flush();
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
   ASSERT_TRUE(Extend({4, 5, 6, 7}).ok());
   RunFor(kSampleTime * 5);
   const Time before = loop.Now();
-  desk->Cancel(0);
+  executor->Cancel(0, 0);
   EXPECT_TRUE(Vectors().empty());
-  EXPECT_EQ(Said<wire::ProgressT>().size(), 1u);
+  const auto told = Said<wire::ProgressT>();
+  ASSERT_GE(told.size(), 2u);
+  EXPECT_EQ(told.back().order, 0u) << "about none, but a sign of life";
   Run();
   EXPECT_LT(loop.Now() - before, kSampleTime * 40);
-  EXPECT_EQ(Said<wire::LeaseProgressT>().back().done, 4u);
-  Send();
+  EXPECT_EQ(Said<wire::ProgressT>().size(), told.size());
+  EXPECT_EQ(told[told.size() - 2].entries, 4u);
+  Flush();
   EXPECT_TRUE(Vectors().empty());
 }
 
-TEST_F(LeaseDeskTest, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
+TEST_F(RevocableOrders, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
   RunFor(kSampleTime * 10);
   ASSERT_TRUE(Extend({1}, 0, kFirst + 1).ok());
-  Send();  // About the old one.
+  Flush();  // About the old one.
   ASSERT_TRUE(Revoke({2, 1}).ok());
   Run();
   EXPECT_TRUE(Vectors().empty());
   EXPECT_TRUE(Said<wire::ReleasedT>().empty());
-  Send(kFirst + 1);
+  Flush(kFirst + 1);
   ASSERT_EQ(Vectors().size(), 1u);
   const std::vector<float> sent = Vectors()[0];
   ExpectNear(sent, Direct({{1, 2, 1.0}}));
 }
 
-TEST_F(LeaseDeskTest, HoldsTwoVectorsAndWaitsForOneToLeave) {
+TEST_F(RevocableOrders, HoldsTwoVectorsAndWaitsForOneToLeave) {
   GiveAll();
   for (uint32_t p = 0; p < 3; ++p) {
     ASSERT_TRUE(Extend({p}).ok());
-    Send();
+    Flush();
     Run();
   }
   EXPECT_EQ(Vectors().size(), 2u);
   for (int slice = 0; slice < 3; ++slice) transport.LetGo(FrameKind::kGradient);
   Run();
-  EXPECT_EQ(Said<wire::VectorEndT>().size(), 3u);
+  EXPECT_EQ(Said<wire::AnswerEndT>().size(), 3u);
 }
 
-TEST_F(LeaseDeskTest, RefusesPartitionsThatCannotBe) {
+TEST_F(RevocableOrders, RefusesPartitionsThatCannotBe) {
   EXPECT_EQ(Extend({0, kPartitions}).code(), StatusCode::kDataError);
   EXPECT_EQ(Extend({1, 1}).code(), StatusCode::kDataError);
   std::vector<uint32_t> all;
@@ -256,13 +262,13 @@ TEST_F(LeaseDeskTest, RefusesPartitionsThatCannotBe) {
   EXPECT_EQ(Revoke({kPartitions}).code(), StatusCode::kDataError);
 }
 
-TEST_F(LeaseDeskTest, OnceStoppedItSaysNothing) {
+TEST_F(RevocableOrders, OnceStoppedItSaysNothing) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
   RunFor(kSampleTime * 10);
-  desk->Stop();
+  executor->Stop();
   const size_t sent = transport.sent.size();
-  Send();
+  Flush();
   EXPECT_TRUE(Revoke({5}).ok());
   EXPECT_TRUE(Extend({7}).ok());
   Run();
@@ -270,24 +276,24 @@ TEST_F(LeaseDeskTest, OnceStoppedItSaysNothing) {
   EXPECT_FALSE(failed);
 }
 
-class FarLeaseDesk : public LeaseDeskTest {
+class FarRevocableOrders : public RevocableOrders {
  protected:
-  FarLeaseDesk() : LeaseDeskTest(/*is_far=*/true) {}
+  FarRevocableOrders() : RevocableOrders(/*is_far=*/true) {}
 
   // Losses come out in any case, sums do when they must.
   size_t SumsOut() { return std::exchange(far.copied_out, 0) / gradient_bytes(); }
   size_t gradient_bytes() const { return shop->model->parameter_count() * sizeof(float); }
 };
 
-TEST_F(FarLeaseDesk, TheSumStaysOnTheDeviceUntilItsVectorLeaves) {
+TEST_F(FarRevocableOrders, TheSumStaysOnTheDeviceUntilItsVectorLeaves) {
   GiveAll();
   std::vector<uint32_t> all(kPartitions);
   std::iota(all.begin(), all.end(), 0);
   ASSERT_TRUE(Extend(all).ok());
   Run();
-  EXPECT_GT(Said<wire::LeaseProgressT>().size(), 2u) << "chunks";
+  EXPECT_GT(Said<wire::ProgressT>().size(), 2u) << "chunks";
   EXPECT_EQ(SumsOut(), 0u);
-  Send();
+  Flush();
   EXPECT_TRUE(Vectors().empty()) << "it is fetched first";
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
@@ -296,22 +302,22 @@ TEST_F(FarLeaseDesk, TheSumStaysOnTheDeviceUntilItsVectorLeaves) {
   ExpectNear(sent, Direct({{0, kPartitions, 1.0}}));
 }
 
-TEST_F(FarLeaseDesk, WhatIsAddedAfterASumWasFetchedCountsOnce) {
+TEST_F(FarRevocableOrders, WhatIsAddedAfterASumWasFetchedCountsOnce) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
   Run();
-  Send();
-  ASSERT_TRUE(Extend({6}).ok());  // The order is void, though the sum comes.
+  Flush();
+  ASSERT_TRUE(Extend({6}).ok());  // The Flush is void, though the sum comes.
   Run();
   EXPECT_TRUE(Vectors().empty());
   ASSERT_TRUE(Extend({7, 8}).ok());
-  Send();
+  Flush();
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 9u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 9u);
   EXPECT_EQ(Tallies()[0].weight, 90.0);
   ASSERT_TRUE(Extend({9, 10}).ok());
-  Send();
+  Flush();
   Run();
   const auto sent = Vectors();
   ASSERT_EQ(sent.size(), 2u);
@@ -320,15 +326,15 @@ TEST_F(FarLeaseDesk, WhatIsAddedAfterASumWasFetchedCountsOnce) {
 }
 
 // Partition 7 has not come, so no chunk takes it before it is given back.
-TEST_F(FarLeaseDesk, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
+TEST_F(FarRevocableOrders, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
   for (PartitionId p = 0; p < 7; ++p) GivePartition(p);
   GiveParameters(0);
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
   Run();
-  Send();
-  ASSERT_TRUE(Extend({6, 7}).ok());  // The order is void, though the sum comes.
+  Flush();
+  ASSERT_TRUE(Extend({6, 7}).ok());  // The Flush is void, though the sum comes.
   Run();
-  Send();
+  Flush();
   Run();
   EXPECT_TRUE(Vectors().empty());
   ASSERT_TRUE(Revoke({7}).ok());
@@ -336,18 +342,18 @@ TEST_F(FarLeaseDesk, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
   ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
   EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, std::vector<uint32_t>{7});
   ASSERT_EQ(Vectors().size(), 1u);
-  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 7u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 7u);
   EXPECT_EQ(Tallies()[0].weight, 70.0);
   const std::vector<float> sent = Vectors()[0];
   ExpectNear(sent, Direct({{0, 7, 1.0}}));
 }
 
-TEST_F(FarLeaseDesk, ASumThatIsNotNeededLeavesNothingBehind) {
+TEST_F(FarRevocableOrders, ASumThatIsNotNeededLeavesNothingBehind) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
   RunFor(kSampleTime * 50);
   ASSERT_TRUE(Extend({1, 2}, 0, kFirst + 1).ok());
-  Send(kFirst + 1);
+  Flush(kFirst + 1);
   Run();
   ASSERT_EQ(Vectors().size(), 1u);
   EXPECT_EQ(Tallies()[0].weight, 20.0);

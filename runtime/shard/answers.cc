@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/answers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
+  const Claim& claim = slice.claim;
+  const double norm = std::sqrt(sketch.squares);
+  const bool of_norm = !(norm <= claim.norm_limit && norm >= claim.norm_least);
+  return Status::DataError(
+      fmt::format("slice {} of an answer has {} {:.9g} instead of the declared {:.9g}: its values "
+                  "are not those that were sent",
+                  slice.index, of_norm ? "norm" : "sketch", of_norm ? norm : sketch.projection,
+                  of_norm ? claim.norm_limit : claim.projection));
+}
+
+}  // namespace
+
+Answers::Answers(const Shape& shape, ParallelFor& parallel, Hooks hooks)
+    : hooks_(std::move(hooks)),
+      orders_(shape.workers, shape.partitions),
+      sum_(shape.length, shape.slice_length, shape.home, parallel, shape.keep_rows) {}
+
+// --- Steps ---
+
+void Answers::Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts) {
+  sum_.OpenRows(form);
+  counts_ = std::move(counts);
+  row_done_.assign(form->workers, false);
+  decodable_ = false;
+  if (log_ != nullptr) log_->Open(step, form, sum_.cut());
+  orders_.Open(step, std::move(form));
+}
+
+void Answers::OpenLists(StepId step, KnownCounts counts) {
+  sum_.OpenLists();
+  counts_ = std::move(counts);
+  decodable_ = false;
+  if (log_ != nullptr) log_->OpenLeases(step, orders_.partitions(), sum_.cut());
+  orders_.Open(step, nullptr);
+}
+
+Status Answers::Close(std::span<float> sum) {
+  MOTLEY_ASSERT(orders_.open() && (orders_.listed() || decodable_));
+  orders_.Close();
+  if (!orders_.listed() || orders_.missing() == 0) return sum_.Finish(sum);
+  return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
+                                      orders_.missing(), orders_.partitions()));
+}
+
+Result<ApproximateDecoding> Answers::CloseApproximately(std::span<float> sum) {
+  MOTLEY_ASSERT(orders_.open() && !orders_.listed());
+  orders_.Close();
+  return sum_.decoder().FinishApproximately(sum);
+}
+
+// --- Slices ---
+
+Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, Slice& slice) {
+  slice.order = 0;
+  const uint32_t number = header.row_id;
+  Order* order = fenced ? nullptr : orders_.First(worker, header.step, number);
+  if (order == nullptr && !fenced && !orders_.Past(header.step, number)) {
+    return Misplaced(worker, header);
+  }
+  if (order == nullptr || !Counts(*order)) {
+    CountLate(worker, header, fenced, order);
+    return false;
+  }
+  if (order->settled) return false;
+  Status fine = Check(header, *order, slice);
+  if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
+  MOTLEY_RETURN_IF_ERROR(sum_.MakeRoom(slice.values, sum_.cut().size(slice.index)));
+  order->came.tally = header.tally;
+  slice.step = header.step;
+  slice.order = number;
+  return true;
+}
+
+Status Answers::Check(const Header& header, const Order& order, Slice& slice) const {
+  if (!order.listed && Keeping()) {
+    return Status::DataError(fmt::format("an answer for row {} of step {}, which was to be kept",
+                                         order.row, header.step));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(sum_.cut(), header));
+  MOTLEY_ASSIGN_OR_RETURN(slice.claim, ClaimOf(header));
+  if (header.version != header.step) {
+    return Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
+                                         header.step, header.version));
+  }
+  const SlicesCame& came = order.came;
+  if (order.listed && came.count > 0 && came.seen[slice.index]) {
+    return Status::DataError(fmt::format("slice {} of an answer came twice", slice.index));
+  }
+  if (came.tally && *came.tally != header.tally) {
+    return Status::DataError(fmt::format(
+        "slice {} of an answer declares another loss or weight than the first", slice.index));
+  }
+  if (came.tally || order.listed) return CheckTally(header.tally);
+  return CheckTally(header.tally, counts_, *orders_.form(), order.row);
+}
+
+Status Answers::Finish(WorkerId worker, Slice& slice) {
+  const uint32_t number = std::exchange(slice.order, 0);
+  if (number == 0) return Status::Ok();
+  Order* order = orders_.First(worker, slice.step, number);
+  if (order == nullptr) return Status::Ok();
+  return order->listed ? FinishOfList(worker, *order, slice) : FinishRow(worker, *order, slice);
+}
+
+Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
+  std::vector<Event> events = std::exchange(events_, {});
+  if (Counts(row)) {
+    Status added = Decode(worker, row, slice, events);
+    sum_.GiveBack(std::exchange(slice.values, {}));
+    if (added.code() == StatusCode::kResource) return added;
+    row.added |= sum_.decoder().spoiled();
+    if (!added.ok()) return Refuse(worker, row, std::move(added));
+  } else if (!std::exchange(row.settled, true)) {
+    events.push_back(Late(worker, row));  // The step ended meanwhile.
+  }
+  for (Event& event : events) hooks_.raise(std::move(event));  // May change everything here.
+  events.clear();
+  events_ = std::move(events);
+  return Status::Ok();
+}
+
+Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
+  const Tally& tally = *row.came.tally;
+  double sketch = 0;  // Before the decoder takes the values.
+  if (log_ != nullptr) {
+    sketch = log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
+  }
+  const auto outcome =
+      sum_.decoder().AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
+  if (!outcome.ok()) return outcome.status();
+  const bool added = *outcome == StreamDecoder::Outcome::kAdded;
+  if (log_ != nullptr) {
+    // The decoder does not look at slices that it does not need. What was damaged on the way is not
+    // held against its worker.
+    const bool damaged =
+        !added && log_->secret() && !slice.claim.HoldsFor(SketchOf(slice.values, slice.claim.key));
+    if (damaged) sketch = std::numeric_limits<double>::quiet_NaN();
+    log_->AddSlice(worker, row.row, slice.index, sketch, slice.claim, tally, added);
+  }
+  row.added |= added;
+  row.came.Add(slice.index);
+  const bool whole = row.came.count == sum_.cut().count();
+  if (!row.settled && row_done_[row.row]) {  // Somebody else was faster.
+    row.settled = true;
+    events.push_back(RowLate{worker, row.step, row.row});
+  } else if (!row.settled && (added || whole) && sum_.decoder().RowComplete(row.row)) {
+    row.settled = true;
+    row_done_[row.row] = true;
+    events.push_back(RowArrived{worker, row.step, row.row});
+  }
+  if (!decodable_ && sum_.decoder().Decodable()) {
+    decodable_ = true;
+    events.push_back(StepDecodable{row.step});
+  }
+  return Status::Ok();
+}
+
+Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
+  // While it is in the cache.
+  const Sketch sketch = SketchOf(slice.values, slice.claim.key);
+  if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
+  const size_t count = sum_.cut().count();
+  if (list.came.count == 0) {
+    list.came.seen.assign(count, false);
+    list.slices.resize(count);
+    list.sketches.resize(count);
+  }
+  list.came.Add(slice.index);
+  if (log_ != nullptr) {
+    list.sketches[slice.index] =
+        log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
+  }
+  list.slices[slice.index] = std::exchange(slice.values, {});
+  if (list.came.count < count) hooks_.raise(LeaseSlice{worker, slice.step});
+  return Status::Ok();
+}
+
+// --- What workers say ---
+
+Status Answers::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
+  Order* order = orders_.Find(worker, progress.step, progress.order);
+  const Duration compute(static_cast<Duration::rep>(progress.compute_ns));
+  if (order == nullptr || !order->listed) {
+    const bool has = order != nullptr;
+    hooks_.raise(
+        WorkerProgress{worker, has ? progress.samples : 0, has ? compute : Duration::zero()});
+    return Status::Ok();
+  }
+  if (progress.entries < order->done || progress.entries > order->entries.size()) {
+    return Status::DataError(fmt::format("{} entries of a list of {} done, after {}",
+                                         progress.entries, order->entries.size(), order->done));
+  }
+  order->done = progress.entries;
+  hooks_.raise(LeaseProgress{worker, progress.step, progress.entries, compute});
+  return Status::Ok();
+}
+
+Status Answers::OnReleased(WorkerId worker, const wire::ReleasedT& released) {
+  Order* list = orders_.Find(worker, released.step, released.order);
+  if (list == nullptr || !list->listed) {
+    hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});
+    return Status::Ok();
+  }
+  MOTLEY_RETURN_IF_ERROR(orders_.TakeBack(*list, released));
+  hooks_.raise(LeaseReleased{worker, released.step, released.partitions});
+  return Status::Ok();
+}
+
+Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
+  Order* order = orders_.First(worker, end.step, end.order);
+  if (order != nullptr && order->listed) {
+    MOTLEY_RETURN_IF_ERROR(EndVector(worker, *order, end.entries));
+  } else if (order != nullptr) {
+    EndRow(worker, *order, end.finished);
+  } else if (end.entries > 0 && orders_.Past(end.step, end.order)) {
+    hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // A list that has ended.
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
+  orders_.EndFirst(worker);
+  if (row.settled) return;
+  const bool live = Counts(row) && !row_done_[row.row];
+  if (live && Keeping() && finished) {
+    hooks_.raise(RowArrived{worker, row.step, row.row});
+  } else if (live && !row.cancelled) {
+    // What did come is right and stays in the sums: somebody else's answer completes it.
+    hooks_.raise(RowRejected{
+        worker, row.step, row.row, false,
+        Status::DataError(fmt::format("{} of {} slices came{}", row.came.count, sum_.cut().count(),
+                                      finished ? "" : ", and then the worker gave it up"))});
+  } else if (finished) {
+    hooks_.raise(Late(worker, row));
+  }
+}
+
+Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
+  const size_t left = list.entries.size() - list.covered;
+  Status fine;
+  if (entries == 0 || entries > left) {
+    fine = Status::DataError(
+        fmt::format("a vector over {} entries of a list that has {} left", entries, left));
+  } else if (list.came.count < sum_.cut().count()) {
+    fine =
+        Status::DataError(fmt::format("{} of {} slices came", list.came.count, sum_.cut().count()));
+  } else {
+    fine = CheckTally(*list.came.tally, counts_,
+                      std::span(list.entries).subspan(list.covered, entries));
+  }
+  if (!fine.ok()) return Refuse(worker, list, std::move(fine));
+  const Tally tally = *list.came.tally;
+  const std::span<const PartitionId> covered = orders_.Cover(list, entries);
+  sum_.AddVector(std::exchange(list.slices, {}), tally);
+  list.came = {};
+  if (log_ != nullptr) log_->AddVector(worker, covered, std::move(list.sketches), tally);
+  list.sketches = {};
+  hooks_.covered(worker, covered);
+  hooks_.raise(LeaseVector{worker, orders_.step(), entries});
+  return Status::Ok();
+}
+
+// --- What does not count ---
+
+// Counted once per order, however many of its slices come.
+void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Order* row) {
+  if (row != nullptr) {
+    // An earlier attempt's row may be another one.
+    const bool comparable = header.step < orders_.step() || orders_.IsCurrent(*row);
+    if (log_ != nullptr && comparable) log_->AddLate(worker, row->row, header);
+    if (!std::exchange(row->settled, true)) hooks_.raise(Late(worker, *row));
+    return;
+  }
+  if (!orders_.FirstLate(worker, header.step, header.row_id)) return;
+  // What an earlier incarnation sent for the open step would be taken for this one's own answer.
+  const bool of_open_step = orders_.open() && header.step == orders_.step();
+  if (header.step > orders_.step() || (of_open_step && (fenced || !orders_.listed()))) return;
+  hooks_.raise(RowLate{worker, header.step});
+}
+
+// About a row of the open step, it would be taken for what that row is by now.
+Event Answers::Late(WorkerId worker, const Order& row) const {
+  if (orders_.open() && row.step == orders_.step() && !Counts(row)) {
+    return WorkerProgress{worker, 0, Duration::zero()};
+  }
+  return RowLate{worker, row.step, row.row};
+}
+
+// A slice of the open step, or of one to come, that is not the worker's next answer.
+Status Answers::Misplaced(WorkerId worker, const Header& header) {
+  Status why = Status::DataError(fmt::format(
+      "an answer to order {} of step {}, which was not assigned", header.row_id, header.step));
+  Order* first = orders_.First(worker);
+  return first != nullptr && Counts(*first) ? Refuse(worker, *first, std::move(why)) : why;
+}
+
+Status Answers::Refuse(WorkerId worker, Order& order, Status why) {
+  if (std::exchange(order.settled, true)) return why;
+  const RowRejected rejected{worker, order.step, order.row, order.added, why};
+  if (order.listed) {
+    // What else comes of it is not late, but refused.
+    orders_.FirstLate(worker, order.step, order.number);
+    orders_.EndList(worker);
+  }
+  hooks_.raise(rejected);
+  return why;
+}
+
+}  // namespace motley

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/step_sum.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/kernels/combine.h"
+#include "runtime/memory_need.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kGrain = 1u << 14;  // Floats that are worth a thread.
+
+}  // namespace
+
+void SlicesCame::Start(size_t slices) {
+  seen.assign(slices, false);
+  count = 0;
+  tally.reset();
+}
+
+void SlicesCame::Add(size_t slice) {
+  if (seen[slice]) return;
+  seen[slice] = true;
+  ++count;
+}
+
+StepSum::StepSum(size_t length, size_t slice_length, std::span<float> home, ParallelFor& parallel,
+                 bool keep_rows)
+    : cut_{length, slice_length},
+      length_(length),
+      home_(home),
+      parallel_(parallel),
+      keep_rows_(keep_rows) {}
+
+void StepSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
+  rows_ = true;
+  if (form->kept_parts > 0) return;
+  if (decoder_ == nullptr) {
+    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length, parallel_,
+                                               DecodeLimits{.keep_rows = keep_rows_});
+    decoder_->SetHome(home_);
+  } else {
+    decoder_->Reset(*form);
+  }
+  form_ = form;
+  cut_.total = decoder_->answer_length();
+}
+
+void StepSum::OpenLists() {
+  MOTLEY_ASSERT(home_.size() == length_);
+  rows_ = false;
+  empty_ = true;
+  of_lists_ = Tally();
+  cut_.total = length_;
+}
+
+Status StepSum::Finish(std::span<float> sum) {
+  if (rows_) return decoder_->Finish(sum);
+  MOTLEY_ASSERT(sum.data() == home_.data());
+  return Status::Ok();
+}
+
+// Vectors come in any order; each is read once.
+void StepSum::AddVector(std::vector<AlignedVector> slices, const Tally& tally) {
+  of_lists_.Add(1, tally);
+  for (size_t slice = 0; slice < slices.size(); ++slice) {
+    AlignedVector& values = slices[slice];
+    const std::span<float> sum = home_.subspan(cut_.begin(slice), cut_.size(slice));
+    parallel_.For(values.size(), kGrain, [&](size_t begin, size_t end) {
+      const std::span<const float> part = std::span(values).subspan(begin, end - begin);
+      const std::span<float> into = sum.subspan(begin, end - begin);
+      if (empty_) {
+        std::copy(part.begin(), part.end(), into.begin());
+      } else {
+        AddWeighted(Field::kReal, 1.0, part, into);
+      }
+    });
+    GiveBack(std::move(values));
+  }
+  empty_ = false;
+}
+
+Status StepSum::MakeRoom(AlignedVector& values, size_t size) {
+  if (values.empty() && !spare_.empty()) {
+    values = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return OrNoMemory("a slice that arrives", [&] {
+    values.resize(size);
+    return Status::Ok();
+  });
+}
+
+// Slices of rows are needed for as long as they arrive; those of lists wait for others.
+void StepSum::GiveBack(AlignedVector values) {
+  if (values.empty() || (rows_ && spare_.size() >= form_->workers)) return;
+  spare_.push_back(std::move(values));
+}
+
+}  // namespace motley

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "coding/decode/part_sums.h"
+#include "devices/host_device.h"
+#include "runtime/links/messages.h"
+#include "transport/wire/repeated_control.h"
+
+namespace motley {
+namespace {
+
+// Orders that can be taken back are steered by it.
+constexpr Duration kProgressInterval = std::chrono::milliseconds(50);
+constexpr Duration kProgressOfLists = std::chrono::milliseconds(10);
+constexpr size_t kMaxQueued = 1024;  // Orders: a list of rows, and a few after losses.
+
+}  // namespace
+
+Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> failed)
+    : env_(env),
+      parts_(std::move(parts)),
+      failed_(std::move(failed)),
+      outbox_(env.transport, parts_.peer, Length(), parts_.slice_length, [this] { Advance(); }),
+      kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
+
+Executor::~Executor() {
+  for (const auto& order : queue_) order->Abandon();
+}
+
+void Executor::Stop() {
+  stopped_ = true;
+  for (const auto& order : queue_) order->Abandon();
+  queue_.clear();
+  outbox_.TakeBack();
+}
+
+// --- What the server says ---
+
+void Executor::Introduce(double samples_per_second) {
+  wire::ReadyT ready;
+  ready.samples_per_second = samples_per_second;
+  ready.held_bytes = parts_.partitions.held_bytes();
+  SendControl(env_.transport, parts_.peer, parts_.header, ready, Priority::kBulk);
+}
+
+// The last one, if it is this one and can go on.
+WorkOrder* Executor::ListOf(StepId step, uint32_t number) {
+  if (stopped_ || queue_.empty()) return nullptr;
+  WorkOrder& last = *queue_.back();
+  const WorkOrder::What& what = last.what();
+  const bool same = what.revocable && what.step == step && what.order == number;
+  return same && !last.cancelled() ? &last : nullptr;
+}
+
+Status Executor::Take(WorkOrder::What what) {
+  if (stopped_) return Status::Ok();
+  if (WorkOrder* list = ListOf(what.step, what.order)) {
+    MOTLEY_RETURN_IF_ERROR(list->Extend(what.terms));
+    list->SetDue(false);
+    Advance();
+    return Status::Ok();
+  }
+  if (queue_.size() >= kMaxQueued) {
+    return Status::DataError(fmt::format("the server gave more than {} orders", kMaxQueued));
+  }
+  CancelIf([&](const WorkOrder::What& other) {
+    return other.step < what.step ||
+           (other.step == what.step && (other.revocable || what.revocable));
+  });
+  if (what.revocable || what.step > 0) outbox_.Cancel(what.step - (what.revocable ? 0 : 1));
+  revocable_ |= what.revocable;
+  WorkOrder::Room room;
+  if (!rooms_.empty()) {
+    room = std::move(rooms_.back());
+    rooms_.pop_back();
+  }
+  queue_.push_back(
+      std::make_shared<WorkOrder>(env_.loop, parts_.shop, std::move(what), std::move(room)));
+  Advance();
+  return Status::Ok();
+}
+
+// The first one may be on the device; those that end with a message end in turn.
+template <typename Meant>
+void Executor::CancelIf(const Meant& meant) {
+  for (const auto& order : queue_) {
+    if (meant(order->what())) order->Cancel();
+  }
+  if (queue_.empty()) return;
+  const auto gone = [](const auto& order) { return order->cancelled() && order->what().revocable; };
+  queue_.erase(std::remove_if(queue_.begin() + 1, queue_.end(), gone), queue_.end());
+}
+
+void Executor::Cancel(StepId step, uint32_t number) {
+  if (stopped_) return;
+  CancelIf([&](const WorkOrder::What& what) {
+    return number == 0 ? what.step <= step : what.step == step && what.order == number;
+  });
+  outbox_.Cancel(step, number);
+  if (revocable_ && number == 0) {
+    wire::ProgressT alive;
+    alive.step = step;
+    SendControl(env_.transport, parts_.peer, parts_.header, alive);
+  }
+  Advance();
+}
+
+Status Executor::Revoke(const wire::RevokeT& revoke) {
+  WorkOrder* list = ListOf(revoke.step, revoke.order);
+  if (list == nullptr) return Status::Ok();
+  MOTLEY_RETURN_IF_ERROR(
+      CheckPartitions(revoke.partitions, parts_.shop->schedule.partition_sizes().size())
+          .WithContext("the server revoked"));
+  wire::ReleasedT released;
+  released.step = revoke.step;
+  released.order = revoke.order;
+  released.partitions = list->Release(revoke.partitions);
+  SendControl(env_.transport, parts_.peer, parts_.header, released);
+  Advance();
+  return Status::Ok();
+}
+
+void Executor::Flush(const wire::FlushT& flush) {
+  WorkOrder* list = ListOf(flush.step, flush.order);
+  if (list == nullptr) return;
+  list->SetDue(true);
+  Advance();
+}
+
+void Executor::SendProbe(uint32_t slices) {
+  const Slicing cut{Length(), parts_.slice_length};
+  const auto zeros = std::make_shared<const Bytes>(cut.size(0) * sizeof(float));
+  Header header = parts_.header;
+  header.kind = FrameKind::kProbe;
+  header.total = cut.total;
+  for (size_t slice = 0; slice < std::min<size_t>(slices, cut.count()); ++slice) {
+    header.offset = cut.begin(slice);
+    const BytesView piece = BytesView(*zeros).first(cut.size(slice) * sizeof(float));
+    env_.transport.Send(parts_.peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+                        [zeros](const Status&) {});
+  }
+}
+
+// --- The first order ---
+
+void Executor::Advance() {
+  while (!stopped_ && !first_.busy && !queue_.empty()) {
+    const Result<bool> went_on = GoOn(*queue_.front());
+    if (!went_on.ok()) return failed_(went_on.status());  // May destroy this.
+    if (!*went_on) return;
+  }
+}
+
+// One step of it. False: something has to come first, from where it goes on.
+Result<bool> Executor::GoOn(WorkOrder& order) {
+  const WorkOrder::What& what = order.what();
+  const bool kept = what.keep && kept_.Has(what.version, what.terms[0].begin, what.terms[0].end);
+  if (order.cancelled() || kept) {
+    End(!order.cancelled());
+    return true;
+  }
+  if (order.parameters() == nullptr) order.SetParameters(parts_.parameters.Get(what.version));
+  if (order.parameters() == nullptr) return false;
+  // A list that was sent waits for more.
+  const bool sent = what.revocable && order.done() == first_.sent;
+  if (order.finished() ? !order.state().due || sent : !order.Ready()) return false;
+  if (first_.sum == nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(const bool begun, Begin(order));
+    if (!begun) return false;
+  }
+  if (order.finished()) return Conclude(order);
+  first_.busy = true;
+  order.Compute(first_.sum, Hooks(order));
+  return false;
+}
+
+// Finds what it is computed into.
+Result<bool> Executor::Begin(WorkOrder& order) {
+  const WorkOrder::What& what = order.what();
+  first_.reported = env_.loop.Now();
+  if (!what.keep) return BeginAnswer(order);
+  MOTLEY_ASSIGN_OR_RETURN(first_.sum, kept_.Room(what.version));
+  std::fill(first_.sum->begin(), first_.sum->end(), 0.0f);
+  return true;
+}
+
+Result<bool> Executor::BeginAnswer(WorkOrder& order) {
+  const WorkOrder::What& what = order.what();
+  Outbox::Vector* answer = outbox_.Free();
+  if (answer == nullptr) return false;  // One that leaves goes on from here.
+  MOTLEY_RETURN_IF_ERROR(
+      Outbox::Fit(*answer, PartLength(Field::kComplexPacked, Length(), what.parts)));
+  answer->computing = true;
+  Header header = parts_.header;
+  header.step = what.step;
+  header.version = what.version;
+  header.row_id = what.order;
+  outbox_.Describe(*answer, header);
+  std::fill(answer->sum->begin(), answer->sum->end(), 0.0f);
+  first_.answer = answer;
+  first_.sum = answer->sum;
+  if (!what.cover_known) return true;
+  std::vector<PartitionTerm> left;
+  first_.shares = kept_.TakeFrom(what, left);
+  if (!first_.shares.empty()) order.SetTerms(std::move(left));
+  return true;
+}
+
+WorkOrder::Hooks Executor::Hooks(const WorkOrder& order) {
+  // Orders are abandoned before this object goes, so no guard is needed.
+  WorkOrder::Hooks hooks;
+  hooks.progress = [this] { OnProgress(/*chunk_is_done=*/false); };
+  hooks.done = [this](const Status& status) { OnChunk(status); };
+  const WorkOrder::What& what = order.what();
+  if (what.cover_known && !what.keep && what.parts == 1 && first_.shares.empty()) {
+    hooks.final = [this](size_t begin, size_t end, const Tally& tally) {
+      first_.answer->tally = tally;
+      outbox_.Final(*first_.answer, begin, end);
+    };
+  }
+  return hooks;
+}
+
+void Executor::OnChunk(const Status& status) {
+  first_.busy = false;
+  const WorkOrder& order = *queue_.front();
+  if (!order.cancelled()) {
+    if (!status.ok()) return failed_(status);  // May destroy this.
+    OnProgress(/*chunk_is_done=*/true);
+  }
+  Advance();
+}
+
+void Executor::OnProgress(bool chunk_is_done) {
+  const WorkOrder& order = *queue_.front();
+  const WorkOrder::What& what = order.what();
+  const Time now = env_.loop.Now();
+  const Duration interval = what.revocable ? kProgressOfLists : kProgressInterval;
+  const bool due = (what.revocable && chunk_is_done) || now - first_.reported >= interval;
+  const bool ends = !what.revocable && order.finished();
+  if (order.cancelled() || ends || !due) return;
+  first_.reported = now;
+  wire::ProgressT progress;
+  progress.step = what.step;
+  progress.order = what.order;
+  progress.samples = order.state().samples + order.state().in_chunk;
+  progress.entries = static_cast<uint32_t>(order.done());
+  progress.compute_ns = static_cast<uint64_t>(order.state().compute.count());
+  EncodeAgain(progress, last_.progress);
+  Say(last_.progress, Priority::kControl);
+}
+
+// All of it is computed. False: the device has something to do first.
+bool Executor::Conclude(WorkOrder& order) {
+  if (order.state().on_device) {
+    first_.busy = true;
+    order.Fetch(Hooks(order));
+    return false;
+  }
+  if (!first_.shares.empty()) {
+    AddShares(order);
+    return false;
+  }
+  if (order.what().keep) {  // It ends with that.
+    const PartitionTerm& run = order.what().terms[0];
+    kept_.Keep(run.begin, run.end, std::exchange(first_.sum, nullptr), order.TakeTally());
+  } else {
+    SendAnswer(order);
+  }
+  return true;
+}
+
+void Executor::AddShares(WorkOrder& order) {
+  first_.busy = true;
+  for (const KeptSums::Share& share : first_.shares) {
+    first_.of_shares.Add(share.weights[0], share.tally);
+  }
+  KeptSums::Add(env_.device, std::exchange(first_.shares, {}), first_.sum,
+                alive_.Guard([this, &order](const Status& added) {
+                  if (stopped_) return;
+                  first_.busy = false;
+                  if (!added.ok() && !order.cancelled()) return failed_(added);
+                  Advance();
+                }));
+}
+
+void Executor::SendAnswer(WorkOrder& order) {
+  Outbox::Vector& answer = *std::exchange(first_.answer, nullptr);
+  first_.sum = nullptr;
+  answer.tally = order.TakeTally();
+  answer.tally.Add(1, first_.of_shares);
+  answer.computing = false;
+  // Slices that left before make the vector free: the next order must not end first.
+  first_.busy = true;
+  outbox_.Send(answer);
+  first_.busy = false;
+  if (!order.what().revocable) return End(/*finished=*/true);
+  SayEnd(order, order.done() - std::exchange(first_.sent, order.done()), /*finished=*/true);
+}
+
+// The first order is over.
+void Executor::End(bool finished) {
+  const std::shared_ptr<WorkOrder> order = std::move(queue_.front());
+  queue_.pop_front();
+  First first = std::exchange(first_, First());
+  if (first.answer != nullptr) {
+    first.answer->computing = false;
+  } else if (first.sum != nullptr) {
+    kept_.GiveBack(std::move(first.sum));
+  }
+  rooms_.push_back(order->TakeRoom());
+  const WorkOrder::What& what = order->what();
+  if (what.revocable) return;
+  SayEnd(*order, finished && !what.cover_known ? order->done() : 0, finished);
+}
+
+void Executor::SayEnd(const WorkOrder& order, size_t entries, bool finished) {
+  wire::AnswerEndT end;
+  end.step = order.what().step;
+  end.order = order.what().order;
+  end.entries = static_cast<uint32_t>(entries);
+  end.samples = order.state().samples;
+  end.compute_ns = static_cast<uint64_t>(order.state().compute.count());
+  end.finished = finished;
+  end.held_bytes = parts_.partitions.held_bytes();
+  EncodeAgain(end, last_.end);
+  Say(last_.end, Priority::kBulk);
+}
+
+void Executor::Say(const Bytes& control, Priority priority) {
+  Header header = parts_.header;
+  header.kind = FrameKind::kControl;
+  SendBytes(env_.transport, parts_.peer, header, control, priority, nullptr);
+}
+
+}  // namespace motley
