@@ -146,6 +146,26 @@ TEST_F(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
+TEST_F(RowAnswers, OrdersAreNumberedAnewInEachStepAndGoOnWhenItStartsAgain) {
+  rows.Open(4, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
+  rows.Open(4, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 2u);
+  rows.Open(5, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
+}
+
+TEST_F(RowAnswers, ACancelledRowIsNamedByItsNumber) {
+  rows.Open(0, Form("none", 3, 0));
+  for (const RowId row : {0, 1}) Give(0, row);
+  const auto cancel = rows.orders().CancelRow(0, 0, 1);
+  ASSERT_TRUE(cancel);
+  EXPECT_EQ(cancel->order, OrderOf(0, 1));
+  EXPECT_TRUE(End(0, 0, 0, false));
+  EXPECT_FALSE(rows.orders().CancelRow(0, 0, 0));
+  EXPECT_EQ(rows.orders().Cancel(0, 0).order, 0u) << "all of them";
+}
+
 TEST_F(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
   rows.Open(4, Form("none", 3, 0));
   for (const WorkerId worker : {0, 1}) {

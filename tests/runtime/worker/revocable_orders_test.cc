@@ -252,6 +252,25 @@ TEST_F(RevocableOrders, HoldsTwoVectorsAndWaitsForOneToLeave) {
   EXPECT_EQ(Said<wire::AnswerEndT>().size(), 3u);
 }
 
+// It has no use for a Flush, and ends as a row does.
+TEST_F(RevocableOrders, AListThatCannotBeTakenBackIsSentWhenItIsDone) {
+  GiveAll();
+  ASSERT_TRUE(
+      executor
+          ->Take(
+              {.order = kFirst, .terms = {{4, 6, 1.0, {}}, {0, 1, 1.0, {}}}, .cover_known = false})
+          .ok());
+  ASSERT_TRUE(Revoke({0}).ok());
+  Run();
+  EXPECT_TRUE(Said<wire::ReleasedT>().empty());
+  ASSERT_EQ(Vectors().size(), 1u);
+  ASSERT_EQ(Said<wire::AnswerEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::AnswerEndT>()[0].entries, 3u);
+  EXPECT_TRUE(Said<wire::AnswerEndT>()[0].finished);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 1, 1.0}, {4, 6, 1.0}}));
+}
+
 TEST_F(RevocableOrders, RefusesPartitionsThatCannotBe) {
   EXPECT_EQ(Extend({0, kPartitions}).code(), StatusCode::kDataError);
   EXPECT_EQ(Extend({1, 1}).code(), StatusCode::kDataError);
