@@ -186,7 +186,7 @@ TEST(ApiJob, CannotBeDestroyedInsideItself) {
     said = motley_last_error();
   });
   job.RunFine();
-  EXPECT_THAT(said, HasSubstr("the job is running, and stays"));
+  EXPECT_THAT(said, HasSubstr("the job is running and was not destroyed"));
   EXPECT_NE(motley_job_report(job.get()), nullptr);
 }
 
