@@ -21,7 +21,7 @@ KILLS = 15
 STEPS_PER_KILL = 400
 MOST_STEPS = 20000  # The undisturbed run takes them in one go.
 SAFE = re.compile(r"checkpoint: (\d+) steps are safe")
-RESUMED = re.compile(r"going on from the checkpoint of step (\d+) in")
+RESUMED = re.compile(r"resuming from the checkpoint of step (\d+) in")
 
 
 class Kills(ProgramTest):

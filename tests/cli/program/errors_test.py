@@ -98,7 +98,7 @@ class Errors(ProgramTest):
             self.train(2, ["--workers", f"{count} is no number of workers", "from 1 to 256", "2..8"],
                        f"--workers={count}")
         for time in ("soon", "10", "-3s", "1e9h"):
-            words = [f"--wait {time}: this is no time",
+            words = [f"--wait {time}: this is not a time",
                      "like 30s, 10min or 2h, up to 1000000s; 0s does not wait"]
             self.train(2, words, f"--wait={time}")
             with mock.patch.dict(os.environ, MOTLEY_TOKEN="sixteen characters"):
@@ -261,7 +261,7 @@ class Errors(ProgramTest):
                                       timeout=60, env={**os.environ, "MOTLEY_SERVER": "127.0.0.1:1",
                                                        "MOTLEY_TOKEN": "secret"})
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("standard input is no pipe", done.stderr)
+            self.assertIn("standard input is not a pipe", done.stderr)
 
     def test_worker_needs_a_server_and_a_token(self):
         self.refuse(2, ["--server"], "worker")

@@ -171,7 +171,7 @@ class Network(ProgramTest):
         code, out = again.finish()
         self.assertEqual(code, 0, again.text())
         self.assertEqual(json.loads(out)["steps"], 4)
-        if again.said("going on from the checkpoint of step 3"):
+        if again.said("resuming from the checkpoint of step 3"):
             self.assertEqual(worker.finish()[0], 0, worker.text())
 
     def test_a_server_that_stands_still_loses_nobody(self):
