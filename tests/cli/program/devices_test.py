@@ -292,7 +292,7 @@ class DeviceFailures(ProgramTest):
     def test_devices_that_no_worker_would_have_are_refused(self):
         with self.trouble("nothing"):
             said = self.train("cpu,opencl", workers=1, expect=2).stderr
-        for word in ("--devices cpu,opencl", "nobody would have opencl:0", "--workers 2", "plus"):
+        for word in ("--devices cpu,opencl", "no worker would use opencl:0", "--workers 2", "plus"):
             self.assertIn(word, said)
 
     def test_a_device_that_is_given_up_is_told_once(self):
