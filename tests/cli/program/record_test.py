@@ -99,7 +99,7 @@ class Record(ProgramTest):
             if code == "repetition":
                 self.assertLess(result["replay"]["wall_seconds"], 0.9 * waited)
         table = self.run_program("simulate", "--replay", ROUNDS, "-q").stdout
-        for word in ("replayed", "12 workers", "waiting for equal shares", "assumed:"):
+        for word in ("replayed", "12 workers", "waited for an equal share", "assumed:"):
             self.assertIn(word, table)
 
     def test_recorded_cloud_workers_are_simulated(self):
