@@ -51,7 +51,7 @@ TEST(ProfileTable, LeavesOutWhatIsNotKnown) {
   profile.workers[0].link = {};
   profile.workers[0].device.hardware = {};
   const std::string table = ProfileTable(profile, false);
-  EXPECT_THAT(table, HasSubstr("a processor that does not say its name"));
+  EXPECT_THAT(table, HasSubstr("a processor without a name"));
   EXPECT_THAT(table, HasSubstr("not measured"));
 }
 

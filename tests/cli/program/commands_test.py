@@ -274,7 +274,7 @@ class Commands(ProgramTest):
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
         wrong = self.run_program(*compare, "--compare", "adaptive,none:1", expect=2)
-        self.assertIn("none keeps no copies, so it tolerates nobody's absence", wrong.stderr)
+        self.assertIn("none keeps no copies, so it tolerates no missing worker", wrong.stderr)
         wrong = self.run_program(*compare, "--compare", "none,repetition:8", expect=2)
         self.assertIn("at most 7 can be missing", wrong.stderr)
         table = self.run_program(*compare, "--compare", "none,approximate").stdout
