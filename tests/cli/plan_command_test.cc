@@ -79,7 +79,7 @@ TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
   const Result<JobChoice> chosen = ChoiceOfJob(*best, cluster);
   ASSERT_TRUE(chosen.ok());
   EXPECT_NE(chosen->candidate.scheme, "partial-coded");
-  EXPECT_THAT(chosen->why, HasSubstr("is no scheme that jobs choose"));
+  EXPECT_THAT(chosen->why, HasSubstr("is not a scheme that jobs choose"));
 }
 
 PlannedScheme& SchemeOf(const Candidate& candidate, PlanReport& plan) {

@@ -240,8 +240,8 @@ class Elastic(ProgramTest):
 
     def test_loopback_is_said_to_reach_nobody_else(self):
         job = self.train(token=None)
-        job.wait_for(r"no other machine reaches 127\.0\.0\.1:\d+; --listen 0\.0\.0\.0:7000 would")
-        job.wait_for(r"Set MOTLEY_TOKEN to one of your own")
+        job.wait_for(r"no other machine reaches 127\.0\.0\.1:\d+; use --listen 0\.0\.0\.0:7000")
+        job.wait_for(r"With a MOTLEY_TOKEN of your own")
 
 
 class Machines(ProgramTest):

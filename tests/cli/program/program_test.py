@@ -172,7 +172,7 @@ class Training(ProgramTest):
     def test_what_has_no_effect_is_said(self):
         job = ["train", "--data", self.data, "--steps", 3, "--workers", 2, "--quiet"]
         for flags, said in ((["--code", "none", "--tolerate", 1], "--tolerate 1 has no effect"),
-                            (["--code", "cyclic", "--tolerate", 0], "it waits for all, as none does")):
+                            (["--code", "cyclic", "--tolerate", 0], "keeps no copies and waits for all workers")):
             lines = self.run_program(*job, *flags).stderr.splitlines()
             self.assertEqual(len([line for line in lines if said in line]), 1, lines)
         self.assertEqual(self.run_program(*job, "--code", "cyclic", "--tolerate", 1).stderr, "")
