@@ -229,7 +229,7 @@ class Elastic(ProgramTest):
 
     def test_how_many_workers_is_checked(self):
         for arguments, words in (
-                (("--workers", "3..2"), "a least above its most"),
+                (("--workers", "3..2"), "a minimum above its maximum"),
                 (("--workers", "2..x"), "2..8"),
                 (("--workers", "2..8", "--min-workers", "3"), "Say it once"),
                 (("--workers", "4", "--min-workers", "5"), "at most 4 workers")):

@@ -95,7 +95,7 @@ class Errors(ProgramTest):
 
     def test_errors_say_what_to_do_next(self):
         for count in ("0", "-1", "many", "1.5"):
-            self.train(2, ["--workers", f"{count} is no number of workers", "from 1 to 256", "2..8"],
+            self.train(2, ["--workers", f"{count} is not a number of workers", "from 1 to 256", "2..8"],
                        f"--workers={count}")
         for time in ("soon", "10", "-3s", "1e9h"):
             words = [f"--wait {time}: this is not a time",
