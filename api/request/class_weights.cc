@@ -41,7 +41,7 @@ Status NoSuchClass(const std::string& key, const std::vector<std::string>& names
   const std::vector<std::string> first(names.begin(),
                                        names.begin() + std::min(kShown, names.size()));
   return Status::InvalidArgument(
-      fmt::format("`class_weights`: {} is none of the {} classes, {}{}{}", Quoted(key),
+      fmt::format("`class_weights`: {} is not one of the {} classes, {}{}{}", Quoted(key),
                   names.size(), fmt::join(first, ", "), names.size() > kShown ? ", ..." : "",
                   close.empty() ? "" : fmt::format("; did you mean {}?", Quoted(close))));
 }

@@ -228,7 +228,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   if (here && request.min_workers > 0) {
     return Status::InvalidArgument(
         fmt::format("`min_workers` {}: the workers of one machine are all started at once. It is "
-                    "for a server (motley train --remote), which takes in who comes",
+                    "for a server (motley train --remote), which accepts workers as they come",
                     request.min_workers));
   }
   if (!here) MOTLEY_RETURN_IF_ERROR(PlanArrivals(request, plan.job));

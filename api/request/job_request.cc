@@ -60,16 +60,17 @@ Status CheckNumbers(const motley_job_options& given) {
         "`resume_step` {}: give the folder of that checkpoint with `resume`", given.resume_step));
   }
   if (given.split != 0 && !(given.split > 0 && given.split < 1)) {
-    return Status::InvalidArgument(fmt::format(
-        "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
+    return Status::InvalidArgument(
+        fmt::format("`split` {}: the fraction of samples must lie between 0 and 1, ends excluded",
+                    given.split));
   }
   if (!(given.dropout >= 0 && given.dropout < 1)) {
     return Status::InvalidArgument(
-        fmt::format("`dropout` {}: a chance of at least 0 and below 1 is possible", given.dropout));
+        fmt::format("`dropout` {}: the probability must be at least 0 and below 1", given.dropout));
   }
   if (!(given.validation < 1)) {
     return Status::InvalidArgument(fmt::format(
-        "`validation` {}: a part of the training samples lies between 0 and 1, ends excluded",
+        "`validation` {}: the fraction of training samples must lie between 0 and 1, ends excluded",
         given.validation));
   }
   constexpr double kLeastLimit = 0.1, kMostLimit = 1e6;  // Seconds.
@@ -81,7 +82,7 @@ Status CheckNumbers(const motley_job_options& given) {
   }
   if (!(given.audit <= 1)) {
     return Status::InvalidArgument(fmt::format(
-        "`audit` {}: a share of the steps lies between 0 and 1, ends included", given.audit));
+        "`audit` {}: the fraction of steps must lie between 0 and 1, ends included", given.audit));
   }
   MOTLEY_RETURN_IF_ERROR(CheckMost("evaluate_training", given.evaluate_training, 1));
   MOTLEY_RETURN_IF_ERROR(CheckMost("forever", given.forever, 1));

@@ -58,10 +58,10 @@ Status CheckTogether(const JobOptions& job, uint64_t parameters,
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices) {
   for (const DeviceGroup& group : devices) {
     if (!group.joined()) continue;
-    return Status::InvalidArgument(fmt::format(
-        "a trainer of the program's own computes on one device per worker, and {} are joined: put "
-        "commas between them",
-        group.Label()));
+    return Status::InvalidArgument(
+        fmt::format("a program's own trainer computes on one device per worker, but {} are joined: "
+                    "put commas between them",
+                    group.Label()));
   }
   return Status::Ok();
 }

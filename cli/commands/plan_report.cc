@@ -46,16 +46,16 @@ void SimulateAll(const PlanFlags& flags, const ClusterProfile& profile, std::vec
                  ParallelFor& parallel, const PlanProgress& progress) {
   std::mutex mutex;
   size_t done = 0;
-  const auto tell = [&](size_t more) {
+  const auto report = [&](size_t more) {
     const std::lock_guard lock(mutex);
     done += more;
     if (progress) progress(done, rows.size());
   };
-  tell(0);
+  report(0);
   parallel.For(rows.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       rows[i].simulated = SimulateCode(profile, flags.batch, rows[i].code);
-      tell(1);
+      report(1);
     }
   });
 }

@@ -34,7 +34,7 @@ Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequ
   if (replay && replay->cluster) {
     if (flags.cluster.empty() && flags.job.speeds.empty()) return *replay->cluster;
     return Status::InvalidArgument(
-        "--replay: rounds at several loads stand for the whole cluster. Leave --cluster and "
+        "--replay: rounds at several loads describe the whole cluster. Leave --cluster and "
         "--worker-speeds out");
   }
   if (!flags.cluster.empty()) {

@@ -63,7 +63,7 @@ inline CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<ui
 
 inline CLI::Validator Part() {
   return Fits<double>([](double value) { return value > 0 && value < 1; },
-                      "a part: it must lie between 0 and 1, ends excluded");
+                      "a fraction between 0 and 1, ends excluded");
 }
 
 // Bytes with a unit, as in 512MiB; KB, KiB and k are 1024 bytes each.

@@ -284,7 +284,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                    "answer is named and dismissed, and the exit code is 1")
       ->type_name("RATE")
       ->transform(Fits<double>([](double rate) { return rate >= 0 && rate <= 1; },
-                               "a share of the steps from 0 to 1"))
+                               "a fraction of the steps from 0 to 1"))
       ->group("Workers");
   train
       ->add_flag("--evaluate-training", flags.evaluate_training,

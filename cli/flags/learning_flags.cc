@@ -60,7 +60,7 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
           "the steps is judged; default: a tenth for networks on 1000 samples or more, else none")
       ->type_name("PART")
       ->check(Fits<double>([](double part) { return part >= 0 && part < 1; },
-                           "a part: it must be at least 0 and below 1"))
+                           "a fraction of at least 0 and below 1"))
       ->group(group);
   train
       ->add_option_function<uint32_t>(
@@ -107,7 +107,7 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
                    "cnn); default: 0")
       ->type_name("P")
       ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
-                           "a chance: it must be at least 0 and below 1"))
+                           "a probability of at least 0 and below 1"))
       ->group(group);
   add("--weight-decay", flags.job.weight_decay, "For adamw; default: 0.01", 1e30);
   add("--momentum", flags.job.momentum, "For momentum and nag; default: 0.9", 1);

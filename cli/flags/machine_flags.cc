@@ -103,8 +103,8 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
                "Time to look for the server, at the start and whenever the connection is lost");
   worker
       ->add_flag("--forever", flags.forever,
-                 "Serve one job after the other: wait for the server for ever, even after a job is "
-                 "done or refuses this worker. Ctrl-C or SIGTERM ends it")
+                 "Serve one job after the other: wait for the server without limit, even after a "
+                 "job is done or refuses this worker. Ctrl-C or SIGTERM ends it")
       ->excludes(wait);
   worker->add_flag("-v,--verbose", flags.verbose, "Begin each message with the time");
   worker->footer(

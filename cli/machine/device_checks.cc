@@ -47,7 +47,7 @@ std::string Verdict(const CheckedDevice& device) {
                                    [](const auto& kernel) { return kernel.ok(); });
   return fmt::format("{}: {} kernels are right, {} wrong{}", device.label, right,
                      device.kernels.size() - static_cast<size_t>(right),
-                     device.status.ok() ? "" : "; it failed with the next");
+                     device.status.ok() ? "" : "; it failed in the next one");
 }
 
 // JSON has no infinity; it becomes null, like NaN.
@@ -90,7 +90,8 @@ std::string ChecksText(const std::vector<CheckedDevice>& devices) {
     for (const check::CheckedKernel& kernel : device.kernels) {
       if (!kernel.ok()) text += fmt::format("{} is wrong at {}\n", kernel.kernel, kernel.where);
     }
-    if (!device.status.ok()) text += fmt::format("it failed: {}\n", device.status.ToString());
+    if (!device.status.ok())
+      text += fmt::format("the device failed: {}\n", device.status.ToString());
   }
   return text;
 }

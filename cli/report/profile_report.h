@@ -14,7 +14,7 @@ namespace motley {
 struct ServerLink {
   std::string address;
   uint32_t streams = 1;
-  double loaded_latency_seconds = 0;  // Of a message behind slices of vectors, one way.
+  double loaded_latency_seconds = 0;  // One-way latency of a message behind slices of vectors.
 };
 
 // `profile` has one worker. `cached`: it was measured by an earlier run.

@@ -281,7 +281,7 @@ class DeviceFailures(ProgramTest):
             with self.subTest(which), self.trouble(which):
                 said = self.run_program("devices", "--check", "--devices", "opencl,cpu", expect=1,
                                         patience_s=10 * PATIENCE_S).stdout
-                self.assertIn("it failed: its driver 'mock' called abort()", said)
+                self.assertIn("the device failed: its driver 'mock' called abort()", said)
                 self.assertIn("cpu:0", said)
 
     def test_a_check_ends_where_a_device_hangs(self):
