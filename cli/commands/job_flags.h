@@ -13,7 +13,7 @@ namespace motley {
 // Values as given on the command line.
 struct JobFlags {
   std::string model = "softmax";
-  std::string optimizer;     // Empty: not given. So are all empty or zero values below.
+  std::string optimizer;     // Empty: not given, like all empty or zero values below.
   double learning_rate = 0;  // 0: not given.
   double l2 = 0;
   double momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0, clip = 0;

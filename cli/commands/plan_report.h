@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of `motley plan` about a cluster. Every scheme is simulated as by `motley simulate
-// --compare`.
+// The findings of `motley plan` about a cluster. Every scheme is simulated as in
+// `motley simulate --compare`.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct PlanFlags {
   bool quiet = false;
 };
 
-// The steps in which no worker is lost, counted as by `motley simulate --compare`.
+// Figures of the steps in which no worker is lost. They are counted as in `motley simulate
+// --compare`.
 struct SimulatedScheme {
   double step_seconds = 0;         // Mean.
   double p99_seconds = 0;          // 99th percentile.
@@ -76,7 +77,8 @@ struct AutomaticJob {
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
-  std::optional<JobChoice> typed;  // The recommendation instead of auto; empty: auto is best.
+  std::optional<JobChoice>
+      typed;  // The fastest alternative to auto that flags can ask for; empty: none.
   std::string cluster;
   double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
   std::optional<AutomaticJob> automatic;

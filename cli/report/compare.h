@@ -46,7 +46,7 @@ struct ComparedRun {
 struct Comparison {
   std::string cluster;
   uint64_t steps = 0;             // Steps of each seed.
-  uint64_t counted_from = 0;      // First counted step. A job learns speeds before.
+  uint64_t counted_from = 0;      // First counted step; a job learns speeds in earlier ones.
   double ideal_seconds = 0;       // Time of a perfect step.
   std::vector<ComparedRun> runs;  // The first is the baseline.
 };

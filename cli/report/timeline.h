@@ -17,7 +17,7 @@ namespace motley {
 // The step that took longest from opening to update; empty: no step was finished.
 std::optional<uint64_t> SlowestStep(const std::vector<TraceSpan>& spans);
 
-// kNotFound: `spans` has no finished step `step`; the error lists those that it has.
+// kNotFound: `spans` has no finished step `step`; the error names the last finished one.
 Result<std::string> TimelineSvg(const std::vector<TraceSpan>& spans,
                                 const std::map<uint32_t, std::string>& worker_names, uint64_t step);
 
