@@ -31,8 +31,8 @@ struct TrainReport {
 
 std::string TrainJson(const TrainReport& report);
 
-// The mean loss over the steps of the last epoch, or over all steps of a shorter job. Each sample's
-// loss is taken before the update of its step. Empty if no step was done.
+// The mean loss of the samples in the last epoch's steps, as far as these losses are known. Each
+// sample's loss is taken before the update of its step. Empty if no step was done.
 std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job);
 
 // One worker, over one or several runs.

@@ -77,8 +77,7 @@ struct AutomaticJob {
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
-  std::optional<JobChoice>
-      typed;  // The fastest alternative to auto that flags can ask for; empty: none.
+  std::optional<JobChoice> typed;  // The fastest alternative that flags can ask for; empty: none.
   std::string cluster;
   double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
   std::optional<AutomaticJob> automatic;

@@ -41,8 +41,8 @@ void SetHandlers(void (*handler)(int)) {
   if (hears_hangup) sigaction(SIGHUP, &action, nullptr);
 }
 
-// Uses only functions that a handler may call. The message may follow the end of a bar on the same
-// line. It does not wait for a stopped terminal or a full pipe.
+// Uses only functions that a handler may call. In a terminal the message begins with a line break,
+// because a bar may be on the line. It does not wait for a stopped terminal or a full pipe.
 void Tell(const char* text) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (poll(&out, 1, 0) <= 0) return;
@@ -53,8 +53,8 @@ void Tell(const char* text) {
   }
 }
 
-// Milliseconds within which a second signal is ignored. timeout(1) sends its signal twice: to the
-// program, and to the group of both.
+// Milliseconds within which the same signal is ignored if it arrives again. timeout(1) sends its
+// signal twice: to the program, and to the group of both.
 constexpr int64_t kSameSignal = 300;
 
 int64_t Milliseconds() {
