@@ -81,10 +81,10 @@ std::string ReportText(const VerifyReport& report) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// For the caller, who frees it.
+// Copies `text` for the caller to free.
 Status Give(const std::string& text, char** out) {
   auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy == nullptr) return Status::Resource("no memory for the answer");
+  if (copy == nullptr) return Status::Resource("out of memory for the answer");
   std::memcpy(copy, text.c_str(), text.size() + 1);
   *out = copy;
   return Status::Ok();
@@ -94,7 +94,7 @@ std::optional<uint64_t> StepOf(uint64_t step) {
   return step == MOTLEY_NEWEST ? std::nullopt : std::optional<uint64_t>(step);
 }
 
-// Opens `folder` and runs `body` on its Store. `json` (may be null) begins as NULL.
+// Opens `folder` and runs `body` on its Store. Sets `json` (may be null) to NULL first.
 template <typename Body>
 motley_status OnFolder(const char* function, const char* folder, char** json, const Body& body) {
   return Enter([&]() -> Status {
@@ -118,7 +118,7 @@ Status Export(Store& store, uint64_t step, const char* path, ModelFormat format)
 Status ExportFile(const char* file, uint64_t step, const char* path, ModelFormat format) {
   if (step != MOTLEY_NEWEST) {
     return Status::InvalidArgument(
-        fmt::format("step {}: {} is a model, and has no steps. Leave the step out", step, file));
+        fmt::format("step {}: {} is a model, which has no steps. Leave the step out", step, file));
   }
   MOTLEY_ASSIGN_OR_RETURN(const SavedModel model, LoadModel(file));
   MOTLEY_RETURN_IF_ERROR(CheckFormat(model, format));

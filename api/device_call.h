@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// Runs `work` on the device and the loop until it is done; its Status. `loop` is the device's and
-// is not running.
+// Runs `work` on the device, runs the loop until it is done, and returns its Status. `loop` is the
+// loop of the device and is not running yet.
 Status CallOnDevice(UvLoop& loop, Device& device, Device::Work work);
 
 }  // namespace motley

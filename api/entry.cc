@@ -10,15 +10,16 @@
 namespace motley {
 namespace {
 
-// One for each thread: a pointer to it that is taken before a call fails is right after it, too.
+// One buffer per thread. Its address never changes, so a pointer from before a call shows the
+// call's error, too.
 constexpr size_t kLongest = 8000;
 thread_local char last_error[kLongest + 1] = "";
 
-// Takes no memory.
+// Does not allocate.
 motley_status Keep(motley_status code, std::string_view text) noexcept {
   size_t length = std::min(text.size(), kLongest);
   const auto continues = [&] { return (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80; };
-  // Not within a character of UTF-8.
+  // Do not cut a UTF-8 character in half.
   while (length < text.size() && length > 0 && continues()) --length;
   std::memcpy(last_error, text.data(), length);
   last_error[length] = '\0';

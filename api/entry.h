@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every call of the C API begins and ends: nothing is thrown past it, and what failed is the
-// thread's last error.
+// Every call of the C API begins and ends here. No exception leaves a call, and the message of a
+// failure becomes the thread's last error.
 #pragma once
 
 #include <exception>
@@ -12,9 +12,9 @@
 
 namespace motley {
 
-// Keeps the message of a Status that is not fine for motley_last_error; its code.
+// Keeps the message of a Status that is not OK for motley_last_error, and returns its code.
 motley_status Report(const Status& status) noexcept;
-// For what the library threw.
+// Report an exception that the library threw.
 motley_status ReportNoMemory() noexcept;
 motley_status ReportThrown(const char* what) noexcept;
 

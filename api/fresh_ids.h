@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that no other run has: whatever the seed, they must differ. Any thread.
+// Numbers that no other run has, even with the same seed. Any thread.
 #pragma once
 
 #include <cstdint>

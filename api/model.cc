@@ -22,13 +22,13 @@
 namespace motley {
 namespace {
 
-// Of this thread; empty: none.
+// The last evaluation on this thread; empty: none.
 std::string& LastEvaluation() {
   thread_local std::string text;
   return text;
 }
 
-// A model, its data and what computes, opened.
+// An open model, its data and its device.
 struct Opened {
   SavedModel saved;
   ModelData data;

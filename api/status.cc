@@ -6,7 +6,7 @@
 #define MOTLEY_TEXT_INNER_(x) #x
 #define MOTLEY_TEXT_(x) MOTLEY_TEXT_INNER_(x)
 
-// The two lists are one.
+// The codes of both enumerations must be equal.
 static_assert(MOTLEY_OK == static_cast<int>(motley::StatusCode::kOk));
 static_assert(MOTLEY_CANCELLED == static_cast<int>(motley::StatusCode::kCancelled));
 static_assert(MOTLEY_INVALID_ARGUMENT == static_cast<int>(motley::StatusCode::kInvalidArgument));

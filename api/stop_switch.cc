@@ -22,7 +22,7 @@ Status StopSwitch::Open(UvLoop& loop) {
 
 void StopSwitch::Throw() noexcept {
   ++thrown_;
-  if (open_) uv_async_send(&signal_);  // Else whoever opens it looks at thrown().
+  if (open_) uv_async_send(&signal_);  // Otherwise Open looks at thrown().
 }
 
 }  // namespace motley

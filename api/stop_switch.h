@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley_job_stop: asked for from any thread or signal handler, heard on the loop.
+// Implements motley_job_stop. Any thread or signal handler may throw the switch; the loop reacts to
+// it.
 #pragma once
 
 #include <uv.h>
@@ -12,20 +13,20 @@
 
 namespace motley {
 
-// Outlives its loop, which closes what it opened there.
+// Must outlive its loop, because the loop closes the handle that the switch opened.
 class StopSwitch {
  public:
   StopSwitch() = default;
   StopSwitch(const StopSwitch&) = delete;
   StopSwitch& operator=(const StopSwitch&) = delete;
 
-  // kResource. Loop thread, before the loop runs; it may have been thrown by then.
+  // Loop thread, before the loop runs. The switch may be thrown already. kResource: no handle.
   Status Open(UvLoop& loop);
   // Any thread, at any time; async-signal-safe.
   void Throw() noexcept;
-  int thrown() const { return thrown_; }  // How often.
-  // Loop thread. Runs `heard` on the loop after each Throw (several may be heard as one); null:
-  // nothing.
+  int thrown() const { return thrown_; }  // Number of throws.
+  // Loop thread. Runs `heard` on the loop after each Throw. Several throws may cause one call.
+  // Null: no calls.
   void Listen(Task heard) { heard_ = std::move(heard); }
 
  private:

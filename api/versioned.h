@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs of the C API grow: each begins with the size that its program was compiled with.
+// Reads and writes structs of the C API of any release. Each struct begins with the size that its
+// program was compiled with.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +11,14 @@
 
 namespace motley {
 
-// kInvalidArgument unless `size` can be that of some release's struct.
+// kInvalidArgument unless `size` can be the size of some release's struct.
 Status CheckStructSize(const char* what, const char* made_by, uint32_t size, size_t alignment);
-// kInvalidArgument: a newer program asks for what a struct of `known` bytes has no room for.
+// Returns kInvalidArgument for a newer program that sets members beyond the `known` bytes.
 Status UnknownWish(const char* what, size_t known);
 
-// A struct as this release has it: what an older program does not know stays as in `defaults`; what
-// a newer one set and this release does not know is kInvalidArgument, so that no wish is ignored.
+// Converts a struct to this release's. Members that an older program does not have stay as in
+// `defaults`. A newer program may not set members that this release does not have
+// (kInvalidArgument), so that no option is silently ignored.
 template <typename T>
 Result<T> ReadVersioned(const T* given, T defaults, const char* what, const char* made_by) {
   const uint32_t size = given->struct_size;
@@ -31,7 +33,7 @@ Result<T> ReadVersioned(const T* given, T defaults, const char* what, const char
   return defaults;
 }
 
-// Fills the part of `*out` that its program knows; its struct_size stays.
+// Fills the members of `*out` that the program has. struct_size stays.
 template <typename T>
 Status WriteVersioned(const T& value, T* out, const char* what, const char* made_by) {
   const uint32_t size = out->struct_size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a motley_job.
+// The implementation of a motley_job.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@
 
 namespace motley {
 
-// One thread, save Stop.
+// One thread, except for Stop.
 class Job {
  public:
-  // Errors as of motley_job_create.
+  // Errors are those of motley_job_create.
   static Result<std::unique_ptr<Job>> Create(const motley_job_options& options);
 
   Status SetTrainer(const motley_trainer& trainer);
@@ -30,7 +30,7 @@ class Job {
   bool running() const { return state_ == State::kRunning; }
   void Stop() noexcept { stop_.Throw(); }
 
-  // kConflict for a worker, or before the run (`metrics` answers during it, too).
+  // kConflict for a worker, or before the run (`metrics` also works during the run).
   Result<motley_metrics> metrics() const;
   Result<motley_worker_metrics> WorkerMetrics(uint32_t worker) const;
   Result<const char*> report() const;
@@ -50,8 +50,8 @@ class Job {
 
   const JobRequest request_;
   State state_ = State::kFresh;
-  std::optional<JobPlan> plan_;     // Of a server or all-in-one job.
-  std::optional<WorkerTask> task_;  // Of a worker.
+  std::optional<JobPlan> plan_;     // Set for a server or an all-in-one job.
+  std::optional<WorkerTask> task_;  // Set for a worker.
   std::shared_ptr<const ForeignTrainer> foreign_;
   motley_event_callback callback_ = nullptr;
   void* context_ = nullptr;
@@ -63,7 +63,7 @@ class Job {
 
 }  // namespace motley
 
-// The C side of it.
+// The opaque type of the C API.
 struct motley_job {
   std::unique_ptr<motley::Job> job;
 };

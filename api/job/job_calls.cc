@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of motley/job.h.
+// Implements motley/job.h.
 #include <algorithm>
 #include <cstring>
 
@@ -29,8 +29,8 @@ void motley_job_destroy(motley_job* job) {
   }
   Enter([] {
     return Status::Conflict(
-        "motley_job_destroy: the job is running, and stays. End it by motley_job_stop, and destroy "
-        "it when motley_job_run has returned");
+        "motley_job_destroy: the job is running and was not destroyed. Call motley_job_stop, and "
+        "destroy the job when motley_job_run has returned");
   });
 }
 

@@ -15,15 +15,15 @@ struct motley_work_state {
 namespace motley {
 namespace {
 
-// Calls what other people wrote: what it throws, though it must not, goes no further.
-// `cancelled` (may be null): whoever asked wants no result any more.
+// Calls a callback of the program. Callbacks must not throw; an exception becomes an error here. If
+// `cancelled` (may be null) is set, the result is no longer needed.
 template <typename Function>
 Status Call(const char* callback, const std::atomic<bool>* cancelled, const Function& function) {
   try {
     const motley_status returned = function();
     if (returned == MOTLEY_OK) return Status::Ok();
     const bool unwanted = cancelled != nullptr && *cancelled;
-    if (returned == MOTLEY_CANCELLED && unwanted) return Status::Cancelled("no longer wanted");
+    if (returned == MOTLEY_CANCELLED && unwanted) return Status::Cancelled("no longer needed");
     return Status::Callback(fmt::format("the trainer's {} returned {}", callback, returned));
   } catch (const std::exception& error) {
     return Status::Callback(
@@ -118,6 +118,6 @@ void motley_work_progress(const motley_work* work, uint64_t samples_done) {
   try {
     if (progress) progress(samples_done);
   } catch (...) {
-    // The caller is C, or does not expect it. Progress is told again with the next samples.
+    // The caller may be C, or not expect an exception. The next samples report progress again.
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's callbacks (motley/trainer.h) as the runtime's trainer.
+// Wraps a program's callbacks (motley/trainer.h) as a trainer of the runtime.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace motley {
 
-// kInvalidArgument: a struct_size that is none, no parameters, no accumulate where `computes`.
-// What the callbacks work on is borrowed by the result.
+// kInvalidArgument: an unknown struct_size, no parameters, or no accumulate where `computes`. The
+// result borrows the data that the callbacks work on.
 Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& trainer,
                                                           bool computes);
 

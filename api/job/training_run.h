@@ -26,11 +26,11 @@
 
 namespace motley {
 
-// What is left of a job after its run.
+// The results that a job keeps after its run.
 struct TrainingOutcome {
-  bool ended = false;  // The server ran: what follows means something.
+  bool ended = false;  // The server ran, and the other members are valid.
   JobResult job;
-  ModelSpec model;  // Without a trainer.
+  ModelSpec model;  // Unless the job has a trainer.
   std::vector<double> class_labels;
   float input_scale = 1;
   std::string table;   // ToJson(TableSchema); empty: the data were no table.
@@ -39,7 +39,7 @@ struct TrainingOutcome {
 
 class TrainingRun {
  public:
-  // All references are borrowed; `foreign` may be null: a built-in model.
+  // All references are borrowed. A null `foreign` means a built-in model.
   struct Parts {
     const JobRequest& request;
     JobPlan plan;
@@ -48,12 +48,12 @@ class TrainingRun {
     StopSwitch& stop;
     EventStream& events;
     LiveMetrics& metrics;
-    std::optional<InitialModel> initial;  // What it begins with; none: as the seed says.
+    std::optional<InitialModel> initial;  // The first parameters; empty: drawn from the seed.
   };
   explicit TrainingRun(Parts parts)
       : parts_(std::move(parts)), plan_(parts_.plan), chosen_(parts_.request) {}
 
-  // Once. kCancelled when the switch was thrown; otherwise why the job ended.
+  // Call once. kCancelled after the switch was thrown; otherwise the reason why the job ended.
   Status Run(TrainingOutcome& outcome);
 
  private:
@@ -80,28 +80,28 @@ class TrainingRun {
   uint64_t ParameterCount() const;
   bool local() const { return parts_.request.role == MOTLEY_ALL_IN_ONE; }
   bool threads() const { return local() && parts_.request.worker_command.empty(); }
-  // Processes of this machine take part.
+  // True if worker processes run on this machine.
   bool spawns() const { return !parts_.request.worker_command.empty(); }
   bool stopped() const { return parts_.stop.thrown() > 0; }
 
   Parts parts_;
   JobPlan& plan_;
-  JobRequest chosen_;  // What was asked for, and what was chosen where nothing was.
+  JobRequest chosen_;  // The request, with defaults chosen for its open options.
   JudgingPlan judging_;
   PreparedData data_;
   std::string table_;                          // ToJson(TableSchema); empty: no table.
-  std::shared_ptr<const DataSource> samples_;  // That train.
+  std::shared_ptr<const DataSource> samples_;  // The training samples.
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Device> audit_device_;       // Null: nothing is audited.
-  std::unique_ptr<Device> evaluation_device_;  // Null: nothing is evaluated while it trains.
-  std::optional<InprocNetwork> network_;       // Of workers that are threads.
+  std::unique_ptr<Device> audit_device_;       // Null: no audits.
+  std::unique_ptr<Device> evaluation_device_;  // Null: no evaluation during training.
+  std::optional<InprocNetwork> network_;       // For workers that are threads.
   std::unique_ptr<Transport> transport_;       // Null again after training.
   std::string address_;
   std::vector<DeviceGroup> worker_devices_;
   Patience patience_;
-  std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
+  std::unique_ptr<RunRecording> recording_;  // Null: not requested.
   Status recorded_;
   std::optional<Evaluation> train_;
   std::optional<Evaluation> test_;

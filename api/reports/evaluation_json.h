@@ -8,14 +8,14 @@
 
 namespace motley {
 
-// What an evaluation found as a JSON object, as reports, `motley train --json` and `motley predict
-// --json` have it. The rows and columns of the confusion matrix are named by `class_labels` or,
-// where they have some, by the `names` that they have in a table.
+// An evaluation as a JSON object, for reports, `motley train --json` and `motley predict --json`.
+// `names`, the names of classes in a table, label the rows and columns of the confusion matrix.
+// Without names `class_labels` do.
 std::string EvaluationJson(const Evaluation& found, const std::vector<double>& class_labels,
                            const std::vector<std::string>& names = {});
 
-// The same where a unit of the squared error is so many of the labels' own, as of those of a table
-// that were standardised (TableSchema::loss_unit).
+// Converts squared losses that are in units of `loss_unit` (TableSchema::loss_unit) to the labels'
+// own units. Targets of tables are scaled, so their losses need this.
 Evaluation InUnitsOfLabels(Evaluation found, double loss_unit);
 
 }  // namespace motley

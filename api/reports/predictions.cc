@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kBlockRows = 1024;
 
-// A file that takes the place of an older one when it is complete, or the standard output.
+// Standard output, or a file that replaces an older one when it is complete.
 class OutputFile {
  public:
   explicit OutputFile(std::string path)
@@ -36,7 +36,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   Status Open() {
-    if (!stdout_) {  // No device is replaced, and a link's target is, as by SaveModel.
+    if (!stdout_) {  // Like SaveModel: refuse devices, follow links.
       MOTLEY_ASSIGN_OR_RETURN(path_, ReplaceTarget(path_));
       partial_ = path_ + ".partial";
     }
@@ -69,11 +69,11 @@ class OutputFile {
   std::FILE* file_ = nullptr;
 };
 
-// What a row of a model's outputs says.
+// The prediction in a row of a model's outputs.
 struct Prediction {
-  size_t choice = 0;                // A class,
-  double number = 0;                // or, without classes, this.
-  std::vector<double> probability;  // Of each class.
+  size_t choice = 0;                // A class.
+  double number = 0;                // Used by models without classes.
+  std::vector<double> probability;  // One per class.
 };
 
 void Explain(const Model& model, const TableSchema* table, std::span<const float> scores,
@@ -83,7 +83,7 @@ void Explain(const Model& model, const TableSchema* table, std::span<const float
     if (table != nullptr) out.number = out.number * table->target_deviation + table->target_mean;
     return;
   }
-  if (model.loss() != Loss::kSoftmax) {  // One score: of class 1.
+  if (model.loss() != Loss::kSoftmax) {  // One score, for class 1.
     out.choice = scores[0] > 0 ? 1 : 0;
     const double one = 1 / (1 + std::exp(-static_cast<double>(scores[0])));
     out.probability = {1 - one, one};
@@ -100,7 +100,7 @@ void Explain(const Model& model, const TableSchema* table, std::span<const float
   for (double& probability : out.probability) probability /= sum;
 }
 
-// As a field of CSV.
+// Quotes a field of CSV if necessary.
 std::string Field(const std::string& text) {
   if (text.find_first_of(",\"\n\r;") == std::string::npos) return text;
   std::string out = "\"";
@@ -254,7 +254,7 @@ Result<PredictionCount> WritePredictions(const PredictionRequest& request, const
         data.samples->Range(count.rows, std::min<size_t>(count.rows + kBlockRows, shape.rows)));
     for (float& label : block.label) {
       count.labelled += std::isnan(label) ? 0 : 1;
-      if (std::isnan(label)) label = 0;  // Nothing is computed with it.
+      if (std::isnan(label)) label = 0;  // Not used in any computation.
     }
     MOTLEY_RETURN_IF_ERROR(session.Forward(saved.parameters, 0, block, outputs));
     text.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model says of samples, as a file.
+// Writes a model's predictions to a file.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ struct PredictionRequest {
 
 struct PredictionCount {
   uint64_t rows = 0;
-  uint64_t labelled = 0;  // Of these, rows that have a label.
+  uint64_t labelled = 0;  // Rows that have a label.
 };
 
-// kInvalidArgument: probabilities of a model that has none.
+// kInvalidArgument: `wanted`, but the model has no probabilities.
 Status CheckProbabilities(const Model& model, bool wanted);
 
-// Writes a line or element for each sample: the class by its name, or a number in the units of the
-// training labels; with `probabilities` also those of all classes (NPY: only them, one row each).
-// On the device's thread, in blocks. On failure an older file stays. kResource: the disk.
+// Writes a line or element for each sample: the name of its class, or a number in the units of the
+// training labels. With `probabilities` a CSV line also has the probabilities of all classes, and
+// an NPY file has only these, one row per sample. Computes on the device's thread, in blocks. On
+// failure an older file stays. kResource: the file cannot be written.
 Result<PredictionCount> WritePredictions(const PredictionRequest& request, const Model& model,
                                          const SavedModel& saved, const ModelData& data,
                                          Device& device);

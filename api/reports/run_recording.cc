@@ -22,7 +22,7 @@ Result<std::unique_ptr<RunRecording>> RunRecording::Open(const std::string& path
                                                          ClusterProfile about) {
   MOTLEY_RETURN_IF_ERROR(CheckReplaceable(path).WithContext("`record_profile`"));
   const std::string trace = TracePathFor(path);
-  // Follows links, and refuses what is no regular file.
+  // Follows links, and refuses anything but regular files.
   MOTLEY_ASSIGN_OR_RETURN(const std::string target, ReplaceTarget(trace));
   File file(std::fopen(target.c_str(), "we"));
   if (file == nullptr) {
@@ -52,7 +52,7 @@ Status RunRecording::Finish() {
   }
   const ClusterProfile profile = recorder_.Profile();
   if (profile.workers.empty()) {
-    return Status::NotFound("no worker had computed anything yet: there is no profile to write");
+    return Status::NotFound("no worker had computed anything yet, so there is no profile to write");
   }
   const std::string text = FormatClusterProfile(profile);
   const BytesView piece = std::as_bytes(std::span(text));

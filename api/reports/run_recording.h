@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two files that a run is recorded in: the cluster's profile, and its steps beside it.
+// The two files of a recorded run: the cluster's profile, and a trace of the steps beside it.
 #pragma once
 
 #include <cstdio>
@@ -13,13 +13,13 @@ namespace motley {
 
 class RunRecording {
  public:
-  // Opens the file of steps: what is there is replaced now, the profile at the end. kNotFound,
-  // kPermission, kInvalidArgument, kResource: nothing can be written there.
+  // Opens and empties the trace. Finish replaces the profile. kNotFound, kPermission,
+  // kInvalidArgument, kResource: the files cannot be written.
   static Result<std::unique_ptr<RunRecording>> Open(const std::string& path, ClusterProfile about);
 
   JobObserver& observer() { return recorder_; }
-  // Once, when the run is over, however it ended. The first failure, also of what was written in
-  // the meantime.
+  // Call once when the run is over, however it ended. Returns the first failure, including one that
+  // occurred during the run.
   Status Finish();
 
  private:
@@ -37,7 +37,7 @@ class RunRecording {
   RunRecorder recorder_;
 };
 
-// Where the steps of a run go whose profile is this file: "lab.toml" -> "lab.trace.csv".
+// The path of the trace that belongs to a profile: "lab.toml" -> "lab.trace.csv".
 std::string TracePathFor(const std::string& profile);
 
 }  // namespace motley

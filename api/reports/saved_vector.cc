@@ -26,7 +26,7 @@ Status SaveVector(const std::string& path, std::span<const float> parameters) {
         {"shape", {parameters.size()}},
         {"data_offsets", {0, parameters.size_bytes()}}}}};
   std::string header = json.dump();
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // The data is aligned to 8 bytes.
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // Aligns the data to 8 bytes.
   const uint64_t size = header.size();
   const BytesView pieces[] = {AsBytes(std::span<const uint64_t>(&size, 1)), AsBytes(header),
                               AsBytes(parameters)};

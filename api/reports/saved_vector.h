@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a trainer's model, whose shapes only the trainer knows.
+// Saves the parameters of a trainer's model. Only the trainer knows their shapes, so they are one
+// vector.
 #pragma once
 
 #include <span>
@@ -9,8 +10,8 @@
 
 namespace motley {
 
-// As SaveModel: one tensor "parameters", a vector of F32. kInvalidArgument for values that are no
-// numbers.
+// Works like SaveModel, with one F32 vector named "parameters". kInvalidArgument: a value is not
+// finite.
 Status SaveVector(const std::string& path, std::span<const float> parameters);
 
 }  // namespace motley

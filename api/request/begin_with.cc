@@ -68,7 +68,8 @@ Status TakeUp(const InitialModel& initial, JobRequest& request) {
   if (open) request.model = initial.shape().name;
   const SavedModel* ours = initial.ours();
   if (ours == nullptr) {
-    // The layers of a network tell classes from numbers; one layer of one output does not.
+    // The outputs of a network show whether it predicts classes or numbers. A single layer with one
+    // output may do either.
     if (initial.shape().name.empty() || request.task != LabelTask::kGuess) return Status::Ok();
     request.task = initial.shape().outputs > 1 ? LabelTask::kClassify : LabelTask::kRegress;
     return Status::Ok();

@@ -9,17 +9,17 @@
 
 namespace motley {
 
-// Takes from the model what `request` leaves open. kInvalidArgument: an option that contradicts how
-// its data were read, because its parameters mean nothing without that.
+// Fills options that `request` leaves open from the model. kInvalidArgument: an option contradicts
+// the way in which the model's data were read. The model's parameters mean nothing without that.
 Status TakeUp(const InitialModel& initial, JobRequest& request);
 
-// Data are read as those of the model were, if it says how.
+// Sets `request` to read data like the model's training data, if the model file describes that.
 Status ReadAs(const InitialModel& initial, DataRequest& request);
 
-// The name of the model for samples of so many classes, where `request` still leaves it open.
+// The model's name for samples of `classes` classes, if `request` still leaves it open.
 std::string NameFor(const InitialModel& initial, uint32_t classes);
 
-// What people should know: "begins with the parameters of m.safetensors (mlp:64)".
+// A notice for users: "begins with the parameters of m.safetensors (mlp:64)".
 std::string Describe(const InitialModel& initial, const SavedModel& model,
                      const TableSchema* table);
 

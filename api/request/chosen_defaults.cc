@@ -14,19 +14,19 @@
 namespace motley {
 namespace {
 
-// A job of open length does at most so many updates of samples, between the two numbers of epochs,
-// and it ends long before on most data.
+// A job of open length computes at most this many samples, but at least kLeastEpochs and at most
+// kMostEpochs epochs. On most data it ends long before.
 constexpr double kMostSamples = 2e7;
 constexpr double kLeastEpochs = 20, kMostEpochs = 300;
 constexpr uint64_t kLeastSteps = 2000;
 constexpr uint32_t kPatience = 10;
 constexpr uint32_t kLeastBatch = 16, kMostBatch = 256;
-constexpr uint64_t kBatches = 32;  // Of an epoch, at least, where batches can be small enough.
-// A network may learn its training samples by heart, so its progress is judged on others, where
-// there are enough of them to tell.
+constexpr uint64_t kBatches = 32;  // Minimum per epoch, if batches can be small enough.
+// A network may memorize its training samples. Its progress is therefore judged on other samples,
+// if enough can be held out.
 constexpr uint64_t kLeastToHoldOut = 1000;
 constexpr double kHeldOut = 0.1;
-constexpr double kMostHeldOut = 10'000;  // Samples: more tell nothing more.
+constexpr double kMostHeldOut = 10'000;  // More samples would not make judgements better.
 
 bool IsNetwork(std::string_view model) {
   const std::string_view word = WordOf(model);
@@ -46,7 +46,7 @@ uint32_t EpochsFor(uint64_t rows, uint32_t batch) {
       std::max<uint64_t>(static_cast<uint64_t>(epochs), kLeastSteps / steps_per_epoch));
 }
 
-// What one-layer models and the few factors of a sample bear, layers of a network do not.
+// Layers of networks need smaller rates than one-layer models and the few factors of a sample.
 double RateFor(std::string_view optimizer, std::string_view model) {
   if (optimizer != "adam" && optimizer != "adamw") return DefaultLearningRate(optimizer);
   if (WordOf(model) == "factorization") return 0.01;
@@ -57,7 +57,7 @@ double HeldOutOf(uint64_t rows) {
   return std::min(kHeldOut, kMostHeldOut / static_cast<double>(std::max<uint64_t>(rows, 1)));
 }
 
-// What was asked for, and what a job of open length needs.
+// The judging options that were given, and the defaults of a job of open length.
 Result<JudgingPlan> PlanJudging(const JobRequest& request) {
   JudgingPlan plan;
   if (request.patience > 0) plan.patience = static_cast<uint32_t>(request.patience);
@@ -121,17 +121,17 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
 Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request) {
   if (request.validation > 0) {
     return Status::InvalidArgument(
-        "`validation`: a trainer's model can be evaluated by nobody else. Leave it out; `patience` "
+        "`validation`: only the trainer itself can evaluate its model. Leave it out; `patience` "
         "judges by the loss of the steps");
   }
   if (request.class_weights.given()) {
     return Status::InvalidArgument(
-        "`class_weights`: a trainer says itself what samples weigh (motley_work.weight). Leave it "
-        "out");
+        "`class_weights`: a trainer sets the weights of samples itself (motley_work.weight). Leave "
+        "it out");
   }
   if (request.dropout > 0) {
     return Status::InvalidArgument(
-        "`dropout`: a trainer's layers are its own affair. Leave it out");
+        "`dropout`: only the trainer itself knows its layers. Leave it out");
   }
   JobRequest fixed = request;
   fixed.open.steps = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job learns where its user says nothing: chosen from the model and the data.
+// Chooses learning options that the user left open, from the model and the data.
 #pragma once
 
 #include <string>
@@ -11,33 +11,33 @@
 
 namespace motley {
 
-// What belongs together when a job judges its progress.
+// The settings by which a job judges its progress.
 struct JudgingPlan {
-  double validation = 0;  // Part of the training samples that is held out; 0: none.
-  uint64_t every = 0;     // Steps; 0: the epoch's.
+  double validation = 0;  // Fraction of the training samples that is held out; 0: none.
+  uint64_t every = 0;     // Steps between two judgements; 0: see every_epochs.
   uint32_t every_epochs = 0;
   uint32_t patience = 0;
 };
 
 // Fills in the optimizer, rate, batch, epochs and schedule that `request` leaves open for a
-// built-in model and its training samples, and says how the job judges its progress. With steps or
-// epochs given the job does exactly these; it is judged then only where judging was asked for.
-// `raw_target`: the labels are numbers that nobody brought to size, and adam's steps have one.
-// kInvalidArgument: `evaluate_every` is no number of steps or epochs.
+// built-in model and its training samples, and says how the job judges its progress. A job whose
+// steps or epochs are given does exactly these, and is judged only on request. `raw_target`: labels
+// are real numbers that were not scaled. Adam's steps have a fixed size, so a linear model then
+// learns by sgd. kInvalidArgument: `evaluate_every` is not a number of steps or epochs.
 Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
                                    JobRequest& request, bool raw_target = false);
-// The same for a trainer of the caller's, whose model is not known: nothing is held out, and the
-// optimizer, batch and epochs are those of JobRequest. kInvalidArgument also for what only a
-// built-in model does: `validation`, `class_weights`, `dropout`.
+// The same for a caller's trainer, whose model is unknown. Nothing is held out, and the optimizer,
+// batch and epochs are those of JobRequest. kInvalidArgument also for options that only apply to
+// built-in models: `validation`, `class_weights`, `dropout`.
 Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request);
 
-// For people: how the job will learn. `every`: steps between two judgements; `held_out`: samples.
+// Describes for users how the job will learn.
 std::string DescribeLearning(const JobRequest& request, const JudgingPlan& plan, uint64_t held_out);
 
 // "200" steps, "1epoch", "5epochs".
 struct Interval {
   uint64_t steps = 0;
-  uint32_t epochs = 0;  // Instead.
+  uint32_t epochs = 0;  // Used if `steps` is 0.
 };
 Result<Interval> ParseInterval(std::string_view text);
 

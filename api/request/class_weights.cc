@@ -16,8 +16,8 @@ namespace motley {
 namespace {
 
 constexpr double kMostWeight = 1e6;
-constexpr size_t kShown = 6;         // Classes that a text lists.
-constexpr size_t kBlockRows = 1024;  // All features of a block are in memory.
+constexpr size_t kShown = 6;         // Number of classes listed in texts.
+constexpr size_t kBlockRows = 1024;  // Blocks are in memory as a whole.
 
 Status NoWeights(std::string_view part) {
   return Status::InvalidArgument(
@@ -41,7 +41,7 @@ Status NoSuchClass(const std::string& key, const std::vector<std::string>& names
   const std::vector<std::string> first(names.begin(),
                                        names.begin() + std::min(kShown, names.size()));
   return Status::InvalidArgument(
-      fmt::format("`class_weights`: {} is none of the {} classes, {}{}{}", Quoted(key),
+      fmt::format("`class_weights`: {} is not one of the {} classes, {}{}{}", Quoted(key),
                   names.size(), fmt::join(first, ", "), names.size() > kShown ? ", ..." : "",
                   close.empty() ? "" : fmt::format("; did you mean {}?", Quoted(close))));
 }
@@ -59,7 +59,7 @@ Result<std::vector<float>> Balanced(const DataSource& train, size_t classes,
   const auto there = std::count_if(counts.begin(), counts.end(), [](uint64_t m) { return m > 0; });
   std::vector<float> weights(classes, 1.0f);
   for (size_t i = 0; i < classes; ++i) {
-    if (counts[i] == 0) continue;  // No sample is of this class.
+    if (counts[i] == 0) continue;  // The class has no samples.
     weights[i] = static_cast<float>(static_cast<double>(rows) /
                                     (static_cast<double>(there) * static_cast<double>(counts[i])));
   }
@@ -83,7 +83,7 @@ Result<ClassWeightsWish> ParseClassWeights(std::string_view text) {
     for (const auto& [known, other] : wish.named) {
       if (known != key) continue;
       return Status::InvalidArgument(fmt::format(
-          "`class_weights`: {} is there twice, with {} and {}", Quoted(key), other, *weight));
+          "`class_weights`: {} is given twice, with {} and {}", Quoted(key), other, *weight));
     }
     wish.named.emplace_back(key, *weight);
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -107,7 +107,7 @@ Result<std::vector<float>> ResolveClassWeights(const ClassWeightsWish& wish,
     if (!found || *found >= classes) return NoSuchClass(key, names);
     if (set[*found]) {
       return Status::InvalidArgument(
-          fmt::format("`class_weights`: {} is a class that was named before", Quoted(key)));
+          fmt::format("`class_weights`: {} is a class that is already named", Quoted(key)));
     }
     set[*found] = true;
     weights[*found] = static_cast<float>(weight);
@@ -115,7 +115,7 @@ Result<std::vector<float>> ResolveClassWeights(const ClassWeightsWish& wish,
   if (std::any_of(weights.begin(), weights.end(), [](float weight) { return weight > 0; })) {
     return weights;
   }
-  return Status::InvalidArgument("`class_weights`: all are 0, and nothing would be learned");
+  return Status::InvalidArgument("`class_weights`: all are 0, so nothing would be learned");
 }
 
 std::string DescribeClassWeights(const std::vector<float>& weights,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples of each class weigh in training, as a user says it.
+// Weights of classes in training, as a user gives them.
 #pragma once
 
 #include <string>
@@ -14,25 +14,27 @@ namespace motley {
 
 struct ClassWeightsWish {
   bool balanced = false;
-  std::vector<std::pair<std::string, double>> named;  // Each class by its name or number.
+  std::vector<std::pair<std::string, double>> named;  // Class name or number, and weight.
 
   bool given() const { return balanced || !named.empty(); }
 };
 
-// "balanced", "setosa=2,virginica=0.5", "1=20"; an empty text is no wish. kInvalidArgument.
+// Parses "balanced", "setosa=2,virginica=0.5" or "1=20". An empty text gives no weights.
+// kInvalidArgument: any other text.
 Result<ClassWeightsWish> ParseClassWeights(std::string_view text);
 
-// One weight per class, as ModelSpec has them. Classes that are not named weigh 1. Balanced: of n
-// samples and k classes that occur, one with m samples has n / (k m), so that all classes count
-// alike and a sample weighs 1 in the mean. `names`: of the classes; a class is also found by its
-// position there. Reads all of `train` for balanced weights. kInvalidArgument: no such class, or
-// labels that are real numbers; kCancelled when it is unwanted.
+// One weight per class, as in ModelSpec. Classes that are not named weigh 1. Balanced: if n samples
+// have k different classes and m of them are in one class, each of those m weighs n / (k m). So all
+// classes count alike, and the mean weight of a sample is 1. `names` are the names of the classes;
+// a class may also be given by its position there. Balanced weights read all of `train`.
+// kInvalidArgument: no such class, or labels are real numbers. kCancelled: `unwanted` returned
+// true.
 Result<std::vector<float>> ResolveClassWeights(const ClassWeightsWish& wish,
                                                const std::vector<std::string>& names,
                                                const DataSource& train,
                                                const Unwanted& unwanted = nullptr);
 
-// For people: "class weights: no 0.55, yes 5.5".
+// A text for users: "class weights: no 0.55, yes 5.5".
 std::string DescribeClassWeights(const std::vector<float>& weights,
                                  const std::vector<std::string>& names);
 

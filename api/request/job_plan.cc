@@ -63,8 +63,7 @@ Status CheckNames(const JobRequest& request) {
   return CheckChoice("`optimizer`", request.optimizer.name, OptimizerNames());
 }
 
-// Whether the code can serve at all the limited number of workers, before anything is read or
-// started.
+// Checks that the code supports the number of workers, before any data are read or workers started.
 Status CheckCode(const JobPlan& plan) {
   const uint32_t workers = plan.job.workers;
   if (plan.job.tolerate >= workers) {
@@ -89,13 +88,13 @@ Status CheckCode(const JobPlan& plan) {
       fmt::format("`code` {} `tolerate` {}{}", plan.job.code, plan.job.tolerate, parts));
 }
 
-// When its steps may end before they are exact.
+// Sets when steps may end before they are exact.
 Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   if (SchemeNamed(request.code).exact) {
     if (request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
-        "`{}`: with `code` {} every step is exact and takes as long as that does. Use `code` "
-        "approximate, or leave it out",
+        "`{}`: with `code` {} every step waits until it is exact. Use `code` approximate, or leave "
+        "it out",
         request.quorum > 0 ? "quorum" : "step_deadline", request.code));
   }
   if (request.quorum > job.workers) {
@@ -110,7 +109,8 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// Workers that come from elsewhere are not for this job to start or to disturb.
+// Refuses options for starting or disturbing workers, because a server's workers are started
+// elsewhere.
 Status CheckServesOthers(const JobRequest& request) {
   const std::pair<const char*, bool> set[] = {{"worker_speeds", !request.speeds.empty()},
                                               {"sample_time", !request.sample_time.empty()},
@@ -124,15 +124,16 @@ Status CheckServesOthers(const JobRequest& request) {
   return Status::Ok();
 }
 
-// Workers that a server starts on its own machine: one for each of `devices`.
+// The number of workers that a server starts on its own machine, one for each of `devices`.
 uint32_t WorkersBeside(const JobRequest& request) {
   if (request.worker_command.empty()) return 0;
   const auto commas = std::count(request.devices.begin(), request.devices.end(), ',');
   return static_cast<uint32_t>(commas) + 1;
 }
 
-// With whom a server begins, and for how long it waits for more. Whoever asks for nothing wants the
-// others' help: one of them, at least. Whoever says a number only wants them all, if they come.
+// Sets when a server begins and how long it waits for workers. By default it begins when one worker
+// besides its own has joined. If only `workers` is given, it waits for all of them, but no longer
+// than kGatherTime.
 Status PlanArrivals(const JobRequest& request, JobOptions& job) {
   if (request.min_workers > job.workers) {
     return Status::InvalidArgument(fmt::format(
@@ -149,15 +150,16 @@ Status PlanArrivals(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// The folder, the run and what is resumed are the caller's.
+// Sets the interval and the code. The caller sets the folder, the run and the checkpoint to resume
+// from.
 Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
   if (request.checkpoint.empty()) return Status::Ok();
   out.every = request.checkpoint_every;
   auto code = ParseCheckpointCode(request.checkpoint_code);
   if (!code.ok()) return code.status().WithContext("`checkpoint_code`");
   out.code = *code;
-  // Jerasure makes its tables at the first use and ends the process where it finds no memory for
-  // them. So they are made before the job uses memory, and not with its first checkpoint.
+  // Jerasure builds its tables at the first use, and ends the process if it is out of memory. So
+  // they are built now, while memory is free, and not for the first checkpoint.
   const Result<ErasureCode> tried = ErasureCode::Create(code->data, code->parity, code->technique);
   return tried.ok() ? Status::Ok() : tried.status().WithContext("`checkpoint_code`");
 }
@@ -194,7 +196,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   job.optimizer = request.optimizer;
   job.batch = request.batch;
   job.code = request.code;
-  // Of auto it is a least: the default asks for nothing.
+  // For auto, `tolerate` is a minimum, and the default asks for none.
   const Scheme& scheme = SchemeNamed(request.code);
   const bool unasked = scheme.chosen_later() && request.open.tolerate;
   job.tolerate = !scheme.keeps_copies || unasked ? 0 : request.tolerate;
@@ -224,7 +226,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   if (here && request.min_workers > 0) {
     return Status::InvalidArgument(
         fmt::format("`min_workers` {}: the workers of one machine are all started at once. It is "
-                    "for a server (motley train --remote), which takes in who comes",
+                    "for a server (motley train --remote), which accepts workers as they come",
                     request.min_workers));
   }
   if (!here) MOTLEY_RETURN_IF_ERROR(PlanArrivals(request, plan.job));
@@ -241,7 +243,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   plan.job.step_limit = FromSeconds(request.step_limit);
   if (request.audit != 0) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
-    plan.job.audit_time = 0;  // As it was asked for, whatever it takes.
+    plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
   constexpr std::string_view kTcpOnly = "tcp://";
   const size_t scheme = request.listen.starts_with(kTcpOnly) ? kTcpOnly.size() : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request asks for, understood and checked: real and simulated jobs begin here.
+// A request, parsed and checked. Real and simulated jobs begin with it.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,10 @@
 
 namespace motley {
 
-// The model's features and classes, and what depends on the number of samples, are still open
-// until FitToData.
+// FitToData fills in the model's features and classes, and what depends on the number of samples.
 struct JobPlan {
   JobOptions job;
-  std::vector<double> speeds;           // One per worker; empty: no emulation.
+  std::vector<double> speeds;           // Emulated, one per worker; empty: no emulation.
   std::optional<Duration> sample_time;  // Modelled time of a sample at speed 1.
   std::vector<Fault> faults;
   uint64_t samples = 0;
@@ -30,24 +29,25 @@ struct JobPlan {
   uint64_t SamplesIn(uint64_t steps) const;
 };
 
-inline constexpr uint32_t kMostLocalWorkers = 256;  // On one machine.
-// That a job waits for workers which people start elsewhere, until it has as many as it needs,
+inline constexpr uint32_t kMostLocalWorkers = 256;  // Limit for one machine.
+// A server waits this long for the workers that it needs to begin.
 inline constexpr Duration kPeoplesTime = std::chrono::minutes(10);
-// and then for the others, unless told otherwise.
+// If `workers` is given without `wait`, it then waits this long for the rest.
 inline constexpr Duration kGatherTime = std::chrono::seconds(30);
-inline constexpr uint32_t kUsualWorkers = 2;        // Where nothing says how many.
-inline constexpr uint32_t kUsualServedWorkers = 8;  // At most, of a server.
-inline constexpr uint32_t kMostWorkers = 1024;      // Of a server.
+inline constexpr uint32_t kUsualWorkers = 2;        // Default of all-in-one jobs.
+inline constexpr uint32_t kUsualServedWorkers = 8;  // Default limit of a server.
+inline constexpr uint32_t kMostWorkers = 1024;      // Largest limit of a server.
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
-// Checks what can be checked without data: names, counts, speeds, the code against the workers.
-// `workers_elsewhere`: how many a cluster file has, 0 for none. `most_workers`: at most
-// kMostSimulatedWorkers. kInvalidArgument throughout.
+// Checks all options that can be checked without data: names, counts, speeds, and the code against
+// the number of workers. `workers_elsewhere` is the number of workers in a cluster file; 0: no
+// file. `most_workers` is at most kMostSimulatedWorkers. kInvalidArgument for every failure.
 Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
                         uint32_t most_workers = kMostSimulatedWorkers);
-// PlanJob for a job that is to run here, with what only the simulator could do refused.
+// Like PlanJob, for a job that runs here. Refuses options that only the simulator supports.
 Result<JobPlan> PlanRealJob(const JobRequest& request);
-// Adds what depends on the number of samples: steps, faults against them, enough partitions.
+// Sets and checks everything that depends on the number of samples: steps, the steps of faults, and
+// whether there are enough partitions.
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan);
 
 }  // namespace motley

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMostNumber = 1u << 30;
 constexpr uint64_t kMostThreads = 256;
-constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // Above are negative numbers, wrapped.
+constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // Larger values are wrapped negative ones.
 constexpr size_t kMostArguments = 1024;
 
 void TakeText(const char* text, std::string& out) {
@@ -35,7 +35,7 @@ Status CheckMost(const char* option, uint64_t value, uint64_t most) {
 Status CheckNumbers(const motley_job_options& given) {
   if (given.role < MOTLEY_ALL_IN_ONE || given.role > MOTLEY_WORKER) {
     return Status::InvalidArgument(fmt::format(
-        "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
+        "`role` {} is unknown: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
   if (given.reserved_last != 0) {
     return Status::InvalidArgument("`reserved_last` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
@@ -60,16 +60,17 @@ Status CheckNumbers(const motley_job_options& given) {
         "`resume_step` {}: give the folder of that checkpoint with `resume`", given.resume_step));
   }
   if (given.split != 0 && !(given.split > 0 && given.split < 1)) {
-    return Status::InvalidArgument(fmt::format(
-        "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
+    return Status::InvalidArgument(
+        fmt::format("`split` {}: the fraction of samples must lie between 0 and 1, ends excluded",
+                    given.split));
   }
   if (!(given.dropout >= 0 && given.dropout < 1)) {
     return Status::InvalidArgument(
-        fmt::format("`dropout` {}: a chance of at least 0 and below 1 is possible", given.dropout));
+        fmt::format("`dropout` {}: the probability must be at least 0 and below 1", given.dropout));
   }
   if (!(given.validation < 1)) {
     return Status::InvalidArgument(fmt::format(
-        "`validation` {}: a part of the training samples lies between 0 and 1, ends excluded",
+        "`validation` {}: the fraction of training samples must lie between 0 and 1, ends excluded",
         given.validation));
   }
   constexpr double kLeastLimit = 0.1, kMostLimit = 1e6;  // Seconds.
@@ -81,7 +82,7 @@ Status CheckNumbers(const motley_job_options& given) {
   }
   if (!(given.audit <= 1)) {
     return Status::InvalidArgument(fmt::format(
-        "`audit` {}: a share of the steps lies between 0 and 1, ends included", given.audit));
+        "`audit` {}: the fraction of steps must lie between 0 and 1, ends included", given.audit));
   }
   MOTLEY_RETURN_IF_ERROR(CheckMost("evaluate_training", given.evaluate_training, 1));
   MOTLEY_RETURN_IF_ERROR(CheckMost("forever", given.forever, 1));
@@ -94,7 +95,7 @@ Status CheckNumbers(const motley_job_options& given) {
   return CheckMost("threads", given.threads, kMostThreads);
 }
 
-// "a b  c" as three.
+// Splits "a b  c" into three parts.
 std::vector<std::string> SplitAtBlanks(std::string_view text) {
   std::vector<std::string> parts;
   constexpr std::string_view kBlanks = " \t\n";
@@ -137,16 +138,16 @@ Status TakeWait(const char* text, Duration& out) {
   }
   const Result<Duration> wait = ParseDuration("`wait`", text, kMostSeconds);
   if (!wait.ok()) {
-    return Status::InvalidArgument(
-        fmt::format("`wait` {}: this is no time. Give a number with its unit, like 30s, 10min or "
-                    "2h, up to {:.0f}s; 0s does not wait",
-                    text, kMostSeconds));
+    return Status::InvalidArgument(fmt::format(
+        "`wait` {}: this is not a time. Give a number with its unit, like 30s, 10min or "
+        "2h, up to {:.0f}s; 0s does not wait",
+        text, kMostSeconds));
   }
   out = *wait;
   return Status::Ok();
 }
 
-// "name,date" as two.
+// Splits "name,date" into two parts.
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley_job_options as a value of this library: texts are copied, defaults filled in.
+// Copies motley_job_options into a C++ value and fills in defaults.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace motley {
 
-inline constexpr uint64_t kMostSteps = uint64_t{1} << 40;  // Of a job.
+inline constexpr uint64_t kMostSteps = uint64_t{1} << 40;  // Steps of a job.
 
 struct JobRequest {
   int32_t role = MOTLEY_ALL_IN_ONE;
@@ -42,10 +42,10 @@ struct JobRequest {
   int32_t patience = 0;        // 0: not given; below 0: none.
   uint32_t batch = 256;
   uint32_t epochs = 5;
-  uint64_t steps = 0;  // 0: as many as `epochs` has.
+  uint64_t steps = 0;  // 0: the steps of `epochs` epochs.
   uint64_t seed = 7;
 
-  uint32_t workers = 0;      // At most; 0: not given.
+  uint32_t workers = 0;      // The largest number; 0: not given.
   uint32_t min_workers = 0;  // 0: not given.
   uint32_t tolerate = 1;
   uint32_t parts = 0;  // 0: not given.
@@ -65,9 +65,9 @@ struct JobRequest {
   std::string token;
   std::string name;
   uint32_t threads = 0;  // 0: chosen.
-  std::string devices;   // "cpu,opencl:0+opencl:1"; empty: cards first, one each.
+  std::string devices;   // "cpu,opencl:0+opencl:1"; empty: graphics cards first, one each.
 
-  // What was left to its default.
+  // True for options that were not given.
   struct Open {
     bool optimizer = true;
     bool learning_rate = true;
@@ -81,7 +81,7 @@ struct JobRequest {
     bool weight_decay = true;
     bool clip = true;
     bool batch = true;
-    bool steps = true;  // And epochs.
+    bool steps = true;  // Both steps and epochs.
     bool seed = true;
     bool tolerate = true;
     bool wait = true;
@@ -94,13 +94,12 @@ struct JobRequest {
   uint64_t resume_step = 0;        // 0: the newest.
   std::string record_profile;      // Empty: none.
   double step_limit = 0;           // Seconds; 0: none.
-  bool evaluate_training = false;  // However large the training set is.
-  double audit = 0;  // Share of steps; 0: as much as costs next to nothing; < 0: none.
+  bool evaluate_training = false;  // Also evaluate large training sets.
+  double audit = 0;  // Fraction of steps; 0: as many as cost almost nothing; < 0: none.
 };
 
-// kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.
-// Errors of this folder have the names of options in `backquotes`: the program's flags are put in
-// their place there.
+// kInvalidArgument: an unknown struct_size or role, or a number out of its range. Errors of this
+// folder name options in `backquotes`, which the program replaces by its flags.
 Result<JobRequest> ReadJobOptions(const motley_job_options& options);
 
 }  // namespace motley

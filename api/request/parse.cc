@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// The number at the start of `text`, and what follows it.
+// The number at the start of `text`, and the rest of the text.
 std::optional<std::pair<double, std::string_view>> LeadingNumber(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -32,7 +32,7 @@ Status CheckSpeeds(std::string_view flag, std::string_view text, std::span<const
                     "alike, so that the fastest is 1",
                     flag, text, kLeast, kMost));
   }
-  if (*fastest > kMostRatio * *slowest * (1 + 1e-12)) {  // 1 and 0.001 do fit.
+  if (*fastest > kMostRatio * *slowest * (1 + 1e-12)) {  // Rounding must not refuse 1 and 0.001.
     return Status::InvalidArgument(
         fmt::format("{} {}: the fastest worker ({}) is more than {} times as fast as the slowest "
                     "({}). Leave such slow workers out",

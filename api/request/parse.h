@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of command-line flags. Every error is kInvalidArgument, names the flag and the part that
-// is wrong, and shows the right form.
+// Parses values of command-line flags. Every error is kInvalidArgument, names the flag and the
+// wrong part, and shows the right form.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ Status Contradicts(const char* option, const T& given, const T& saved) {
                   option, given, saved));
 }
 
-// Leaves `value` as the saved job's.
+// Sets `value` to the saved job's, or refuses a different one.
 template <typename T>
 Status Same(const char* option, bool left_open, const T& saved, T& value) {
   if (!left_open && value != saved) return Contradicts(option, value, saved);
@@ -40,7 +40,8 @@ Status TakeUpSplit(const JobDescription& was, double& split) {
   return split == saved ? Status::Ok() : Contradicts("split", split, saved);
 }
 
-// A job does all steps or epochs that the user gives, unless the user gives a patience, too.
+// A job does all steps or epochs that the user gives. It stops early only if the user gives a
+// patience, too.
 void TakeUpJudging(const JobDescription& was, JobRequest& request) {
   if (request.validation == 0) {
     request.validation = was.meaning.validation > 0 ? was.meaning.validation : -1;
@@ -71,7 +72,7 @@ JobRequest::Open NothingOpen() {
 
 }  // namespace
 
-// A table is read as it was.
+// Checks that the request reads the table as the saved job did.
 Status TakeUpTable(const JobDescription& was, const JobRequest& request) {
   if (was.meaning.table.empty()) return Status::Ok();
   MOTLEY_ASSIGN_OR_RETURN(const TableSchema table, ParseTableSchema(was.meaning.table));
@@ -112,7 +113,7 @@ Result<std::shared_ptr<const SavedJob>> LoadResume(
     const bool named = saved.status().ToString().find(resume) != std::string::npos;
     return saved.status().WithContext(named ? "`resume`" : "`resume` " + resume);
   }
-  say(fmt::format("going on from the checkpoint of step {} in {}", saved->step, resume));
+  say(fmt::format("resuming from the checkpoint of step {} in {}", saved->step, resume));
   return std::make_shared<const SavedJob>(std::move(saved).value());
 }
 
@@ -143,7 +144,7 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (open.clip) optimizer.clip = was.optimizer.clip;
   TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
-  const bool tolerate = open.tolerate, wait = open.wait;  // Of the new run alone.
+  const bool tolerate = open.tolerate, wait = open.wait;  // Taken from the new run only.
   request.open = NothingOpen();
   request.open.tolerate = tolerate;
   request.open.wait = wait;

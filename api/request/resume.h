@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that write checkpoints, and jobs that go on from one.
+// Support for jobs that write checkpoints or resume from one.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace motley {
 
-// The checkpoint that `request` goes on from. `say` gets lines for people. kNotFound: there is no
-// folder, or no such checkpoint in it; kNotDecodable names what is lost.
+// Loads the checkpoint that `request` resumes from. `say` receives notices for users. kNotFound: no
+// such folder, or no such checkpoint in it. kNotDecodable names the lost shards.
 Result<std::shared_ptr<const SavedJob>> LoadResume(
     const JobRequest& request, const std::function<void(const std::string&)>& say);
 
-// Takes what `request` leaves open from the saved job. kConflict: an option names something else
-// where the batches, and so the loss curve, depend on it.
+// Fills options that `request` leaves open from the saved job. kConflict: an option differs from
+// the saved job although the batches, and so the loss curve, depend on it.
 Status TakeUp(const SavedJob& saved, JobRequest& request);
 
-// The data of a job that goes on are read as they were.
+// Sets `request` to read data as the saved job did.
 Status ReadAs(const DataMeaning& was, DataRequest& request);
 
-// Where a job's checkpoints go.
+// The folder for a job's checkpoints.
 class CheckpointFolder {
  public:
-  // Makes `folder` where it is missing. `resumed` (may be null): what the job goes on from.
-  // kConflict: another job has checkpoints in it, or this one newer ones.
+  // Creates `folder` if it is missing. `resumed` (may be null) is the checkpoint from which the job
+  // resumes. kConflict: the folder has checkpoints of another job, or newer ones of this job.
   static Result<std::unique_ptr<CheckpointFolder>> Open(Loop& loop, const std::string& folder,
                                                         const SavedJob* resumed);
   Disk* disk() const { return disk_.get(); }

@@ -13,7 +13,8 @@
 namespace motley {
 namespace {
 
-// A trainer gets labels as they are, and features too where its owner does not name a scale.
+// The options for a trainer leave labels as they are. They also leave features unscaled, unless the
+// program names a scale.
 TableOptions TableOptionsOf(const DataRequest& request) {
   TableOptions options = request.table;
   if (request.features == Features::kScaled) return options;
@@ -25,7 +26,7 @@ TableOptions TableOptionsOf(const DataRequest& request) {
   return options;
 }
 
-// The reading of the table that `request` names, should it name one.
+// The way to read the request's table, if it has one.
 std::shared_ptr<TableReading> ReadingFor(const DataRequest& request) {
   if (request.known != nullptr) {
     return std::make_shared<TableReading>(request.known, request.known_from);
@@ -33,7 +34,7 @@ std::shared_ptr<TableReading> ReadingFor(const DataRequest& request) {
   return std::make_shared<TableReading>(TableOptionsOf(request));
 }
 
-// "label 'species': 3 classes, setosa, versicolor, virginica"
+// A text like "label 'species': 3 classes, setosa, versicolor, virginica".
 std::string DescribeLabels(const DataRequest& request, const PreparedData& data) {
   constexpr size_t kShown = 6;
   const TableSchema& table = *data.table;
@@ -50,7 +51,7 @@ std::string DescribeLabels(const DataRequest& request, const PreparedData& data)
                      count > kShown ? ", ..." : "", otherwise);
 }
 
-// The samples are not what `known`, or the classes that are known, are about.
+// Reports that the samples do not fit `known` or the known classes.
 Status OtherData(const DataRequest& request, const std::string& what) {
   if (request.known_from == KnownFrom::kCheckpoint) {
     return Status::Conflict(what +
@@ -62,12 +63,13 @@ Status OtherData(const DataRequest& request, const std::string& what) {
                            "`init` out");
 }
 
-// Encodes `train` and `test`, whose cells `reading` understands.
+// Encodes `train` and `test`. `reading` understands their cells.
 Status EncodeTable(const DataRequest& request, const TableReading& reading, const OpenedData& read,
                    const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
                    std::shared_ptr<const DataSource>& train,
                    std::shared_ptr<const DataSource>& test) {
-  // A job that goes on knows its columns; a file that is no table was not held to them when read.
+  // A resumed job knows its columns. Files that are no tables were not checked against them when
+  // they were read.
   const DataShape cells = train->shape();
   const bool target_only = request.known != nullptr && request.known->target_only();
   if (!target_only && (cells.sparse || cells.features != reading.columns().size())) {
@@ -98,7 +100,7 @@ Status EncodeTable(const DataRequest& request, const TableReading& reading, cons
   return Status::Ok();
 }
 
-// Brings real targets of samples that are no table to one size, as those of tables.
+// Scales real targets of samples outside tables like targets of tables.
 Status ScaleTarget(const DataRequest& request,
                    const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
                    std::shared_ptr<const DataSource>& train,
@@ -125,16 +127,16 @@ Status ScaleTarget(const DataRequest& request,
   return Status::Ok();
 }
 
-// Takes rows that are held out, if any are to be, out of those of `shape` that train (all, when not
-// given).
+// Moves held-out rows, if any are requested, out of the training rows (`train_rows`, or all rows of
+// `shape`).
 Result<std::optional<std::vector<uint32_t>>> HoldOut(
     const DataRequest& request, DataShape shape, std::optional<std::vector<uint32_t>>& train_rows) {
-  constexpr uint64_t kOtherDraw = 0x76616c;  // Not that of the test samples.
+  constexpr uint64_t kOtherDraw = 0x76616c;  // Differs from the draw of the test samples.
   if (train_rows) shape.rows = train_rows->size();
   MOTLEY_ASSIGN_OR_RETURN(const double part, request.hold_out(shape));
   if (part <= 0) return std::optional<std::vector<uint32_t>>();
   MOTLEY_ASSIGN_OR_RETURN(SplitRows rows, CutRows(shape.rows, 1 - part, request.seed ^ kOtherDraw));
-  // In the order in which they are stored, which is how they are read best.
+  // Reading is fastest in the order of storage.
   std::sort(rows.train.begin(), rows.train.end());
   if (train_rows) {
     for (std::vector<uint32_t>* part_of : {&rows.train, &rows.test}) {
@@ -149,7 +151,7 @@ bool StandardAsked(const DataRequest& request) {
   return request.table.scale_given && request.table.scale == TableScale::kStandard;
 }
 
-// Whether what was asked for can be done with what was read.
+// Checks that the data support the request.
 Status CheckRead(const DataRequest& request, const OpenedData& read) {
   const double split = request.split;
   if (read.test != nullptr && split != 0 && split != kAllTrain) {
@@ -169,8 +171,8 @@ Status CheckRead(const DataRequest& request, const OpenedData& read) {
   }
   if (sparse && StandardAsked(request)) {
     return Status::InvalidArgument(fmt::format(
-        "`scale` standard: that of sparse samples, as of {}, would fill their zeros. Use `scale` "
-        "largest or none",
+        "`scale` standard: it would fill the zeros of sparse samples, like those of {}. Use "
+        "`scale` largest or none",
         request.spec));
   }
   return Status::Ok();
@@ -219,7 +221,7 @@ Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   }
   std::shared_ptr<const DataSource> train = read.train;
   std::shared_ptr<const DataSource> test = read.test != nullptr ? read.test : read.train;
-  // Arrays are tables without texts, where that is asked for.
+  // An array is read as a table without texts if `scale` asks for it.
   const auto begun = [&] { return options.table != nullptr && options.table->begun(); };
   if (!begun() && StandardAsked(request)) {
     options.table = TableReading::OfNumbers(train->shape().features, TableOptionsOf(request));

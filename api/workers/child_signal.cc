@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// A lock for a few instructions, once per job.
+// Holds a lock for a few instructions, once per job.
 class Locked {
  public:
   Locked() {
@@ -25,7 +25,7 @@ class Locked {
   inline static std::atomic_flag lock_;
 };
 
-int guards = 0;  // That live.
+int guards = 0;  // Living guards.
 struct sigaction before;
 
 }  // namespace
@@ -40,7 +40,7 @@ ChildSignalGuard::~ChildSignalGuard() {
   if (--guards > 0) return;
   struct sigaction now {};
   sigaction(SIGCHLD, nullptr, &now);
-  // Anything but the default was put there by the program meanwhile, or is still in use.
+  // Any handler other than the default is the program's new one, or the loop still uses it.
   if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
     sigaction(SIGCHLD, &before, nullptr);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGCHLD while a job has processes of its own. The event loop handles it then, and leaves the
-// default behind when the last process has gone; the program's own handler comes back after that.
+// Preserves a program's SIGCHLD handler while a job has child processes. The event loop handles the
+// signal then, and restores only the default when its last child is gone.
 #pragma once
 
 namespace motley {
 
-// Keeps the program's handler while the first of them lives, in whatever threads: several jobs may
-// run at a time.
+// The first living guard of any thread saves the program's handler, and the last one restores it.
+// Several jobs may run at a time.
 class ChildSignalGuard {
  public:
   ChildSignalGuard();

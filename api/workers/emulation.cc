@@ -74,7 +74,8 @@ Result<double> MeasureSampleSeconds(Model& model, const DataSource& data, uint32
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, MakeCpuDevice(*loop, options));
   const uint64_t samples = data.shape().rows;
   std::vector<uint32_t> rows(std::clamp<size_t>(batch, 1, samples));
-  // Spread over the data, as a shuffled batch is, so that caches help as little as they will.
+  // Rows are spread over the data as in a shuffled batch, so that caches help no more than they
+  // will in training.
   for (size_t i = 0; i < rows.size(); ++i) {
     rows[i] = static_cast<uint32_t>(i * samples / rows.size());
   }

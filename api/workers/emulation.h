@@ -16,23 +16,23 @@
 
 namespace motley {
 
-uint32_t Cores();  // Of this machine; at least 1.
+uint32_t Cores();  // Cores of this machine; at least 1.
 
 struct Emulation {
-  Duration sample_time{};          // Of one sample at speed 1.
-  double real_sample_seconds = 0;  // What it really takes on one core.
-  double cores = 1;                // There are.
-  double cores_used = 0;           // By real computing, when every worker is busy all the time.
+  Duration sample_time{};          // Modelled time of one sample at speed 1.
+  double real_sample_seconds = 0;  // Real time of one sample on one core.
+  double cores = 1;                // Cores of the machine.
+  double cores_used = 0;           // Used by real computing when all workers are busy.
   double samples_per_second = 0;   // All workers together.
 
   bool overloaded() const { return cores_used > 0.5 * cores * (1 + 1e-9); }
 };
 
-// max(2 r S / cores, 40 ms S / batch) with the sum of speeds S and the real time r of a sample, so
-// that an uncoded step lasts at least 40 ms; or `chosen`.
+// Plans sample_time as `chosen`, or as max(2 r S / cores, 40 ms S / batch) with the sum of speeds S
+// and the real time r of a sample. An uncoded step then lasts at least 40 ms.
 Emulation PlanEmulation(double real_sample_seconds, std::span<const double> speeds, uint32_t batch,
                         double cores, std::optional<Duration> chosen);
-// For people: sample time, part of the cores, samples per second.
+// A text for users: sample time, cores used, samples per second.
 std::string DescribeEmulation(const Emulation& emulation);
 
 // Median real time of one sample of this model on one core, in batches of `batch` samples, gathered

@@ -18,7 +18,7 @@ void HeldDevice::Hold(Duration duration) {
 
 void HeldDevice::Release() {
   if (timer_ != 0) loop_.Cancel(std::exchange(timer_, 0));
-  // What runs may destroy this device.
+  // A task may destroy this device.
   for (Task& task : std::exchange(held_, {})) loop_.Post(std::move(task));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Device whose results can be held back for a while: a paused worker of an all-in-one job.
+// A Device whose results can be held back for a while, for paused workers of all-in-one jobs.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace motley {
 
-// Loop thread, as Device says. `loop` and `inner` are borrowed.
+// Loop thread, like every Device.
 class HeldDevice final : public ForwardingDevice<> {
  public:
   HeldDevice(Loop& loop, Device& inner) : ForwardingDevice(inner), loop_(loop) {}
-  ~HeldDevice() override;  // Waits for what `inner` runs for it; the rest is not begun.
+  ~HeldDevice() override;  // Waits for work that `inner` has begun; drops the rest.
 
-  // Nothing is reported done for `duration`; a later call counts from its own start.
+  // Reports no work as done for `duration`. A later call replaces an earlier one.
   void Hold(Duration duration);
   void Release();
 

@@ -18,7 +18,7 @@ struct LineInput::Impl {
   std::function<void()> closed;
 
   void Add(size_t size) {
-    constexpr size_t kLongest = 65536;  // Longer lines are not from our parent; they are dropped.
+    constexpr size_t kLongest = 65536;  // Longer lines do not come from the job. They are dropped.
     text.append(buffer.data(), size);
     size_t begin = 0;
     for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -44,7 +44,7 @@ LineInput::~LineInput() {
 }
 
 Status LineInput::Open() {
-  // libuv aborts on what it cannot poll, such as a file.
+  // libuv aborts if it cannot poll a handle, like that of a file.
   const uv_handle_type kind = uv_guess_handle(0);
   int error = kind == UV_NAMED_PIPE ? uv_pipe_open(&impl_->pipe, 0) : UV_EINVAL;
   if (error == 0) {
@@ -64,7 +64,7 @@ Status LineInput::Open() {
   }
   if (error == 0) return Status::Ok();
   return Status::Resource(
-      fmt::format("standard input is no pipe ({}). This command is started by `motley train`",
+      fmt::format("standard input is not a pipe ({}). This command is started by `motley train`",
                   uv_strerror(error)));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard input as lines on a loop. Loop thread.
+// Reads lines from standard input on a loop. Loop thread.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ class LineInput {
   // `closed` runs once, at the end of the input.
   LineInput(UvLoop& loop, std::function<void(const std::string&)> line,
             std::function<void()> closed);
-  ~LineInput();  // The loop is not running.
-  // kResource when standard input is no pipe.
+  ~LineInput();  // The loop must not be running.
+  // kResource: standard input is not a pipe.
   Status Open();
 
  private:

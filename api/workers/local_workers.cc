@@ -40,8 +40,8 @@ DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults) {
 Status CheckAllUsed(const std::vector<DeviceGroup>& devices, uint32_t workers) {
   if (devices.size() <= workers) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
-      "these are the devices of {} workers, and with `workers` {} nobody would have {}. Use "
-      "`workers` {}, or a plus between devices that are to be one worker's",
+      "these are the devices of {} workers, and with `workers` {} no worker would use {}. Use "
+      "`workers` {}, or put a plus between devices of one worker",
       devices.size(), workers, devices[workers].Label(), devices.size()));
 }
 
@@ -58,10 +58,10 @@ Status CheckTogether(const JobOptions& job, uint64_t parameters,
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices) {
   for (const DeviceGroup& group : devices) {
     if (!group.joined()) continue;
-    return Status::InvalidArgument(fmt::format(
-        "a trainer of the program's own computes on one device per worker, and {} are joined: put "
-        "commas between them",
-        group.Label()));
+    return Status::InvalidArgument(
+        fmt::format("a program's own trainer computes on one device per worker, but {} are joined: "
+                    "put commas between them",
+                    group.Label()));
   }
   return Status::Ok();
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGPIPE ends a program whose peer went. Signals are the program's affair, so a job keeps the one
-// that it causes itself from being delivered, and leaves no trace of that.
+// Shields a program from the SIGPIPE of a job's connections. SIGPIPE ends a program by default, and
+// signal handlers belong to the program. So a job blocks the signals that it causes, and leaves no
+// trace of them.
 #pragma once
 
 #include <signal.h>
 
 namespace motley {
 
-// Blocks SIGPIPE on this thread (and those that it starts) while it lives, and takes back what
-// arrived meanwhile.
+// Blocks SIGPIPE on this thread, and on threads that it starts, while the guard lives. Then it
+// removes the signals that arrived meanwhile.
 class PipeSignalGuard {
  public:
   PipeSignalGuard();

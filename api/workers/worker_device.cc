@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// Work takes far less; who ends a job waits no longer for a device that hangs.
+// Work takes far less. Ending a job waits no longer than this for a device that hangs.
 constexpr Duration kRestLimit = std::chrono::seconds(10);
 constexpr Duration kForever = std::chrono::hours(24 * 365);
 
@@ -41,7 +41,7 @@ Result<std::unique_ptr<WorkerDevice>> WorkerDevice::Open(Loop& loop, const Devic
   return made;
 }
 
-// Sums are added by the host's processor, whether or not it computes.
+// The host's processor adds the sums, even if it does not compute.
 Status WorkerDevice::Join(Loop& loop, const DeviceGroup& group,
                           const WorkerDeviceOptions& options) {
   std::vector<Device*> parts;

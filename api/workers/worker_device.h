@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker computes with: a device or several that are joined, and in front of each what a job
-// wants there.
+// The device of a worker, or several that are joined. Each has the wrappers that a job needs in
+// front: pacing, a timeout, pauses.
 #pragma once
 
 #include <memory>
@@ -19,36 +19,37 @@ namespace motley {
 
 struct WorkerDeviceOptions {
   uint32_t threads = 0;
-  std::optional<Pace> pace;  // Emulated; of joined devices all together, each has its part.
-  bool holdable = false;     // A worker of this process, which can only be paused like that.
-  // Work that takes longer has failed; not asked where the caller's own code computes, nor of the
-  // processor. Unless the environment says so.
+  std::optional<Pace> pace;  // Emulated pace of all joined devices together; each gets its part.
+  // A worker in this process can only be paused by holding back its results.
+  bool holdable = false;
+  // Limits for work on a driver; longer work has failed. Not used for the processor or for a
+  // caller's trainer. The environment may change them.
   std::optional<Patience> patience = Patience();
 };
 
 // Loop thread.
 class WorkerDevice {
  public:
-  // As of ListedDevice::make: a driver's device is opened with its first work, and its worker tells
-  // the server when it cannot be. `loop` is borrowed.
+  // Errors are those of ListedDevice::make. A driver's device is opened with its first work; if
+  // that fails, the worker reports it to the server. `loop` is borrowed.
   static Result<std::unique_ptr<WorkerDevice>> Open(Loop& loop, const DeviceGroup& group,
                                                     const WorkerDeviceOptions& options);
-  // Nobody uses it any more. Waits for work in progress, and until devices are closed. A driver's
-  // work that does not come back within seconds is left behind, and its device stays until the
-  // program ends (stuck_devices.h); the caller's own code is waited for, because it uses what the
-  // caller frees next.
+  // Nothing may use the device any more. Waits for work in progress and closes the devices. Driver
+  // work that does not return within seconds is abandoned, and its device stays open until the
+  // program ends (stuck_devices.h). A caller's trainer is always waited for, because the caller
+  // frees its data next.
   ~WorkerDevice();
   WorkerDevice(const WorkerDevice&) = delete;
   WorkerDevice& operator=(const WorkerDevice&) = delete;
 
   Device& front();
-  void SetSpeed(double speed);  // Of its pace, if it has one.
-  // As HeldDevice; it is holdable.
+  void SetSpeed(double speed);  // No effect without a pace.
+  // See HeldDevice. Precondition: holdable.
   void Hold(Duration duration);
   void Release();
 
  private:
-  // A device in the order it must be taken down.
+  // A device and its wrappers, in order of construction.
   struct Chain {
     std::unique_ptr<Device> device;
     std::unique_ptr<PacedDevice> paced;
@@ -65,8 +66,8 @@ class WorkerDevice {
 
   const bool callers_code_;
   std::vector<std::shared_ptr<Chain>> chains_;
-  size_t computing_ = 0;                  // Of them; one more may be the host's processor for sums.
-  std::unique_ptr<JoinedDevice> joined_;  // Null with one device.
+  size_t computing_ = 0;                  // Chains that compute; one more may add sums on the host.
+  std::unique_ptr<JoinedDevice> joined_;  // Null for one device.
 };
 
 }  // namespace motley

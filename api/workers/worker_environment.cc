@@ -36,9 +36,10 @@ Status TakeNumber(const char* name, T& out) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, out);
   if (error == std::errc() && stop == end) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "the environment variable {} is '{}', no number that fits. Let the job start its workers",
-      name, text));
+  return Status::InvalidArgument(
+      fmt::format("the environment variable {} is '{}', which is not a valid number. Let the job "
+                  "start its workers",
+                  name, text));
 }
 
 bool IsOurs(std::string_view variable) {
@@ -102,8 +103,8 @@ Result<Patience> PatienceFromEnvironment() {
   const bool number = TakeNumber(kDeviceTimeout, seconds).ok();
   if (!(number && seconds > 0 && seconds <= kMostSeconds)) {
     return Status::InvalidArgument(fmt::format(
-        "the environment variable {} is '{}'; it says for how long work may be on a device, in "
-        "seconds above 0 and up to {:.0f}, like 120",
+        "the environment variable {} is '{}'; it must be the time that work may take on a "
+        "device, in seconds above 0 and up to {:.0f}, like 120",
         kDeviceTimeout, Variable(kDeviceTimeout), kMostSeconds));
   }
   patience.first = patience.least = FromSeconds(seconds);

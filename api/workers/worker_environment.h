@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker process is told by the job that starts it. Not in its arguments, which everybody
-// on the machine can read: the token is among it.
+// The settings that a job passes to its worker processes in environment variables. Arguments would
+// be readable by everybody on the machine, and the token is one of the settings.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@ namespace motley {
 struct WorkerEnvironment {
   std::string server;
   std::string token;
-  std::string name;  // Empty: after its index.
+  std::string name;  // Empty: named after its index.
   int32_t index = -1;
   uint32_t threads = 0;
   std::string device;                   // "opencl:0"; empty: the processor.
-  std::optional<Duration> sample_time;  // Emulated: of a sample at speed 1.
+  std::optional<Duration> sample_time;  // Emulated time of a sample at speed 1.
   double speed = 1;
-  uint64_t memory_bytes = 0;  // Of samples; 0: chosen by the worker.
+  uint64_t memory_bytes = 0;  // For samples; 0: chosen by the worker.
 };
 
 // "MOTLEY_SERVER=..." and so on, together with this process's own variables.
 std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker);
-// What this process was told. kInvalidArgument: no job started it, or the variables make no sense.
+// Reads the settings of this process. kInvalidArgument: no job started it, or a variable is
+// invalid.
 Result<WorkerEnvironment> ReadWorkerEnvironment();
 // MOTLEY_TOKEN, or empty.
 std::string TokenFromEnvironment();
-// MOTLEY_DEVICE_TIMEOUT, in seconds, is how long work may be on a device before it counts as lost
-// (more where it took long before). kInvalidArgument: no such number.
+// MOTLEY_DEVICE_TIMEOUT is the number of seconds after which work on a device counts as lost (more
+// on devices that took long before). kInvalidArgument: not a valid number.
 Result<Patience> PatienceFromEnvironment();
 
 }  // namespace motley

@@ -19,13 +19,13 @@ namespace {
 
 class ProcessWorkers;
 
-// One process with its two handles, freed when both are closed. Never moves.
+// A process and its two handles. It is freed when both are closed, and never moves.
 struct Child {
   ProcessWorkers* owner = nullptr;
   WorkerId worker = 0;
   double speed = 1;
   bool running = false;
-  uint64_t pauses = 0;  // A later pause outlives the end of an earlier one.
+  uint64_t pauses = 0;  // A later pause goes on after the end of an earlier one.
   int open_handles = 0;
   uv_process_t process{};
   uv_pipe_t input{};
@@ -102,22 +102,23 @@ Status ProcessWorkers::SpawnAll() {
 }
 
 std::vector<std::string> ProcessWorkers::Environment(WorkerId worker) const {
-  WorkerEnvironment told;
-  told.server = options_.server;
-  told.token = options_.token;
-  told.name = options_.name;
-  if (options_.workers > 1 && !told.name.empty() && !options_.devices[worker].is_processor()) {
-    told.name += " " + options_.devices[worker].Label();
+  WorkerEnvironment environment;
+  environment.server = options_.server;
+  environment.token = options_.token;
+  environment.name = options_.name;
+  if (options_.workers > 1 && !environment.name.empty() &&
+      !options_.devices[worker].is_processor()) {
+    environment.name += " " + options_.devices[worker].Label();
   }
-  told.index = static_cast<int32_t>(worker);
-  told.threads = options_.threads;
-  told.device = options_.devices[worker].Label();
-  told.memory_bytes = options_.memory_bytes;
+  environment.index = static_cast<int32_t>(worker);
+  environment.threads = options_.threads;
+  environment.device = options_.devices[worker].Label();
+  environment.memory_bytes = options_.memory_bytes;
   if (!options_.speeds.empty()) {
-    told.sample_time = options_.sample_time;
-    told.speed = options_.speeds[worker];
+    environment.sample_time = options_.sample_time;
+    environment.speed = options_.speeds[worker];
   }
-  return EnvironmentFor(told);
+  return EnvironmentFor(environment);
 }
 
 Status ProcessWorkers::Spawn(WorkerId worker) {
@@ -134,7 +135,7 @@ Status ProcessWorkers::Spawn(WorkerId worker) {
   std::array<uv_stdio_container_t, 3> stdio{};
   stdio[0].flags = static_cast<uv_stdio_flags>(UV_CREATE_PIPE | UV_READABLE_PIPE);
   stdio[0].data.stream = reinterpret_cast<uv_stream_t*>(&child->input);
-  // Standard output belongs to the program's result alone.
+  // Only the program's result goes to standard output.
   const bool errors_shown = fcntl(STDERR_FILENO, F_GETFD) >= 0;
   stdio[1].flags = stdio[2].flags = errors_shown ? UV_INHERIT_FD : UV_IGNORE;
   stdio[1].data.fd = stdio[2].data.fd = STDERR_FILENO;
@@ -147,7 +148,7 @@ Status ProcessWorkers::Spawn(WorkerId worker) {
   options.stdio = stdio.data();
 
   const int error = uv_spawn(loop_.handle(), &child->process, &options);
-  child->open_handles = 2;  // Even when it failed, both handles were made.
+  child->open_handles = 2;  // Both handles exist even if spawning failed.
   child->running = error == 0;
   children_.push_back(std::move(child));
   if (error != 0) {
@@ -183,8 +184,8 @@ void ProcessWorkers::Close(Child& child) {
   uv_close(reinterpret_cast<uv_handle_t*>(&child.input), closed);
 }
 
-// Lines are short and the pipe is empty, so that they fit at once; a worker whose pipe is full or
-// closed is beyond being told anything.
+// Lines are short and the pipe is empty, so they are written at once. A worker whose pipe is full
+// or closed cannot react any more.
 void ProcessWorkers::Tell(Child& child, std::string_view line) {
   std::string text(line);
   text += '\n';
@@ -224,7 +225,7 @@ uint32_t ProcessWorkers::running() const {
 void ProcessWorkers::Shutdown(Duration grace, Task done) {
   leaving_ = true;
   left_ = std::move(done);
-  loop_.Cancel(kill_timer_);  // Of an earlier call with more patience.
+  loop_.Cancel(kill_timer_);  // Set by an earlier call with a longer grace.
   for (const auto& child : children_) {
     if (child->running) uv_process_kill(&child->process, SIGCONT);
   }

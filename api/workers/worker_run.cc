@@ -26,7 +26,7 @@
 namespace motley {
 namespace {
 
-// While it lives, this process dies with the one that started it.
+// While it lives, this process dies with its parent.
 class TiedToParent {
  public:
   TiedToParent() {
@@ -41,7 +41,7 @@ class TiedToParent {
   int before_ = 0;
 };
 
-// Unasked, a process is one worker, which is what servers count.
+// By default a process is one worker, because servers count workers.
 Result<std::vector<DeviceGroup>> DevicesOf(const WorkerTask& task, bool built_in) {
   if (task.devices.empty() && built_in) {
     MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> defaults, DefaultDevices());
@@ -52,7 +52,7 @@ Result<std::vector<DeviceGroup>> DevicesOf(const WorkerTask& task, bool built_in
   return devices;
 }
 
-// Everything that a worker process is made of, in the order it must be taken down.
+// All parts of a worker process, in order of construction.
 class WorkerProcess {
  public:
   WorkerProcess(UvLoop& loop, StopSwitch& stop) : loop_(loop), stop_(stop) {}
@@ -85,7 +85,7 @@ class WorkerProcess {
   }
 
  private:
-  // A worker and its devices, in the order they must be taken down.
+  // A worker and its devices, in order of construction.
   struct Seat {
     std::unique_ptr<WorkerDevice> device;
     std::unique_ptr<Transport> transport;
@@ -93,7 +93,7 @@ class WorkerProcess {
     bool left = false;
   };
 
-  // Commands that make no sense are not from a job of this release.
+  // Unknown commands do not come from a job of this release, and are ignored.
   void OnLine(std::string_view line) {
     constexpr std::string_view kSpeed = "speed ";
     constexpr std::string_view kLie = "lie ";
@@ -111,7 +111,7 @@ class WorkerProcess {
     for (const auto& seat : seats_) seat->device->SetSpeed(speed);
   }
 
-  // Not before a fault asks for it: with a filter, no slice leaves before all are computed.
+  // Set only when a fault asks for it. With a filter, no slice is sent before all are computed.
   void SpoilAnswers() {
     for (const auto& seat : seats_) {
       seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
@@ -145,7 +145,7 @@ class WorkerProcess {
     return Status::Ok();
   }
 
-  // A device that fails leaves the work to the others; what went wrong with it is told at the end.
+  // If a device fails, the others go on. Its error is reported at the end.
   void LeaveSeat(Seat& seat, const Status& status) {
     seat.left = true;
     if (result_.ok()) result_ = status;
@@ -156,7 +156,7 @@ class WorkerProcess {
     return std::all_of(seats_.begin(), seats_.end(), [](const auto& seat) { return seat->left; });
   }
 
-  // The first time it takes its leave of the server.
+  // On the first stop the worker takes leave of the server.
   void OnStop() {
     if (stop_.thrown() > 1 || left()) return Leave(Status::Cancelled("the worker was stopped"));
     for (const auto& seat : seats_) {
@@ -173,7 +173,7 @@ class WorkerProcess {
   StopSwitch& stop_;
   Status result_;
   bool spoil_next_ = false;
-  float lie_ = 1;  // Answers are multiplied with it.
+  float lie_ = 1;  // Factor of false answers.
   std::vector<std::unique_ptr<Seat>> seats_;
   std::optional<LineInput> input_;
 };
@@ -192,17 +192,17 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   MOTLEY_ASSIGN_OR_RETURN(task.patience, PatienceFromEnvironment());
   uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
-    MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment told, ReadWorkerEnvironment());
+    MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment settings, ReadWorkerEnvironment());
     task.child = true;
-    task.tied = told.index >= 0;
-    task.node.server = told.server;
-    task.node.token = told.token;
-    task.node.index_hint = told.index;
-    if (task.node.name.empty()) task.node.name = told.name;
-    if (task.devices.empty()) task.devices = told.device;
-    if (task.threads == 0) task.threads = told.threads;
-    if (memory == 0) memory = told.memory_bytes;
-    if (told.sample_time) task.pace = Pace{*told.sample_time, told.speed};
+    task.tied = settings.index >= 0;
+    task.node.server = settings.server;
+    task.node.token = settings.token;
+    task.node.index_hint = settings.index;
+    if (task.node.name.empty()) task.node.name = settings.name;
+    if (task.devices.empty()) task.devices = settings.device;
+    if (task.threads == 0) task.threads = settings.threads;
+    if (memory == 0) memory = settings.memory_bytes;
+    if (settings.sample_time) task.pace = Pace{*settings.sample_time, settings.speed};
   }
   if (!task.child && task.node.name.empty()) task.node.name = HostName();
   if (memory == 0) memory = AvailableMemoryBytes() / 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker process: joins a server and works for it until it is sent away.
+// One worker process. It joins a server and works for it until the server dismisses it.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@
 
 namespace motley {
 
-// What a worker is told, by its options or, where those name no server, by its environment.
+// The task of a worker, from its options or, if they name no server, from its environment.
 struct WorkerTask {
   WorkerOptions node;
-  std::string devices;  // What computes: workers with commas, joined with a plus.
+  std::string devices;  // Commas separate workers; a plus joins devices.
   uint32_t threads = 0;
-  std::optional<Pace> pace;  // Emulated.
-  Patience patience;         // With devices of drivers.
-  // An all-in-one job started this process: it leaves when its input closes.
-  // Lines of its input are "speed 0.2" (from the next piece of work on), "nan" (the next answer
-  // is spoilt) and "lie -0.5" (answers are multiplied with it from now on).
+  std::optional<Pace> pace;  // Emulated speed.
+  Patience patience;         // Timeouts of drivers.
+  // An all-in-one job started this process, which leaves when its input closes. Lines of its input
+  // are "speed 0.2" (from the next piece of work on), "nan" (corrupts the next answer) and "lie
+  // -0.5" (multiplies all further answers).
   bool child = false;
-  bool tied = false;  // It said so by a number: this process dies with it while it works.
+  bool tied = false;  // The job gave an index: this process dies with it while it works.
 };
 
-// kInvalidArgument when nobody says where the server is or what its token is.
+// kInvalidArgument: neither options nor environment give the server's address or its token.
 Result<WorkerTask> PlanWorker(const JobRequest& request);
 
-// Fine when the server said goodbye; kCancelled when the switch was thrown; otherwise as of
-// WorkerNode. kResource: a child whose input is no pipe. `foreign` may be null.
+// OK when the server said goodbye. kCancelled when the switch was thrown. kResource: the input of a
+// child is not a pipe. Other errors are those of WorkerNode. `foreign` may be null.
 Status RunWorkerTask(UvLoop& loop, StopSwitch& stop, const WorkerTask& task,
                      std::shared_ptr<const ForeignTrainer> foreign);
 

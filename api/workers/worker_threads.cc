@@ -14,16 +14,16 @@
 namespace motley {
 namespace {
 
-// One worker, in the order its parts must be taken down.
+// The parts of one worker, in order of construction.
 struct Member {
   std::unique_ptr<WorkerDevice> device;
   std::unique_ptr<Transport> transport;
-  std::unique_ptr<WorkerNode> node;  // Null once it has ended.
+  std::unique_ptr<WorkerNode> node;  // Null after it ended.
   double speed = 1;
   bool spoil_next = false;
-  float lie = 1;  // Answers are multiplied with it.
+  float lie = 1;  // Factor of false answers.
 
-  // Not before a fault asks for it: with a filter, no slice leaves before all are computed.
+  // Set only when a fault asks for it. With a filter, no slice is sent before all are computed.
   void SpoilAnswers() {
     node->SetAnswerFilter([this](StepId, std::span<float> vector) {
       if (lie != 1) {
@@ -116,7 +116,7 @@ void ThreadWorkers::OnEnded(WorkerId worker, const Status& how) {
 }
 
 void ThreadWorkers::Drop(WorkerId worker) {
-  // Not from inside a callback of the node or its transport.
+  // Posted, because a callback of the node or its transport may be running.
   loop_.Post(alive_.Guard([this, worker] {
     OnEnded(worker, Status::Unavailable(fmt::format("worker {} was dropped", worker)));
   }));

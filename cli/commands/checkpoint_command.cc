@@ -25,7 +25,7 @@ std::string Megabytes(const Json& bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes.get<uint64_t>()) / 1e6);
 }
 
-// Of a list's entry or a report.
+// Describes the strength of an entry of a list, or of a report.
 std::string StrengthText(const Json& one) {
   if (!one["restorable"].get<bool>()) return "no";
   if (!one["degraded"].get<bool>()) return "yes";
@@ -41,7 +41,7 @@ std::string ListTable(const Json& all) {
     table.Add({one["step"].dump(), one["code"].get<std::string>(), Megabytes(one["bytes"]),
                fmt::format("{} of {}", there, one["shards"].size()), StrengthText(one)});
   }
-  return table.Format() + "as headers and sizes tell; motley checkpoint verify reads every block\n";
+  return table.Format() + "by headers and sizes; motley checkpoint verify reads every block\n";
 }
 
 std::string ReportTable(const Json& report, bool newest) {
@@ -59,8 +59,8 @@ std::string ReportTable(const Json& report, bool newest) {
     verdict = "it cannot be restored";
   } else if (!healthy) {
     const std::string strength = StrengthText(report);
-    verdict = (strength == "yes" ? "" : strength + "; ") +
-              "it can be restored: motley checkpoint restore does it";
+    verdict =
+        (strength == "yes" ? "" : strength + "; ") + "motley checkpoint restore can restore it";
   }
   return table.Format() + fmt::format("step {}{} as {}: {} of {} each; {}\n", report["step"].dump(),
                                       newest ? " (the newest; others with --step)" : "",
@@ -71,8 +71,8 @@ std::string ReportTable(const Json& report, bool newest) {
 
 using Owned = std::unique_ptr<char, void (*)(char*)>;
 
-// Which one an export without --step is about, so that it can be said; a folder that cannot be read
-// is the export's to complain of.
+// The step of an export without --step, for the message. 0 if the folder cannot be read; the export
+// then reports why.
 uint64_t NewestRestorable(const std::string& folder) {
   char* json = nullptr;
   const motley_status status = motley_checkpoint_list(folder.c_str(), &json);
@@ -114,7 +114,7 @@ motley_status Ask(const CheckpointFlags& flags, char** json) {
     case Action::kList: return motley_checkpoint_list(folder, json);
     case Action::kVerify: return motley_checkpoint_verify(folder, StepOf(flags), json);
     case Action::kRestore: return motley_checkpoint_restore(folder, StepOf(flags), json);
-    case Action::kExport: break;  // Gives no JSON.
+    case Action::kExport: break;  // Has no JSON.
   }
   return MOTLEY_INTERNAL;
 }

@@ -13,12 +13,12 @@ struct CheckpointFlags {
   Action action = Action::kList;
   std::string folder;
   std::optional<uint64_t> step;  // Not given: the newest.
-  std::string out;               // export; then `folder` may be a model's file.
-  std::string format;            // export: "torch"; empty: not given.
+  std::string out;               // For export; `folder` may then be a model file.
+  std::string format;            // For export, "torch"; empty: not given.
   bool json = false;
 };
 
-// The exit code: 1 when something is lost or damaged, 3 when there is no such checkpoint.
+// Returns the exit code: 1 if a shard is lost or damaged, 3 if there is no such checkpoint.
 int RunCheckpoint(const CheckpointFlags& flags);
 
 }  // namespace motley

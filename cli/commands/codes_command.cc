@@ -20,10 +20,10 @@ namespace {
 
 constexpr uint64_t kSetsToCheck = 2000;
 constexpr uint32_t kMostWorkers = 4096;
-constexpr uint32_t kMostLines = 32;  // Of the table; JSON has all.
+constexpr uint32_t kMostLines = 32;  // Rows of the table; JSON has all.
 
-// Partitions that each worker would have if they could be divided: all copies in proportion to
-// speed, none above k.
+// The number of partitions that each worker would have if partitions could be divided: a fraction
+// of all copies in proportion to its speed, at most k.
 std::vector<double> IdealLoads(std::span<const double> speeds, const CodeForm& form) {
   const double k = form.partitions;
   std::vector<double> loads(speeds.size(), 0);
@@ -79,12 +79,12 @@ Result<CodeRequest> MakeRequest(const CodesFlags& flags) {
 }
 
 std::string FormText(const CodeForm& form) {
-  if (form.tiling()) return "tiling form (C-form: no): takes answers that do not overlap";
+  if (form.tiling()) return "tiling form (no C-form): uses answers that do not overlap";
   return fmt::format("C-form: yes, {} accumulators, {}", form.accumulators,
                      form.field == Field::kReal ? "real" : "complex, packed in pairs");
 }
 
-// Partitions that each worker computes.
+// The number of partitions that each worker computes.
 std::vector<size_t> LoadsOf(const CodeForm& form) {
   std::vector<size_t> loads;
   for (const auto& list : RowLists(form)) {
@@ -94,7 +94,7 @@ std::vector<size_t> LoadsOf(const CodeForm& form) {
   return loads;
 }
 
-// The coefficients of one part alone.
+// The coefficients of one part.
 CodeForm OnePart(const CodeForm& form, uint32_t part) {
   CodeForm one = form;
   for (RowId row = 0; row < form.workers; ++row) {
@@ -172,7 +172,7 @@ std::string CodeJson(const CodeForm& form, const CodeRequest& request, const Cod
   return json.dump() + "\n";
 }
 
-// Names that motley train takes, too, which are no matrix.
+// Refuses names of motley train that have no matrix.
 Status CheckNotOfJobsAlone(const std::string& code) {
   if (SchemeNamed(code).chosen_later()) {
     return Status::InvalidArgument(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley codes`: what a gradient code looks like for given speeds.
+// `motley codes` shows a gradient code for given speeds.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct CodesFlags {
   bool json = false;
 };
 
-// The exit code.
+// Returns the exit code.
 int RunCodes(const CodesFlags& flags);
 
-// The fewest partitions (at least one per worker, at most 64) for which every worker's share of the
-// s + 1 copies, in proportion to its speed, is a whole number; four per worker when there is none.
+// The number of partitions. Each worker has a share of the s + 1 copies, in proportion to its
+// speed. The result is the smallest number, at least one per worker and at most 64, for which all
+// shares are whole numbers. If there is none, it is four per worker.
 uint32_t ChoosePartitions(std::span<const double> speeds, uint32_t tolerate);
 
 }  // namespace motley

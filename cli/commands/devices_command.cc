@@ -31,7 +31,7 @@ std::string GibText(uint64_t bytes) {
   return bytes == 0 ? "?" : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / 0x1p30);
 }
 
-// Of those that jobs use when nobody names any.
+// Labels of the devices that jobs use by default.
 std::set<std::string> DefaultLabels(const std::vector<ListedDevice>& devices) {
   std::set<std::string> labels;
   for (const ListedDevice& device : DefaultDevices(devices)) labels.insert(device.Label());
@@ -73,7 +73,7 @@ std::string DevicesJson(const std::vector<ListedDevice>& devices) {
   return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Those that `choice` names, or all that can be used.
+// The devices in `choice`, or all usable ones.
 Result<std::vector<ListedDevice>> ToCheck(std::vector<ListedDevice> listed,
                                           const std::string& choice) {
   if (!choice.empty()) {
@@ -103,7 +103,7 @@ int RunChecks(const std::vector<ListedDevice>& listed, const DevicesFlags& flags
 
 int RunDevices(const DevicesFlags& flags) {
   std::vector<ListedDevice> devices = ListDevices();
-  // hwloc, which knows what the processor is called, is the program's alone.
+  // The library does not use hwloc, which knows the processor's name.
   if (std::string name = ReadHardware().model; !name.empty()) devices.front().name = name;
   if (const std::string parts = ProcessorParts(); !parts.empty()) {
     devices.front().platform += ", " + parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley devices`: what this machine has to compute with, and why something cannot be used.
+// `motley devices` lists the devices of this machine, and says why some cannot be used.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct DevicesFlags {
   bool json = false;
   bool check = false;
   bool quiet = false;
-  std::string devices;  // To check; empty: all that can be used.
+  std::string devices;  // Devices to check; empty: all usable ones.
 };
 
 int RunDevices(const DevicesFlags& flags);

@@ -23,7 +23,7 @@ std::string JobFlags::WithoutEffect() const {
   const bool without_copies_too = !scheme.keeps_copies || scheme.chosen_later() || !scheme.exact;
   if (tolerate == 0 && !without_copies_too) {
     return fmt::format(
-        "--code {} with --tolerate 0 keeps no copies: it waits for all, as none does", code);
+        "--code {} with --tolerate 0 keeps no copies and waits for all workers, like none", code);
   }
   return "";
 }

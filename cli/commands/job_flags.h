@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flags of `motley train` and `motley simulate` have in common.
+// The common flags of `motley train` and `motley simulate`.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace motley {
 
-// As given on the command line.
+// Values as given on the command line.
 struct JobFlags {
   std::string model = "softmax";
-  std::string optimizer;     // Empty: not given, as all that follows.
+  std::string optimizer;     // Empty: not given, like all empty or zero values below.
   double learning_rate = 0;  // 0: not given.
   double l2 = 0;
   double momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0, clip = 0;
   std::string schedule;
   std::string class_weights;
   double dropout = 0;
-  uint32_t workers = 0;      // At most; 0: not given.
+  uint32_t workers = 0;      // The largest number; 0: not given.
   uint32_t min_workers = 0;  // 0: not given.
   std::string speeds;        // "1,1,0.5"; empty: not given.
   std::string sample_time;   // "2ms"; empty: not given.
@@ -33,7 +33,7 @@ struct JobFlags {
   std::string step_deadline;  // "50ms"; empty: not given.
   uint32_t batch = 0;         // 0: not given.
   uint32_t epochs = 0;        // 0: not given.
-  uint64_t steps = 0;         // 0: as many as `epochs` has.
+  uint64_t steps = 0;         // 0: the steps of `epochs` epochs.
   uint64_t seed = 7;
   std::vector<std::string> faults;
   std::string trace;
@@ -41,11 +41,11 @@ struct JobFlags {
   bool quiet = false;
 
   std::string JoinedFaults() const;
-  // What was given and has no effect, in words for people; empty: nothing.
+  // Describes flags that were given and have no effect, for users; empty: none.
   std::string WithoutEffect() const;
 };
 
-// The options that they stand for; texts stay those of `flags` and `faults`.
+// Converts flags to options. Texts are borrowed from `flags` and `faults`.
 motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A motley_job that goes when it is no longer needed.
+// Owns a motley_job.
 #pragma once
 
 #include "motley/motley.h"
@@ -13,7 +13,7 @@ class LibraryJob {
   LibraryJob(const LibraryJob&) = delete;
   LibraryJob& operator=(const LibraryJob&) = delete;
 
-  // Once.
+  // Call once.
   motley_status Create(const motley_job_options& options) {
     return motley_job_create(&options, &job_);
   }

@@ -19,15 +19,15 @@
 namespace motley {
 namespace {
 
-// How far a plan is that takes longer than a second: one line that is drawn over itself in a
-// terminal, elsewhere a line now and then.
+// Shows the progress of a plan that takes longer than a second: a line that is redrawn in place in
+// a terminal, elsewhere a line at intervals.
 class PlanProgress {
  public:
   explicit PlanProgress(bool quiet) : style_(ChooseProgressStyle(quiet)) {
     if (style_ == ProgressStyle::kOff) return;
     try {
       thread_ = std::thread([this] { Run(); });
-    } catch (const std::system_error&) {  // No more threads: the plan comes without.
+    } catch (const std::system_error&) {  // Without a thread there is no progress line.
     }
   }
   ~PlanProgress() {
@@ -74,7 +74,7 @@ class PlanProgress {
   std::condition_variable changed_;
   size_t done_ = 0, all_ = 0;
   bool ended_ = false;
-  bool drawn_ = false;  // A line in a terminal, which is in the way of what follows.
+  bool drawn_ = false;  // A line in a terminal must be erased before other output.
 };
 
 Result<PlanReport> MakeReport(const PlanFlags& flags) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley plan`: which scheme suits a cluster, what it costs and what it insures against.
+// `motley plan` recommends a scheme for a cluster, and shows the cost of each and the failures that
+// it survives.
 #pragma once
 
 #include "cli/commands/plan_report.h"
 
 namespace motley {
 
-// The exit code.
+// Returns the exit code.
 int RunPlan(const PlanFlags& flags);
 
 }  // namespace motley

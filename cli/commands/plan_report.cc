@@ -17,19 +17,20 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostSimulatedFor = 128;  // Workers; with more it takes minutes.
-constexpr double kLongestJob = 1e8;        // Seconds of virtual time; others are not simulated.
-// A row must be better by this part of a step than auto, which needs no knowledge of the cluster.
+constexpr size_t kMostSimulatedFor = 128;  // Workers; more take minutes.
+constexpr double kLongestJob = 1e8;  // Seconds of virtual time; longer jobs are not simulated.
+// A scheme must be faster than auto by this fraction of a step. Auto needs no knowledge of the
+// cluster.
 constexpr double kWorthTyping = 0.05;
 
-// What is to be simulated, and what came of it.
+// A scheme to simulate, and its result.
 struct Row {
   SimulatedJobCode code;
-  size_t scheme = 0;  // Of the ranking; of auto: behind the last.
+  size_t scheme = 0;  // Index in the ranking; auto: one past the last.
   Result<SimulatedScheme> simulated = Status::Internal("not simulated");
 };
 
-// Empty: it can be simulated, and ends soon.
+// Why the scheme is not simulated; empty: it can be, in reasonable time.
 std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile) {
   if (profile.workers.size() > kMostSimulatedFor) {
     return fmt::format("clusters of more than {} workers take too long to simulate",
@@ -44,16 +45,16 @@ void SimulateAll(const PlanFlags& flags, const ClusterProfile& profile, std::vec
                  ParallelFor& parallel, const PlanProgress& progress) {
   std::mutex mutex;
   size_t done = 0;
-  const auto tell = [&](size_t more) {
+  const auto report = [&](size_t more) {
     const std::lock_guard lock(mutex);
     done += more;
     if (progress) progress(done, rows.size());
   };
-  tell(0);
+  report(0);
   parallel.For(rows.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       rows[i].simulated = SimulateCode(profile, flags.batch, rows[i].code);
-      tell(1);
+      report(1);
     }
   });
 }
@@ -61,7 +62,7 @@ void SimulateAll(const PlanFlags& flags, const ClusterProfile& profile, std::vec
 void Take(const PlannedCluster& cluster, Row& row, SimulatedPlan& plan) {
   PlannedScheme& scheme = plan.ranking.schemes[row.scheme];
   const Status& status = row.simulated.status();
-  if (status.code() == StatusCode::kInvalidArgument) {  // No job takes it.
+  if (status.code() == StatusCode::kInvalidArgument) {  // No job accepts it.
     scheme.refused = status.message();
   } else if (!status.ok()) {
     plan.unseen.emplace_back(scheme.candidate, status.message());
@@ -73,8 +74,8 @@ void Take(const PlannedCluster& cluster, Row& row, SimulatedPlan& plan) {
   }
 }
 
-// What auto came to in a seed, in which so many workers compute; null: it is not planned, so nobody
-// knows what a loss costs it.
+// The planned scheme that auto ended with in a seed, with `workers` computing. Null: the plan does
+// not have it, so the cost of a loss is unknown.
 const PlannedScheme* ComesTo(const CodeChoice& choice, uint32_t workers, const Ranking& ranking) {
   const Candidate candidate = CandidateOf(choice);
   const PlannedScheme* best = nullptr;
@@ -103,7 +104,7 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
     cost.one_slow += part * of.one_slow;
     cost.loss += part * of.loss;
     Candidate candidate = planned != nullptr ? planned->candidate : kLeases;
-    // The planned row is the nearest, and may have other numbers of workers.
+    // The planned scheme is the nearest one, and its number of workers may differ.
     if (candidate.workers != 0) candidate.workers = simulated.workers[i];
     auto& [times, which] = counts[NameOfRow(candidate)];
     which = candidate;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `motley plan` finds out about a cluster: every scheme, in the simulations of `motley
-// simulate
-// --compare`.
+// The findings of `motley plan` about a cluster. Every scheme is simulated as in
+// `motley simulate --compare`.
 #pragma once
 
 #include <cstdint>
@@ -22,87 +21,90 @@ struct PlanFlags {
   std::string cluster;  // Profile file.
   uint32_t batch = 256;
   uint64_t steps = 1000;
-  double loss_rate = 0;   // Of a worker, per step.
-  double data_bytes = 0;  // Of the whole data set.
-  uint32_t copies = 3;    // At most.
+  double loss_rate = 0;   // Probability per worker and step.
+  double data_bytes = 0;  // Size of the whole data set.
+  uint32_t copies = 3;    // The largest number.
   bool explain = false;
   bool json = false;
   bool quiet = false;
 };
 
-// Of steps in which nobody is lost, as motley simulate --compare counts them.
+// Figures of the steps in which no worker is lost. They are counted as in `motley simulate
+// --compare`.
 struct SimulatedScheme {
-  double step_seconds = 0;         // Mean;
-  double p99_seconds = 0;          // of the same steps.
-  std::vector<double> seed_means;  // Of single seeds. Where links are crowded they may differ much.
-  std::vector<uint32_t> workers;   // By seed: those that compute something at the end.
-  double work = 0;                 // What is computed, in whole batches, per step.
-  std::vector<CodeChoice> chosen;  // By --code auto, at the end of each seed.
+  double step_seconds = 0;         // Mean.
+  double p99_seconds = 0;          // 99th percentile.
+  std::vector<double> seed_means;  // Means by seed. On crowded links they may differ much.
+  std::vector<uint32_t> workers;   // Workers that compute at the end, by seed.
+  double work = 0;                 // Batches computed per step.
+  std::vector<CodeChoice> chosen;  // Choices of --code auto at the end, by seed.
 
-  uint32_t Workers() const;  // The mean.
+  uint32_t Workers() const;  // The mean over seeds.
 };
-// kInvalidArgument where such a job cannot be. `code`: one of SimulatedCodeOf, or auto.
+// kInvalidArgument: such a job cannot run. `code` is one of SimulatedCodeOf, or auto.
 Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
                                      const SimulatedJobCode& code);
 
-// A ranking in which every scheme that was simulated takes as long as the simulator says.
+// A ranking by simulated times, as far as schemes were simulated.
 struct SimulatedPlan {
   Ranking ranking;
   std::vector<std::pair<Candidate, SimulatedScheme>> seen;
-  // For which the step model stands, and why. Not those that are refused.
+  // Candidates that have only times of the step model, with the reason. Refused ones are not among
+  // them.
   std::vector<std::pair<Candidate, std::string>> unseen;
 
-  const SimulatedScheme* Seen(const Candidate& candidate) const;  // Null: it was not simulated.
+  const SimulatedScheme* Seen(const Candidate& candidate) const;  // Null: not simulated.
 };
 
-// What a job without --code would choose from the same knowledge, and why.
+// The scheme that a job without --code would choose from the same knowledge, and the reason.
 struct JobChoice {
   Candidate candidate;
   std::string why;
 };
-// kInvalidArgument when no job can run on the cluster.
+// kInvalidArgument: no job can run on the cluster.
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster);
-// The fastest exact scheme of which --code can say all; nothing: there is none.
+// The fastest exact scheme that flags of --code fully describe; empty: none.
 std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster);
 
 // A job with --code auto, which knows nothing at first.
 struct AutomaticJob {
   SimulatedScheme simulated;
-  SchemeCost cost;     // Stragglers and losses cost it what they cost the scheme that it comes to.
-  Candidate comes_to;  // In most seeds, at the end.
+  SchemeCost cost;     // Costs of stragglers and losses are those of the scheme that it ends with.
+  Candidate comes_to;  // Its scheme at the end of most seeds.
   uint32_t in_so_many = 0;
 };
 
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
-  std::optional<JobChoice> typed;  // What to type in the place of auto; nothing: auto it is.
+  std::optional<JobChoice> typed;  // The fastest alternative that flags can ask for; empty: none.
   std::string cluster;
-  double ideal_seconds = 0;  // Of a step of perfectly divisible work; 0: not known.
+  double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
   std::optional<AutomaticJob> automatic;
-  std::string no_automatic;  // Why it was not simulated.
-  bool stragglers = false;   // Some worker is slow now and then,
-  bool losses = false;       // or lost.
+  std::string no_automatic;  // The reason why `automatic` is empty.
+  bool stragglers = false;   // Some worker is slow at times.
+  bool losses = false;       // Workers may be lost.
 
-  // What to type: auto, unless `typed` is clearly faster. Auto was not simulated: `typed`.
+  // True if users should type auto: `typed` is not clearly faster. False if auto was not simulated.
   bool RecommendsAuto() const;
   double RecommendedSeconds() const;
 };
 
-// Of what is simulated `done` of `all` are ready. Called by several threads, one at a time.
+// Reports that `done` of `all` simulations are ready. Called from several threads, one at a time.
 using PlanProgress = std::function<void(size_t done, size_t all)>;
 
-// Everything that a job can run is simulated, where that does not take too long.
+// Simulates every scheme that a job can run, unless that takes too long.
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
                                   ParallelFor& parallel, const PlanProgress& progress);
 
-// "none, 3 workers", "repetition, 2 copies": as jobs call it.
+// The name that jobs use: "none, 3 workers", "repetition, 2 copies".
 std::string NameOfRow(const Candidate& candidate);
-// "--code repetition --tolerate 1"; not of a candidate with fewer workers, which no flag asks for.
+// The flags, like "--code repetition --tolerate 1". Precondition: all workers take part, because no
+// flag asks for fewer.
 std::string FlagsOf(const Candidate& candidate);
 
-// The choice and the best; with `explain` everything that was tried. Columns that can be missed are
-// left out where the lines would be longer than `columns`; 0: all are there.
+// A text with the choice and the best schemes, or with all of them if `explain`. Less important
+// columns are omitted if lines would be longer than `columns`; 0: no limit.
 std::string PlanText(const PlanReport& plan, bool explain, size_t columns = 0);
 std::string PlanJson(const PlanReport& plan);
 

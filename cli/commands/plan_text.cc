@@ -17,7 +17,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kShown = 5;
-constexpr size_t kUsualColumns = 100;  // A file has no width.
+constexpr size_t kUsualColumns = 100;  // Used for files.
 constexpr const char* kSlow = "one slow";
 constexpr const char* kLost = "one lost";
 
@@ -26,7 +26,7 @@ std::string Figure(double seconds) {
   return fmt::format("{:.{}f}", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3);
 }
 
-// Half of the interval in which the mean lies, of a figure that is `scale` times the simulated one.
+// Half of the interval of the mean, for a figure that is `scale` times the simulated one.
 std::string HalfOf(const SimulatedScheme* seen, double scale) {
   const auto interval = seen != nullptr ? MeanInterval(seen->seed_means) : std::nullopt;
   return interval ? Figure(scale * (interval->high - interval->low) / 2) : "-";
@@ -36,7 +36,7 @@ class PlanTable {
  public:
   explicit PlanTable(const PlanReport& plan) : plan_(plan), table_(Header(plan)) {}
 
-  // False: it has the figures of the row above, whose name Above() is.
+  // False: the row has the same figures as the row above, named Above(), and was not added.
   bool Add(const std::string& name, double seconds, const SchemeCost& cost,
            const SimulatedScheme* seen, bool even_if_alike) {
     std::vector<std::string> row = {Figure(seconds), HalfOf(seen, cost.expected / cost.step),
@@ -77,31 +77,29 @@ class PlanTable {
 };
 
 std::string Legend(const PlanReport& plan) {
-  std::string text = "step ms: mean of a step, as motley simulate --compare finds it, too";
-  if (plan.losses) text += ", and with losses as rare as was said";
+  std::string text = "step ms: mean time of a step, as in motley simulate --compare";
+  if (plan.losses) text += ", plus losses at the given rate";
   text += fmt::format(
-      "\n+- ms: it lies so near in 19 of 20 cases, by how {} seeds differ. Where links are "
-      "crowded, "
-      "chance decides who answers first, and seeds differ much\n",
+      "\n+- ms: half of the 95 % interval of the mean, from {} seeds. On crowded links chance "
+      "decides which worker answers first, and seeds differ much\n",
       kComparedSeeds);
   if (plan.stragglers) text += "one slow: a step in which a worker is slow\n";
   if (plan.losses) text += "one lost: a step in which a worker is lost\n";
   return text +
-         "workers: those that compute something; batches: what they compute in a step, all "
-         "together "
-         "(1.00: each sample once; copies of the data need not be computed)\n";
+         "workers: those that compute; batches: the work of all workers in a step (1.00: each "
+         "sample once; copies of the data need not be computed)\n";
 }
 
-// " (--code ...)": what the user types for this row.
+// The flags of this row: " (--code ...)".
 std::string WhatToType(const PlannedScheme& planned) {
   if (!planned.refused.empty()) return "";
   if (planned.candidate.workers == 0) return fmt::format(" ({})", FlagsOf(planned.candidate));
   return " (no flag asks for so few workers; --code auto takes as few where that is faster)";
 }
 
-// Why figures stand that were not simulated; each reason once.
+// The reasons for figures that were not simulated, each reason once.
 std::string UnseenText(const PlanReport& plan) {
-  std::vector<std::pair<std::string, std::string>> reasons;  // And whose they are.
+  std::vector<std::pair<std::string, std::string>> reasons;  // Reason, and names of schemes.
   for (const auto& [candidate, why] : plan.plan.unseen) {
     const std::string name = NameOfRow(candidate);
     const auto at = std::find_if(reasons.begin(), reasons.end(),
@@ -134,17 +132,18 @@ std::string Headline(const PlanReport& plan) {
   const std::string name = NameOfRow(plan.choice.candidate);
   if (automatic && plan.automatic) {
     text += fmt::format(
-        "auto, the default, learns the cluster while it runs. In {} of {} simulated jobs it came "
-        "to "
-        "{}\nwith this file's knowledge: {}, {} ms: {}\n",
+        "auto, the default, learns the cluster while it runs. In {} of {} simulated jobs it ended "
+        "with {}\n"
+        "with this file's knowledge: {}, {} ms: {}\n",
         plan.automatic->in_so_many, plan.automatic->simulated.seed_means.size(),
         NameOfRow(plan.automatic->comes_to), name, Figure(chosen->Total()), plan.choice.why);
   } else if (automatic) {
-    text += fmt::format("auto, the default, is to come to {}: {}\n", name, plan.choice.why);
+    text +=
+        fmt::format("auto, the default, is expected to end with {}: {}\n", name, plan.choice.why);
   } else {
     text += plan.typed->why + "\n";
     if (plan.automatic) {
-      text += fmt::format("--code auto, which learns all while it runs, takes {} ms\n",
+      text += fmt::format("--code auto, which learns the cluster while it runs, takes {} ms\n",
                           Figure(plan.automatic->cost.expected));
     }
     if (plan.choice.candidate != plan.typed->candidate) {
@@ -161,7 +160,7 @@ nlohmann::ordered_json IntervalJson(const SimulatedScheme& seen, double scale) {
   return {{"low", scale * interval->low}, {"high", scale * interval->high}};
 }
 
-// What is known of one that was simulated.
+// Adds the results of a simulated scheme.
 void AddSimulated(const SimulatedScheme& seen, const SchemeCost& cost,
                   nlohmann::ordered_json& json) {
   json["p99_seconds"] = seen.p99_seconds;
@@ -197,7 +196,7 @@ Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& clus
     const bool runs = SchemeNamed(best.candidate.scheme).for_auto;
     choice.why += fmt::format("; {} ({} ms) {}", NameOfRow(best.candidate), Figure(best.Total()),
                               runs ? "gains too little to be worth its risk or its data"
-                                   : "is no scheme that jobs choose by themselves");
+                                   : "is not a scheme that jobs choose by themselves");
   }
   return choice;
 }
@@ -232,7 +231,7 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
     const std::string marks =
         std::string(planned.exact ? "" : " (not exact)") + (seen == nullptr ? " *" : "");
     if (!table.Add(name + marks, planned.Total(), planned.cost, seen, explain)) {
-      alike += fmt::format("{} comes to the same as {}\n", name, table.Above());
+      alike += fmt::format("{} has the same figures as {}\n", name, table.Above());
       continue;
     }
     ++shown;
@@ -240,8 +239,8 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   show_auto();
   std::string below = alike + "\n" + Legend(plan);
   if (!explain)
-    below += "--explain: every scheme, what to type for it, and why it is where it is\n";
-  if (explain) below += "not exact: steps end before their gradient is the whole one\n";
+    below += "--explain shows every scheme with its flags and the reason for its place\n";
+  if (explain) below += "not exact: steps end before their gradient is complete\n";
   below += UnseenText(plan);
   if (explain) below += "\n" + reasons;
   const size_t width = columns > 0 ? columns : kUsualColumns;

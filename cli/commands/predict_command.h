@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley predict`: what a saved model says of samples, and how well it does where they have
+// `motley predict` computes a saved model's predictions, and scores them if the samples have
 // labels.
 #pragma once
 
@@ -16,7 +16,7 @@ struct PredictFlags {
   bool json = false;
 };
 
-// The exit code.
+// Returns the exit code.
 int RunPredict(const PredictFlags& flags);
 
 }  // namespace motley

@@ -37,18 +37,18 @@
 namespace motley {
 namespace {
 
-constexpr size_t kSampleRows = 2048;       // Of the data, to measure with.
-constexpr double kLadderPart = 0.8;        // Of the time; the rest is the link's.
-constexpr double kLeastLinkSeconds = 0.5;  // A link elsewhere is no loopback.
-constexpr double kWorthSaying = 0.5;       // Error of the curve, relative.
-constexpr int kDigits = 4;                 // Of what was measured.
-constexpr double kFlopsPerProduct = 6;     // Of a forward pass: two there, four backwards.
+constexpr size_t kSampleRows = 2048;       // Samples used for measuring.
+constexpr double kLadderPart = 0.8;        // Fraction of the time; the rest is for the link.
+constexpr double kLeastLinkSeconds = 0.5;  // A link to another machine is slower than loopback.
+constexpr double kWorthSaying = 0.5;       // Relative error of the curve that causes a warning.
+constexpr int kDigits = 4;                 // Significant digits of measurements.
+constexpr double kFlopsPerProduct = 6;     // Per product of a forward pass: 2 forward, 4 backward.
 
-// What is measured with.
+// The work that is measured.
 struct Workload {
   std::unique_ptr<Model> model;
   Dataset samples;
-  uint32_t entries = 0;  // Of a sparse sample, on average.
+  uint32_t entries = 0;  // Average number in a sparse sample.
 };
 
 Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
@@ -91,7 +91,7 @@ double FlopsPerSample(const Workload& work) {
   return kFlopsPerProduct * work.model->multiply_adds(entries);
 }
 
-// All but what is measured.
+// A profile with everything except measurements.
 ClusterProfile Describe(const ProfileFlags& flags, const Workload& work, const Device& device) {
   ClusterProfile profile;
   profile.model = flags.model;
@@ -150,14 +150,14 @@ Result<CostFit> MeasureCurve(UvLoop& loop, Device& device, const ProfileFlags& f
   if (!fit.ok()) return fit.status().WithContext("--seconds is too short to measure with");
   if (fit->worst_error > kWorthSaying && !flags.quiet) {
     Warn(
-        fmt::format("times of some sizes are up to {:.0f} % off the curve; on a machine that does "
-                    "nothing else it would fit better. Measure longer with --seconds",
+        fmt::format("times of some sizes are up to {:.0f} % off the curve; an idle machine would "
+                    "give a better fit. Measure longer with --seconds",
                     100 * fit->worst_error));
   }
   return fit;
 }
 
-// To what a measurement is worth: people read the file.
+// Rounds to the precision of a measurement, because users read the file.
 double Rounded(double value) {
   const std::string text = fmt::format("{:.{}g}", value, kDigits);
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -197,7 +197,7 @@ Status Measure(UvLoop& loop, Device& device, const ProfileFlags& flags, Workload
   return Status::Ok();
 }
 
-// The link to the server that was named, in the place of this machine's own.
+// Measures the link to the given server, which replaces this machine's own link.
 Result<std::optional<ServerLink>> MeasureServer(const ProfileFlags& flags, WorkerProfile& worker) {
   if (flags.server.empty()) return std::optional<ServerLink>();
   Phases phases(flags.quiet);
@@ -229,8 +229,8 @@ Result<int> Run(const ProfileFlags& flags) {
   if (!flags.serve.empty()) return Serve(flags);
   if (!flags.server.empty() && TokenFromEnvironment().empty()) {
     return Status::InvalidArgument(
-        "--server: set the environment variable MOTLEY_TOKEN to the server's token, which it tells "
-        "(the command line is no place for secrets)");
+        "--server: set the environment variable MOTLEY_TOKEN to the server's token, which it "
+        "prints (the command line is no place for secrets)");
   }
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));

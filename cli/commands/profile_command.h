@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley profile`: how fast this machine is at a model, as a worker of a cluster file.
+// `motley profile` measures how fast this machine computes a model, and writes it as a worker of a
+// cluster file.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +10,24 @@ namespace motley {
 
 struct ProfileFlags {
   std::string model = "softmax";
-  std::string data;  // Empty: made-up samples of `features` and `classes`.
+  std::string data;  // Empty: synthetic samples with `features` and `classes`.
   std::string label;
   uint32_t features = 784;
   uint32_t classes = 10;
   uint32_t batch = 256;
   uint32_t threads = 0;  // 0: all.
   double seconds = 5;
-  std::string name;  // Of the worker; empty: the host's.
+  std::string name;  // The worker's name; empty: the host's.
   std::string out;
-  std::string server;  // Whose link is measured; empty: this machine's own.
+  std::string server;  // The server to measure the link to; empty: this machine.
   uint32_t streams = 1;
-  std::string serve;  // Address to be measured at; empty: measure.
+  std::string serve;  // Address at which others measure; empty: measure here.
   bool fresh = false;
   bool json = false;
   bool quiet = false;
 };
 
-// The exit code.
+// Returns the exit code.
 int RunProfile(const ProfileFlags& flags);
 
 }  // namespace motley

@@ -34,8 +34,8 @@ bool HasTrace(const fs::path& folder) {
   return fs::exists(folder / "traces" / "lambda256.csv.gz", error);
 }
 
-// `shared/data` beside the checkout that the program was built in, or beside the current folder;
-// empty when there is none.
+// The folder `shared/data` beside the checkout that the program was built in, or beside the current
+// folder; empty: neither exists.
 std::string FindSharedData() {
   std::error_code error;
   std::vector<fs::path> starts = {fs::current_path(error)};
@@ -51,20 +51,20 @@ std::string FindSharedData() {
 
 std::string Figure(double value) { return fmt::format("{:.4g}", value); }
 
-// What a row is held to: "2 %" of its reference, or a bound of ours.
+// The tolerance of a row: "2 %" of its reference, or a bound of our own.
 std::string ToleranceText(const ReproducedRow& row) {
   if (!row.tolerance) return "";
   if (!row.reference) return "bound " + Figure(*row.tolerance);
   return *row.tolerance < 1e-6 ? "exact" : fmt::format("{:.3g} %", *row.tolerance * 100);
 }
 
-// The value when somebody published it (`published`), or when nobody did.
+// The row's reference value if its being published equals `published`.
 std::optional<double> ReferenceValue(const ReproducedRow& row, bool published) {
   if (!row.reference || IsPublished(row.reference->kind) != published) return std::nullopt;
   return row.reference->value;
 }
 
-// Every reference once, in the order of the rows.
+// Lists each reference once, in the order of the rows.
 std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
   std::vector<std::string> lines;
   for (const ReproducedRow& row : rows) {
@@ -88,7 +88,7 @@ struct Everything {
   std::vector<ReproducedRow> rows;
   std::string text;
   uint32_t skipped = 0;
-  Status lacking;  // Why the last one was.
+  Status lacking;  // The reason for the last skipped one.
 };
 
 Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
@@ -96,7 +96,7 @@ Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
   const double start = RealSeconds();
   Say(flags, fmt::format("{}: {} ...", experiment.name, experiment.shows));
   const Result<ExperimentResult> result = experiment.run(context);
-  // Data that nobody named and that are not here are no failure, unless nothing else is left.
+  // Missing data are a failure only if --data names them, or if no other experiment is left.
   if (result.code() == StatusCode::kNotFound && experiment.needs_data && flags.data.empty()) {
     Say(flags, fmt::format("{}: skipped: {}", experiment.name, result.status().ToString()));
     all.skipped += 1;

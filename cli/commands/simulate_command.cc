@@ -25,13 +25,13 @@ namespace {
 
 constexpr uint64_t kComparedSteps = kLearningSteps + kCountedSteps;
 
-// What was replayed, for how long, and what was assumed.
+// Describes the replay: its file, its duration and the assumptions.
 std::string ReplayText(const ReplayFile& replay, uint32_t seeds, const SimSummary& summary) {
   std::string text =
       fmt::format("replayed {}: {} steps of {} workers; {:.4g} s in all", replay.path,
                   replay.times->steps(), replay.times->workers(), summary.wall_seconds / seeds);
   if (replay.wait_for_all_seconds > 0) {
-    text += fmt::format(" ({:.4g} s for all rounds, each waiting for equal shares of everybody)",
+    text += fmt::format(" ({:.4g} s if each round waited for an equal share from every worker)",
                         replay.wait_for_all_seconds);
   }
   text += "\nassumed:\n";
@@ -39,7 +39,8 @@ std::string ReplayText(const ReplayFile& replay, uint32_t seeds, const SimSummar
   return text;
 }
 
-// "1 (0 at the end)": leases keep copies as soon as these have come, and not for who is gone.
+// Formats tolerances as "1 (0 at the end)". Leases need time to make copies, and keep none for lost
+// workers.
 std::string Tolerates(uint32_t asked, uint32_t at_end) {
   return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
 }
@@ -76,7 +77,7 @@ nlohmann::ordered_json ReplayJson(const ReplayFile& replay, uint32_t seeds,
   return json;
 }
 
-// `gradient_bytes`: of the cluster's file; 0: those of the small model that was trained.
+// `gradient_bytes` is the cluster file's; 0: that of the small model that was trained.
 std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds,
                     const SimSummary& summary, const std::optional<ReplayFile>& replay) {
   auto workers = nlohmann::ordered_json::array();
@@ -127,7 +128,7 @@ Status DrawTimeline(const SimulateFlags& flags, TraceRecorder& trace) {
   return WriteFile(flags.timeline, *svg);
 }
 
-// Other commands and tools read recorded times where this one writes its own.
+// Refuses names that look like recorded times, because --trace writes another format.
 Status CheckTrace(const std::string& path) {
   if (!path.ends_with(".csv") && !path.ends_with(".csv.gz")) return Status::Ok();
   return Status::InvalidArgument(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley simulate`: the same job and policies on virtual time, for a described cluster.
+// `motley simulate` runs a job with its real policies in virtual time on a described cluster.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ struct SimulateFlags {
   std::string replay;   // Recorded times; empty: none.
   struct Given {
     bool batch = false;
-    bool steps = false;  // Or epochs.
+    bool steps = false;  // Steps or epochs.
     bool seeds = false;
   } given;
   uint32_t seeds = 1;
   std::string compare;                    // Codes; empty: --code alone.
   std::string plot;                       // SVG file; empty: none.
   std::string timeline;                   // SVG file; empty: none.
-  std::optional<uint64_t> timeline_step;  // None: the one that took longest.
+  std::optional<uint64_t> timeline_step;  // Empty: the slowest step.
 };
 
-// Every code meets the same cluster, seeds and faults. `flags.compare` is not read.
+// Runs all codes on the same cluster, seeds and faults. Does not read `flags.compare`.
 Result<Comparison> CompareCodes(const SimulateFlags& flags, const std::vector<ComparedCode>& codes);
 
-// The exit code.
+// Returns the exit code.
 int RunSimulate(const SimulateFlags& flags);
 
 }  // namespace motley

@@ -20,20 +20,21 @@
 namespace motley {
 namespace {
 
-// Of the made-up data set, at least. A job with more of them per step counts them only.
+// Minimum size of the synthetic data set. A job with more samples per step only counts them.
 constexpr uint32_t kSamples = 4096;
 constexpr uint32_t kFeatures = 16;
 constexpr uint32_t kClasses = 4;
 constexpr size_t kMostNameBytes = 40;
-constexpr double kNothing = 1e-3;  // Share of the work of who computes nothing.
+constexpr double kNothing = 1e-3;  // A smaller share counts as no work.
 
-// The cluster of a file, or made from speeds: `speed / sample time` samples per second each.
+// The cluster from a file or from speeds. A worker of a given speed computes `speed / sample time`
+// samples per second.
 Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequest& request,
                                        const std::optional<ReplayFile>& replay) {
   if (replay && replay->cluster) {
     if (flags.cluster.empty() && flags.job.speeds.empty()) return *replay->cluster;
     return Status::InvalidArgument(
-        "--replay: rounds at several loads stand for the whole cluster. Leave --cluster and "
+        "--replay: rounds at several loads describe the whole cluster. Leave --cluster and "
         "--worker-speeds out");
   }
   if (!flags.cluster.empty()) {
@@ -58,7 +59,7 @@ Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequ
   return cluster;
 }
 
-// Those of the file, made different where several are alike.
+// The names in the file. Equal names are made different.
 std::vector<std::string> NamesOf(const ClusterProfile& cluster) {
   std::vector<std::string> names;
   std::set<std::string> taken;
@@ -72,7 +73,7 @@ std::vector<std::string> NamesOf(const ClusterProfile& cluster) {
   return names;
 }
 
-// A run that is replayed has its vectors' times in the recording, the server's link included.
+// A recorded run includes the times of its vectors, even on the server's link.
 ServerRates RatesFor(const ClusterProfile& cluster, const std::optional<ReplayFile>& replay) {
   if (!replay) return ServerRatesOf(cluster);
   return {.in = 0, .out = cluster.server ? cluster.server->out : 0};
@@ -88,7 +89,7 @@ TraceSpan TransferSpan(const SimTransfer& transfer) {
   return span;
 }
 
-// Runs one seed; kInternal when an invariant broke.
+// Runs one seed. kInternal: an invariant broke.
 Result<SimResult> RunSeed(const SimOptions& options, const Dataset& data, JobObserver* observer) {
   MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, observer));
   const std::string where = fmt::format("seed {}", options.seed);
@@ -100,7 +101,7 @@ Result<SimResult> RunSeed(const SimOptions& options, const Dataset& data, JobObs
   return result;
 }
 
-// A replayed round is a step, and needs a sample for every partition.
+// A replayed round is a step. It needs a sample for every partition.
 JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile>& replay) {
   JobFlags job = flags.job;
   if (!replay) return job;
@@ -109,11 +110,11 @@ JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile
   return job;
 }
 
-// Whole batches: every step has `batch` samples, the last one of an epoch too.
+// The number of samples, in whole batches: even the last step of an epoch has `batch` samples.
 uint64_t SamplesFor(uint32_t batch) { return (kSamples + uint64_t{batch} - 1) / batch * batch; }
 
-// Everything that is printed is times and who did what. Where the length of the vectors is known,
-// from the cluster's file or because a batch is too large to compute with, nothing is computed.
+// Only times and the workers' part are printed. So nothing is computed if the length of the vectors
+// is known from the cluster file, or if a batch is too large to compute.
 Status ChooseTrainer(uint64_t samples, Simulation& sim) {
   JobOptions& job = sim.plan.job;
   uint64_t& gradient_bytes = sim.options.cluster.gradient_bytes;
@@ -129,13 +130,13 @@ Status ChooseTrainer(uint64_t samples, Simulation& sim) {
   } else {
     sim.data = MakeSyntheticDataset(static_cast<uint32_t>(samples), kFeatures,
                                     classes == 0 ? kClasses : classes, job.seed);
-    sim.data.classes = classes;  // Without classes: their numbers as real numbers.
+    sim.data.classes = classes;  // A model without classes gets class numbers as real labels.
   }
   if (gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
   return Status::Ok();
 }
 
-// Whether the file can stand for this cluster's times.
+// Checks that the file has times for no more workers than the cluster.
 Status CheckReplay(const ReplayFile& replay, size_t workers) {
   if (replay.times->workers() <= workers) return Status::Ok();
   return Status::InvalidArgument(
@@ -144,7 +145,7 @@ Status CheckReplay(const ReplayFile& replay, size_t workers) {
                   replay.path, replay.times->workers(), workers));
 }
 
-// Everything but the cluster, and what is replayed.
+// Fills in everything except the cluster and the replay.
 Status FillIn(const JobRequest& request, Simulation& sim) {
   const size_t workers = sim.options.cluster.workers.size();
   if (workers == 0 || workers > kMostSimulatedWorkers) {
@@ -207,7 +208,8 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   SimSummary summary;
   for (uint32_t i = 0; i < flags.seeds; ++i) {
     sim.options.seed = sim.options.job.seed = sim.plan.job.seed + i;
-    sim.options.replay_from = i * sim.plan.job.steps;  // Each goes on where the one before ended.
+    // Each seed continues the replay of the one before.
+    sim.options.replay_from = i * sim.plan.job.steps;
     TraceRecorder* const traced = i == 0 ? trace : nullptr;
     EventStream events(
         [&](const motley_event& event) {

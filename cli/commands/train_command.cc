@@ -28,7 +28,7 @@
 namespace motley {
 namespace {
 
-// Of the two files that a run is recorded in, neither may be one of the others.
+// Checks that the two files of a recorded run differ from all other files.
 Status CheckRecording(const TrainFlags& flags) {
   if (flags.record_profile.empty()) return Status::Ok();
   const char* flag = "--record-profile";
@@ -78,8 +78,8 @@ int NotSaved(const char* what, std::string_view why) {
   return kExitFailure;
 }
 
-// This very program, also where another one has taken its place on disk meanwhile (its path then
-// names no file). Inside a tool that runs programs, as valgrind, the link leads to the tool.
+// The path of the running program, even if its file was replaced meanwhile (its old path then names
+// no file). Inside a tool that runs programs, such as valgrind, the link leads to the tool.
 std::string ThisProgram() {
   const char* const running = "/proc/self/exe";
   std::error_code error;
@@ -88,20 +88,20 @@ std::string ThisProgram() {
   return std::filesystem::equivalent(path, running, error) ? running : path.string();
 }
 
-constexpr const char* kServesAt = "0.0.0.0:7000";  // Unless told otherwise.
+constexpr const char* kServesAt = "0.0.0.0:7000";  // Default of --listen.
 constexpr const char* kLocal = "127.0.0.1:0";
 
-// What else whoever reads the command on another machine must know.
+// What users on another machine must know about the address.
 std::string AboutAddress(const std::string& address, const std::string& shown) {
   if (!IsLoopback(shown)) {
     return shown == address ? "" : "\nor with another address or name of this machine";
   }
-  if (shown != address) return "\nhere alone: this machine has no address that others reach";
-  return fmt::format("\nhere alone: no other machine reaches {}; --listen {} would let them", shown,
+  if (shown != address) return "\nonly on this machine: it has no address that others reach";
+  return fmt::format("\nonly on this machine: no other machine reaches {}; use --listen {}", shown,
                      kServesAt);
 }
 
-// To whoever starts the workers, also with --quiet: without it nobody could.
+// Prints how to start workers. --quiet prints it, too, because nobody could start them otherwise.
 void TellHowToJoin(const motley_event& event) {
   const std::string_view text = event.text;
   const size_t blank = text.find(' ');
@@ -111,12 +111,13 @@ void TellHowToJoin(const motley_event& event) {
   Warn(fmt::format(
       "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
       "{}{}{}{}",
-      // A worker that waits for the next job needs a token that will be the same there.
+      // A worker that waits for the next job needs a token that stays the same.
       chosen ? "..." : text.substr(blank + 1), shown, chosen ? " --forever" : "",
       AboutAddress(address, shown),
       chosen ? ""
-             : "\nThe token is new in each run. Set MOTLEY_TOKEN to one of your own, here too, and "
-               "the line\nstays the same; with --forever it is typed once"));
+             : "\nThe token is new in each run. With a MOTLEY_TOKEN of your own, set here too, the "
+               "line stays\n"
+               "the same, and with --forever it is typed once"));
 }
 
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
@@ -145,15 +146,15 @@ class TrainRun {
   int EndLog();
 
   const TrainFlags& flags_;
-  std::string out_;  // Where the model goes.
+  std::string out_;  // The path of the model.
   Progress progress_;
-  std::unique_ptr<Keys> keys_;  // Null: there are none to hear.
-  bool expected_ = false;       // The progress knows the job's length.
-  bool stopping_ = false;       // And that a signal stops it.
+  std::unique_ptr<Keys> keys_;  // Null: no terminal.
+  bool expected_ = false;       // The progress display knows the job's length.
+  bool stopping_ = false;       // The progress display knows that a signal stops the job.
   TraceRecorder trace_;
-  std::unique_ptr<LearningLog> log_;  // Null: neither a log nor a curve is wanted.
+  std::unique_ptr<LearningLog> log_;  // Null: neither a log nor a curve was requested.
   LibraryJob job_;
-  StopSignals signals_;  // Before the job goes, it is no longer theirs.
+  StopSignals signals_;  // Disarmed before the job is destroyed.
 };
 
 motley_status TrainRun::CreateJob() {
@@ -208,13 +209,13 @@ motley_status TrainRun::CreateJob() {
 
 void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
-    // Now there is something to put in order.
+    // From now on a signal must end the job in good order.
     signals_.Arm(job_.get(), "stopping in good order; a second signal ends it now",
                  "ended by a second signal: nothing more is saved");
     if (flags_.remote) TellHowToJoin(event);
   }
   if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();
-  // The signal's words are where the bar was.
+  // The signal's message has replaced the bar.
   if (signals_.caught() != 0 && !std::exchange(stopping_, true)) progress_.StartAfresh();
   if (event.kind == MOTLEY_EVENT_WARNING) {
     progress_.Hide();
@@ -229,7 +230,7 @@ void TrainRun::OnEvent(const motley_event& event) {
   if (!flags_.job.trace.empty()) trace_.OnEvent(event);
 }
 
-// The job listens before it has read its data, and only then knows how long it will be.
+// The job listens before it reads its data, and its length is known only afterwards.
 void TrainRun::ExpectJob() {
   motley_metrics job MOTLEY_METRICS_INIT;
   motley_job_metrics(job_.get(), &job);
@@ -244,7 +245,7 @@ void TrainRun::ExpectJob() {
   if (keys_ != nullptr) progress_.AskOfWorkers([this] { return LookAtWorkers(); });
 }
 
-// Of a large cluster those that a screen has room for.
+// The first workers of a large cluster, because a screen has no room for all.
 Progress::Workers TrainRun::LookAtWorkers() const {
   constexpr uint32_t kMost = 100;
   motley_metrics job MOTLEY_METRICS_INIT;
@@ -252,7 +253,7 @@ Progress::Workers TrainRun::LookAtWorkers() const {
   Progress::Workers workers;
   for (uint32_t worker = 0; worker < std::min(kMost, job.workers_wanted); ++worker) {
     motley_worker_metrics metrics MOTLEY_WORKER_METRICS_INIT;
-    // Not all need have joined.
+    // A worker may not have joined.
     if (motley_job_worker(job_.get(), worker, &metrics) != MOTLEY_OK) continue;
     workers.emplace_back(worker, metrics);
   }
@@ -281,7 +282,7 @@ int TrainRun::Run() {
   return code == kExitOk ? logged : code;
 }
 
-// What was learned is shown, however the job ended.
+// Ends the log and draws the curve, however the job ended.
 int TrainRun::EndLog() {
   if (log_ == nullptr) return kExitOk;
   int code = kExitOk;
@@ -293,7 +294,7 @@ int TrainRun::EndLog() {
   return drawn.ok() ? code : NotSaved("curve", drawn.ToString());
 }
 
-// With --json there is an object also then: what went wrong, and what had been done by then.
+// Prints an object for --json in this case, too: the error, and what was done before.
 int TrainRun::Failed(int code, const std::string& why) {
   Warn(why);
   if (!flags_.job.json) return code;
@@ -302,8 +303,8 @@ int TrainRun::Failed(int code, const std::string& why) {
   return printed == kExitOk ? code : printed;
 }
 
-// Of a job that ended before its time: what can be done with it. One that diverged tells of its
-// checkpoints itself.
+// Says what a user can do with a job that ended early. A job that diverged reports its checkpoints
+// itself.
 std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status) const {
   std::string left;
   if (status != MOTLEY_DATA_ERROR) {
@@ -314,16 +315,17 @@ std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status
     } else if (job.checkpoint_step == 0) {
       left = "; no checkpoint was written before";
     } else {
-      left = fmt::format("; {} steps are safe: --resume {} goes on from there", job.checkpoint_step,
-                         flags_.checkpoint);
+      left = fmt::format("; {} steps are safe: --resume {} continues from there",
+                         job.checkpoint_step, flags_.checkpoint);
     }
   }
   if (out_.empty() || job.steps == 0) return left;
   return left + "; the model so far goes to " + out_;
 }
 
-// The last parameters of a job that diverged are finite, and seldom of any use: a file that was
-// there before stays, and they go beside it. Not so a version that did best on validation samples.
+// The last parameters of a job that diverged are finite but seldom useful. So they do not replace
+// an existing file and are written beside it. A version that did best on validation samples does
+// replace it.
 void TrainRun::SpareAGoodModel() {
   const char* report = motley_job_report(job_.get());
   std::error_code error;
@@ -331,7 +333,7 @@ void TrainRun::SpareAGoodModel() {
   if (!out_.empty() && std::filesystem::is_regular_file(out_, error)) out_ += ".diverged";
 }
 
-// By a signal or an error. What had been done by then is reported and saved all the same.
+// Handles an end by a signal or an error. Results so far are still reported and saved.
 int TrainRun::Ended(motley_status status) {
   motley_metrics job MOTLEY_METRICS_INIT;
   std::string why = motley_last_error();
@@ -344,7 +346,7 @@ int TrainRun::Ended(motley_status status) {
   return job.steps > 0 ? ReportAndSave(code, why) : Failed(code, why);
 }
 
-// What was done: all of it or, with `why`, what there was when the job ended before its time.
+// Reports and saves all results or, with `why`, those of a job that ended early.
 int TrainRun::ReportAndSave(int code, const std::string& why) {
   const char* report = motley_job_report(job_.get());
   if (report == nullptr && !why.empty()) return Failed(code, why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley train`: trains a model on local workers, one process each.
+// `motley train` trains a model on local workers, one process each, or on workers elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ struct TrainFlags {
   JobFlags job;
   std::string data;           // "PATH" or "PATH:test=FILE".
   std::string label;          // Column of a CSV file; empty: the last.
-  double split = 0;           // Part that trains; 0: not given.
+  double split = 0;           // Fraction that trains; 0: not given.
   std::string storage;        // "bf16"; empty: not given.
-  uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
-  std::string task;           // "classify"; this and the next three empty: not given.
-  std::string missing;        // "median"
-  std::string scale;          // "standard"
-  std::string drop;           // Columns, "name,date".
-  std::string listen;         // Empty: 127.0.0.1:0, and 0.0.0.0:7000 of a server.
+  uint64_t memory_bytes = 0;  // For samples, per process; 0: chosen.
+  std::string task;           // "classify"; empty: not given.
+  std::string missing;        // "median"; empty: not given.
+  std::string scale;          // "standard"; empty: not given.
+  std::string drop;           // Columns, "name,date"; empty: not given.
+  std::string listen;         // Empty: 127.0.0.1:0, or 0.0.0.0:7000 for a server.
   std::string wait;           // Empty: the library's.
-  bool remote = false;        // Workers are started by hand, elsewhere.
-  bool alone = false;         // And none here.
+  bool remote = false;        // Users start workers elsewhere.
+  bool alone = false;         // No worker runs here.
   std::string devices;        // "cpu,opencl:0"; empty: the processor.
-  uint32_t threads = 0;       // Of each worker; 0: its part of the cores.
+  uint32_t threads = 0;       // Per worker; 0: the cores divided by the workers.
   double step_limit = 0;      // Seconds; 0: none.
   bool evaluate_training = false;
   std::string evaluate_every;  // "1epoch"; empty: not given.
@@ -36,7 +36,7 @@ struct TrainFlags {
   std::string curve;   // SVG; empty: none.
   double audit = -1;   // Share of steps; below 0: not given.
   std::string init;    // A model file; empty: none.
-  std::string format;  // Of --out: "torch"; empty: not given.
+  std::string format;  // For --out: "torch"; empty: not given.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.
@@ -44,7 +44,7 @@ struct TrainFlags {
   std::string checkpoint_code = "4+2";
   std::string resume;        // Folder; empty: a new job.
   uint64_t resume_step = 0;  // 0: the newest.
-  struct Given {             // With --resume, what is not is the checkpoint's.
+  struct Given {             // With --resume, other values are the checkpoint's.
     bool model = false;
     bool seed = false;
     bool l2 = false;
@@ -52,7 +52,7 @@ struct TrainFlags {
   } given;
 };
 
-// The exit code.
+// Returns the exit code.
 int RunTrain(const TrainFlags& flags);
 
 }  // namespace motley

@@ -20,9 +20,9 @@ int RunWorker(const WorkerFlags& flags) {
   const bool child = flags.server.empty();
   if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
     Warn(
-        "a worker needs the token of its job, which its server tells: set the environment variable "
-        "MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your own, set "
-        "there and here, stays the same for every job");
+        "a worker needs the token of its job, which its server prints: set the environment "
+        "variable MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your "
+        "own, set there and here, stays the same for every job");
     return kExitUsage;
   }
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
@@ -35,16 +35,17 @@ int RunWorker(const WorkerFlags& flags) {
   if (!flags.name.empty()) options.name = flags.name.c_str();
   bool verbose = flags.verbose;
   LibraryJob job;
-  StopSignals signals;  // Before the job goes, it is no longer theirs.
+  StopSignals signals;  // Disarmed before the job is destroyed.
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
     return FailOfLibrary(made);
   }
-  // Where the program's own link is run, as in a tool or when its file has been replaced, all would
-  // be called `exe` in lists of processes.
+  // If the program is run by its own link, inside a tool or after its file was replaced, lists of
+  // processes would name all workers `exe`.
   if (const char* index = child ? std::getenv("MOTLEY_WORKER_INDEX") : nullptr) {
     pthread_setname_np(pthread_self(), fmt::format("motley-w{:.6}", index).c_str());
   }
-  // Ctrl-C and the end of the terminal reach the whole group; the parent decides what they mean.
+  // Ctrl-C and the end of the terminal reach the whole process group. The parent decides what they
+  // mean.
   if (child) {
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_IGN);
@@ -64,7 +65,7 @@ int RunWorker(const WorkerFlags& flags) {
   const motley_status status = motley_job_run(job.get());
   signals.Disarm();
   if (status == MOTLEY_CANCELLED && signals.caught() != 0) return kExitOk;
-  // The server says to people why a worker of its own went; this end only gives the exit code.
+  // The server reports why a worker that it started is gone. The worker only returns the exit code.
   if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);
   return FailOfLibrary(status);
 }

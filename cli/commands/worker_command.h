@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley worker`: one worker. `motley train` starts it and tells it by its environment what it has
-// to know; with --server people can start one for a server elsewhere.
+// `motley worker` runs one worker. `motley train` starts it and passes its settings in environment
+// variables. With --server users can start one for a server elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace motley {
 
 struct WorkerFlags {
-  std::string server;    // Empty: as the environment says.
+  std::string server;    // Empty: from the environment.
   std::string name;      // Empty: chosen.
   uint32_t threads = 0;  // 0: chosen.
   std::string devices;   // Empty: the processor.

@@ -43,7 +43,7 @@ std::vector<std::string> Names(const CLI::App& app) {
   return names;
 }
 
-// What is wrong with the first argument that `app` did not understand; empty if it understood all.
+// An error about the first argument that `app` did not understand; empty: it understood all.
 std::string UnknownArgument(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
   if (unknown.empty()) return "";
@@ -57,7 +57,7 @@ std::string UnknownArgument(const CLI::App& app) {
                      close.empty() ? "" : fmt::format(" Did you mean {}?", close), command);
 }
 
-// Which commands a command lacks that was given without one; empty: that is not what is wrong.
+// An error about a command that lacks its sub-command; empty: that is not the problem.
 std::string MissingCommand(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) {
     if (sub->get_require_subcommand_min() == 0 || !sub->get_subcommands().empty()) continue;
@@ -69,7 +69,7 @@ std::string MissingCommand(const CLI::App& app) {
   return "";
 }
 
-// CLI11's words where they are clear.
+// CLI11's own text where it is clear.
 std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string missing = MissingCommand(app);
   if (!missing.empty()) return missing;
@@ -89,8 +89,8 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
-// Of the first argument like --out=, to which CLI11 would give the next one, or whose next one is
-// empty, as of a variable that is not set; empty: there is none.
+// An error about the first argument without a value: one like --out=, to which CLI11 would give the
+// next argument, or one before an empty argument, such as an unset variable. Empty: there is none.
 std::string EmptyValue(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -103,12 +103,12 @@ std::string EmptyValue(int argc, char** argv) {
   return "";
 }
 
-// The flags that most people want come first in --help.
+// The most used flags come first in --help.
 void ShowFirst(CLI::App& command, const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) command.get_option(flag)->group("Most used");
 }
 
-// --help and --version.
+// Prints --help or --version.
 int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
   std::ostringstream text, nothing;
   (void)app.exit(asked, text, nothing);
@@ -116,9 +116,9 @@ int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
 }
 
 struct HelpFlags {
-  std::vector<std::string> topic;  // Its words; none: a list of all.
+  std::vector<std::string> topic;  // Words of the topic; empty: list all topics.
   bool man = false;
-  std::string shell;  // Of motley completion.
+  std::string shell;  // For motley completion.
 };
 
 CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
@@ -129,8 +129,8 @@ CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
 }
 
 CLI::App* AddCompletion(CLI::App& app, HelpFlags& flags) {
-  CLI::App* completion =
-      app.add_subcommand("completion", "Print what completes commands and flags in a shell");
+  CLI::App* completion = app.add_subcommand(
+      "completion", "Print a script that completes commands and flags in a shell");
   completion->add_option("SHELL", flags.shell, "bash, zsh or fish")->required();
   completion->footer(
       "Examples:\n"
@@ -146,13 +146,13 @@ int RunCompletion(const CLI::App& app, const std::string& shell) {
   return kExitUsage;
 }
 
-// motley help [TOPIC]: a command's --help, or a page of its own.
+// Runs motley help [TOPIC]. A topic is a command, which has its --help, or has a separate page.
 int RunHelp(const CLI::App& app, const HelpFlags& flags) {
   const std::string topic = fmt::format("{}", fmt::join(flags.topic, " "));
   const size_t columns = TerminalColumns(STDOUT_FILENO);
   if (flags.man) return PrintResult(ManualPage(app, MOTLEY_VERSION));
   if (topic.empty()) {
-    // App::help would give that of the command that was parsed, which is `help`.
+    // App::help would give the help of the command that was parsed, which is `help`.
     const auto mode = CLI::AppFormatMode::Normal;
     const std::string all = app.get_formatter()->make_help(&app, app.get_name(), mode);
     return PrintResult(WrapHelp(all + "\n" + ListOfTopics(), columns));
@@ -213,7 +213,7 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* help = AddHelp(app, help_flags);
   const CLI::App* completion = AddCompletion(app, help_flags);
   app.footer(
-      "motley COMMAND --help tells more, motley help lists topics.\n"
+      "motley COMMAND --help says more, motley help lists topics.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
       "5 no permission, 6 conflict, 128 + N stopped by signal N");
   if (const std::string empty = EmptyValue(argc, argv); !empty.empty()) {
@@ -223,7 +223,7 @@ int RunCommandLine(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // --help and --version; of a command that there is.
+    // Print --help and --version, unless the command is misspelt.
     const bool misspelt = !app.remaining().empty() && app.get_subcommands().empty();
     if (error.get_exit_code() == 0 && !misspelt) return PrintHelp(app, error);
     return UsageError(app, Explain(app, error));

@@ -13,8 +13,8 @@
 namespace motley {
 namespace {
 
-// The scripts for bash and zsh differ in how they begin and end. In between both set the same
-// variables: what may stand after the words that are there.
+// The scripts for bash and zsh differ at their beginning and end. In between both set the same
+// variables to the words that may come next.
 constexpr std::string_view kBashHead =
     R"(# bash completion of motley; made by: motley completion bash
 _motley() {
@@ -124,7 +124,7 @@ std::vector<std::string> CommandsBelow(const CLI::App& app) {
   return names;
 }
 
-// What is set where such a value is asked for.
+// Sets the possible values of an option.
 std::string Setting(const CLI::Option& option) {
   switch (ValueOf(option)) {
     case ValueKind::kFolder: return "folders=1";
@@ -136,12 +136,12 @@ std::string Setting(const CLI::Option& option) {
   return fmt::format("values='{}'", fmt::join(choices, " "));
 }
 
-// Every shell shows what the program declares.
+// A command as all scripts show it.
 struct Node {
   std::string path, above;  // "checkpoint list", "checkpoint"
   const CLI::App* app = nullptr;
-  std::vector<std::string> names;  // Sub-commands, and words that an argument may be.
-  bool folder = false;             // An argument names one.
+  std::vector<std::string> names;  // Sub-commands, and possible words for an argument.
+  bool folder = false;             // An argument is a folder.
 };
 
 Node NodeOf(const std::string& path, const CLI::App& app) {
@@ -157,7 +157,7 @@ Node NodeOf(const std::string& path, const CLI::App& app) {
   return node;
 }
 
-// The program itself comes first.
+// All commands; the program itself comes first.
 std::vector<Node> NodesOf(const CLI::App& app, const std::vector<std::string>& topics) {
   std::vector<Node> nodes = {NodeOf("", app)};
   for (const DeclaredCommand& command : DeclaredCommands(app)) {
@@ -171,7 +171,7 @@ std::vector<Node> NodesOf(const CLI::App& app, const std::vector<std::string>& t
   return nodes;
 }
 
-// One branch of the second `case` of bash and zsh: what may stand after this command.
+// One branch of the second `case` in bash and zsh: the words that may follow a command.
 std::string Branch(const Node& node) {
   std::vector<std::string> flags;
   std::string of_values;
@@ -201,7 +201,7 @@ std::string BashOrZsh(const std::vector<Node>& nodes, std::string_view head,
                      tail);
 }
 
-// fish shows what a flag is for beside it: the first sentence, on one line.
+// fish shows a description beside a flag: the first sentence, on one line.
 std::string FishText(std::string_view text) {
   std::string out;
   text = text.substr(0, std::min(text.find_first_of("\n;"), text.find(". ")));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley completion SHELL`: what makes a shell complete commands, flags and their values.
+// `motley completion SHELL` writes a script by which a shell completes commands, flags and their
+// values.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ class App;
 
 namespace motley {
 
-// A script for bash, zsh or fish, made from what `app` declares; empty for another shell. `topics`:
-// of motley help.
+// A script for bash, zsh or fish, generated from the declarations in `app`; empty for another
+// shell. `topics` are those of motley help.
 std::string Completion(const CLI::App& app, const std::vector<std::string>& topics,
                        const std::string& shell);
 

@@ -23,7 +23,7 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->group(group);
   train
       ->add_option("--split", flags.split,
-                   "Part of the samples that trains, without a test file; default: 0.8")
+                   "Fraction of the samples for training, without a test file; default: 0.8")
       ->type_name("PART")
       ->check(Part())
       ->group(group);
@@ -36,32 +36,31 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option(
           "--missing", flags.missing,
-          "CSV: what stands for a missing value: median (of the column; of text no "
-          "category), indicator (that, and a feature that tells) or error; default: median")
+          "CSV: replacement of a missing value: median (of the column; of text no category), "
+          "indicator (the same, plus a feature that marks it) or error; default: median")
       ->type_name("HOW")
       ->group(group);
   train
-      ->add_option(
-          "--scale", flags.scale,
-          "standard (each column of numbers to mean 0 and deviation 1, and the target of a "
-          "regression), largest (all divided by the largest magnitude) or none; default: "
-          "of CSV standard, unless columns are alike already, else largest")
+      ->add_option("--scale", flags.scale,
+                   "standard (each column of numbers to mean 0 and deviation 1, and the target of "
+                   "a regression), largest (all divided by the largest magnitude) or none; "
+                   "default: standard for CSV, unless columns are alike already, else largest")
       ->type_name("HOW")
       ->group(group);
-  train->add_option("--drop", flags.drop, "CSV: columns that are no features, like name,date")
+  train->add_option("--drop", flags.drop, "CSV: columns that are not features, like name,date")
       ->type_name("COLUMNS")
       ->group(group);
   train
       ->add_option("--memory", flags.memory_bytes,
-                   "Samples kept in memory by each process, like 512MiB; more go to a file in "
-                   "TMPDIR. Default: a part of what is free")
+                   "Memory of each process for samples, like 512MiB; more go to a file in TMPDIR. "
+                   "Default: a part of the free memory")
       ->type_name("SIZE")
       ->transform(Size())
       ->group(group);
   train
       ->add_option("--storage", flags.storage,
-                   "float32, fp16 or bf16: dense features are rounded to that, sent and kept so, "
-                   "in half of the memory; default: float32")
+                   "float32, fp16 or bf16: dense features are rounded to this type, sent and kept "
+                   "in it; 16 bits take half of the memory; default: float32")
       ->type_name("KIND")
       ->group(group);
 }

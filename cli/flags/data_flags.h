@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of the samples: files, labels, and what tables mean.
+// Flags for samples: files, labels, and the meaning of tables.
 #pragma once
 
 #include "cli/commands/train_command.h"

@@ -40,7 +40,7 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-// "a, b or c", up to whatever ends that; nothing unless these are words.
+// The words of "a, b or c"; empty: the line does not begin with such an enumeration.
 std::vector<std::string> Enumeration(std::string_view line) {
   std::string text = WithoutBrackets(line);
   text.resize(std::min(text.find_first_of(";:"), text.size()));
@@ -85,7 +85,7 @@ std::vector<std::string> ChoicesIn(std::string_view description) {
     rest.remove_prefix(end);
     const std::string_view name = Trimmed(line.substr(0, line.find(": ")));
     if (!line.starts_with(' ') || line.find(": ") == line.npos) continue;
-    // mlp:256,norm,128 is one of many that begin with mlp:
+    // mlp:256,norm,128 stands for all values that begin with mlp:
     const size_t colon = name.find(':');
     if (IsWord(name.substr(0, colon))) {
       choices.emplace_back(name.substr(0, colon == name.npos ? colon : colon + 1));

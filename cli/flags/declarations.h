@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands and flags as they are declared to CLI11, for whatever is made from them besides
-// --help: the manual page, and what completes them in a shell.
+// Lists the commands and flags that are declared to CLI11. The manual page and the completion
+// scripts are generated from them.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ struct DeclaredCommand {
   const CLI::App* app = nullptr;
 };
 
-// Those that --help shows; each before its own sub-commands.
+// The commands that --help shows. Each comes before its own sub-commands.
 std::vector<DeclaredCommand> DeclaredCommands(const CLI::App& app);
 
-enum class ValueKind { kNone, kFile, kFolder, kOther };  // kNone: a flag without a value.
+enum class ValueKind { kNone, kFile, kFolder, kOther };  // kNone: the flag has no value.
 ValueKind ValueOf(const CLI::Option& option);
 
-// The words that a description has its reader choose from: the names of a list ("\n  NAME: ..."),
-// and an enumeration that it begins with ("sgd, momentum (of Nesterov) or adam; default: ...").
+// The values that a description enumerates: the names in a list ("\n  NAME: ..."), or the
+// enumeration at its beginning ("sgd, momentum (of Nesterov) or adam; default: ...").
 std::vector<std::string> ChoicesIn(std::string_view description);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that flags take, with errors that say what is asked for.
+// Validators of flag values. Their errors say which values are possible.
 #pragma once
 
 #include <charconv>
@@ -19,7 +19,7 @@ namespace motley {
 
 inline constexpr uint32_t kMostCount = 1U << 30;
 
-// Of --model.
+// Values of --model.
 inline constexpr const char* kModelHelp =
     "softmax (classes), logistic (2 classes), hinge (linear SVM), linear (regression), or"
     "\n  mlp:256,norm,128: hidden layers; norm: layer normalisation"
@@ -28,15 +28,15 @@ inline constexpr const char* kModelHelp =
     "\n  factorization:16: a factorisation machine, for 2 classes or ratings; on"
     "\n    one-hot users and items it is matrix factorisation with biases";
 
-// One value that may be given once.
+// Adds a flag with one value that may be given once.
 template <typename T>
 CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* type,
                       const std::string& help) {
   return app->add_option(name, value, help)->type_name(type)->capture_default_str();
 }
 
-// For the decimal text of a number; `range` tells in errors what is asked for. It has
-// no description of its own, which would crowd --help.
+// Checks the decimal text of a number. `range` describes the possible values in errors. The
+// validator has no description of its own, which would clutter --help.
 template <typename T>
 CLI::Validator Fits(std::function<bool(T)> fits, const std::string& range) {
   const auto check = [fits = std::move(fits), range](std::string& text) -> std::string {
@@ -63,7 +63,7 @@ inline CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<ui
 
 inline CLI::Validator Part() {
   return Fits<double>([](double value) { return value > 0 && value < 1; },
-                      "a part: it must lie between 0 and 1, ends excluded");
+                      "a fraction between 0 and 1, ends excluded");
 }
 
 // Bytes with a unit, as in 512MiB; KB, KiB and k are 1024 bytes each.
@@ -80,7 +80,7 @@ inline CLI::Validator Size() {
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     const std::string unit = CLI::detail::to_lower(CLI::detail::trim_copy(std::string(stop, end)));
     if (error != std::errc() || unit.empty()) return wrong;
-    const size_t power = kUnits.find(unit.front()) + 1;  // 0: none of them.
+    const size_t power = kUnits.find(unit.front()) + 1;  // 0: no such letter.
     const std::string rest = unit.substr(power > 0 ? 1 : 0);
     if (rest != "b" && (power == 0 || (rest != "" && rest != "ib"))) return wrong;
     value = std::ldexp(value, static_cast<int>(10 * power));

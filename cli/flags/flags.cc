@@ -27,8 +27,8 @@ std::string CodeList(bool coded_only) {
   }
   text +=
       "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "
-      "partial-coded m to s + m times. With none, work of lost workers is given to the others all "
-      "the same, only later. multi-message stops computing copies as soon as one has come.";
+      "partial-coded m to s + m times. With none, the work of lost workers also goes to the "
+      "others, but later. multi-message stops computing copies as soon as one has arrived.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
 }
 
@@ -56,8 +56,8 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->group(group);
   AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
   AddValue(app, "--tolerate", flags.tolerate, "S",
-           "Workers that may be missing without delay (not with --code none); of auto at least "
-           "so many, if given")
+           "Workers that may be missing without delay (not with --code none); for auto the "
+           "minimum, if given")
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
@@ -68,10 +68,9 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->type_name("N")
       ->transform(Within(1U, kMostCount))
       ->group(group);
-  app->add_option(
-         "--step-deadline", flags.step_deadline,
-         "With --code approximate: or after this time, like 50ms, with at least one answer; "
-         "default: when those that are missing are overdue")
+  app->add_option("--step-deadline", flags.step_deadline,
+                  "With --code approximate: a step also ends after this time, like 50ms, with at "
+                  "least one answer; default: when the missing answers are overdue")
       ->type_name("TIME")
       ->group(group);
   app->add_option("--fault", flags.faults,
@@ -99,21 +98,23 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
       app->add_option("--checkpoint", flags.checkpoint, "Save the job's state in this folder")
           ->type_name("DIR")
           ->group(group);
-  AddValue(app, "--checkpoint-every", flags.checkpoint_every, "N", "Steps from one to the next")
+  AddValue(app, "--checkpoint-every", flags.checkpoint_every, "N",
+           "Steps from one checkpoint to the next")
       ->needs(folder)
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->group(group);
   AddValue(app, "--checkpoint-code", flags.checkpoint_code, "[NAME:]K+M",
-           "K shards of data and M of parity, of which any M may be lost; each in a folder of its "
-           "own. NAME: vandermonde or cauchy")
+           "K shards of data and M of parity, each in its own folder; any M may be lost. NAME: "
+           "vandermonde or cauchy")
       ->needs(folder)
       ->group(group);
   app->add_option("--resume", flags.resume,
-                  "Go on from the newest checkpoint in this folder; what is not given is as it was")
+                  "Resume from the newest checkpoint in this folder; flags that are not given keep "
+                  "their values")
       ->type_name("DIR")
       ->group(group);
   app->add_option("--resume-step", flags.resume_step,
-                  "Go on from the checkpoint of so many steps there; default: the newest")
+                  "Resume from the checkpoint of step N there; default: the newest")
       ->type_name("N")
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->group(group);
@@ -125,7 +126,7 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
   });
 }
 
-// The arguments that all actions on a folder of checkpoints have.
+// Adds an action with the arguments that all actions on a folder of checkpoints have.
 CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
                     const char* help, CheckpointFlags::Action action) {
   CLI::App* sub = checkpoint->add_subcommand(name, help);
@@ -135,7 +136,7 @@ CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* na
                           : "As given to motley train --checkpoint")
       ->required();
   if (action != CheckpointFlags::Action::kList) {
-    sub->add_option("--step", flags.step, "Which one; default: the newest")
+    sub->add_option("--step", flags.step, "Step of the checkpoint; default: the newest")
         ->type_name("N")
         ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
   }
@@ -143,7 +144,7 @@ CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* na
     sub->add_option("--out", flags.out, "The model's file (safetensors)")
         ->type_name("FILE")
         ->required();
-    sub->add_option("--format", flags.format, "As of motley train: motley (default) or torch")
+    sub->add_option("--format", flags.format, "motley or torch (see motley train); default: motley")
         ->type_name("NAME");
   } else {
     sub->add_flag("--json", flags.json, "The result as JSON");
@@ -152,60 +153,60 @@ CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* na
   return sub;
 }
 
-// Where workers are and what they compute with.
+// Adds flags for the places and devices of workers.
 void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
   CLI::Option* devices =
       train
           ->add_option("--devices", flags.devices,
-                       "What the workers compute with, in turn, as motley devices lists it: "
-                       "cpu,opencl,cuda:0; cuda:0+cuda:1 is one worker on both. Default: one on "
-                       "each graphics card, the others on the processor")
+                       "Devices that workers use in turn, as in motley devices: cpu,opencl,cuda:0; "
+                       "cuda:0+cuda:1 is one worker on both. Default: one worker on each graphics "
+                       "card, the others on the processor")
           ->type_name("LIST")
           ->group("Workers");
   CLI::Option* threads =
       train
           ->add_option("--threads", flags.threads,
-                       "Threads of each worker on the processor; default: its part of the cores")
+                       "Threads of each worker on the processor; default: its share of the cores")
           ->type_name("N")
           ->transform(Within(1U, 256U))
           ->group("Workers");
   CLI::Option* remote =
       train
-          ->add_flag("--remote", flags.remote,
-                     "Take in workers from other machines: motley worker --server joins them at "
-                     "any time, up to --workers. It says how. One works here, too")
+          ->add_flag(
+              "--remote", flags.remote,
+              "Accept workers from other machines: motley worker --server joins at any time, up to "
+              "--workers. The command to type is printed. One worker runs here, too")
           ->group("Workers");
-  train->add_flag("--no-local-worker", flags.alone, "With --remote: none works here")
+  train->add_flag("--no-local-worker", flags.alone, "With --remote: no worker runs here")
       ->needs(remote)
       ->excludes(devices)
       ->excludes(threads)
       ->group("Workers");
   train
       ->add_option("--listen", flags.listen,
-                   "Where workers connect; port 0: any. With tcp:// not through shared memory. "
-                   "Default: with --remote 0.0.0.0:7000, which other machines reach")
+                   "Address to which workers connect; port 0: any port. With tcp:// shared memory "
+                   "is not used. Default with --remote: 0.0.0.0:7000, which other machines reach")
       ->type_name("[tcp://]HOST:PORT")
       ->group("Workers");
   train
-      ->add_option(
-          "--wait", flags.wait,
-          "How long a job that has lost its last worker waits for one to come back "
-          "(default: 10min). With --remote also how long the start waits for more workers "
-          "once --min-workers are there (default: 0s; 30s where --workers 8 says no least)")
+      ->add_option("--wait", flags.wait,
+                   "Time that a job without workers waits for one to come back (default: 10min). "
+                   "With --remote also the time that the start waits for more workers than "
+                   "--min-workers (default: 0s; 30s if --workers, like 8, has no minimum)")
       ->type_name("TIME")
       ->group("Workers");
 }
 
-// Of WorkerTable (report.h).
+// Explains WorkerTable (report.h).
 constexpr const char* kTableHelp =
-    "The table at the end has of each worker\n"
-    "  speed          as learned, beside the fastest one's, which is 1\n"
-    "  share %        part of all samples of the run's steps that it computed, used or not;\n"
+    "The table at the end shows for each worker\n"
+    "  speed          as measured; the fastest worker has 1\n"
+    "  share %        part of all samples in the run's steps that it computed, used or not;\n"
     "                 with a code they add up to more than 100\n"
-    "  samples/epoch  that it computed, used or not\n"
+    "  samples/epoch  samples that it computed, used or not\n"
     "  in time        answers that came while their step was open\n"
-    "  late           that did not: the step ended without them\n"
-    "  lost           whether it was gone at the end, or never came; left: it took its leave\n"
+    "  late           answers that came too late: the step ended without them\n"
+    "  lost           yes: it was gone at the end, or never came; left: it left by itself\n"
     "  held MB        data that it kept in memory";
 
 }  // namespace
@@ -213,16 +214,16 @@ constexpr const char* kTableHelp =
 CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
   using Action = CheckpointFlags::Action;
   CLI::App* checkpoint =
-      app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
+      app.add_subcommand("checkpoint", "Inspect, restore and export saved states of jobs");
   checkpoint->require_subcommand(1);
-  AddAction(checkpoint, flags, "list", "What is there", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step",
+  AddAction(checkpoint, flags, "list", "List the checkpoints", Action::kList);
+  AddAction(checkpoint, flags, "verify", "Read every block of the newest checkpoint, or of --step",
             Action::kVerify);
   AddAction(checkpoint, flags, "restore",
-            "Write lost and damaged shards of the newest again; of others with --step",
+            "Rebuild lost and damaged shards of the newest checkpoint, or of --step",
             Action::kRestore);
   AddAction(checkpoint, flags, "export",
-            "Write the model of the newest as a file; of others with --step", Action::kExport);
+            "Write the model of the newest checkpoint, or of --step, to a file", Action::kExport);
   checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
   return checkpoint;
 }
@@ -232,27 +233,26 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
                          ->type_name("FILE")
                          ->group("Output");
   train
-      ->add_option("--format", flags.format,
-                   "Of --out: motley, or torch: PyTorch's names, shapes and order, with the "
-                   "scaling of the data folded into the layers (docs/how-to/pytorch.md). Default: "
-                   "motley")
+      ->add_option(
+          "--format", flags.format,
+          "Format of --out: motley, or torch: PyTorch's names, shapes and order, with the scaling "
+          "of the data folded into the layers (docs/how-to/pytorch.md). Default: motley")
       ->type_name("NAME")
       ->needs(out)
       ->group("Output");
   train
       ->add_option("--log", flags.log,
-                   "Write how it learns, a JSON object a line: step, epoch, loss, rate, workers, "
-                   "seconds, and each judgement with its validation scores")
+                   "Write a log of the training, one JSON object per line: step, epoch, loss, "
+                   "rate, workers, seconds, and each judgement with its validation scores")
       ->type_name("FILE.jsonl")
       ->group("Output");
   train->add_option("--curve", flags.curve, "Draw the loss over the epochs (SVG)")
       ->type_name("FILE.svg")
       ->group("Output");
   train
-      ->add_option(
-          "--record-profile", flags.record_profile,
-          "Write the cluster as the run found it, for motley plan and simulate, and beside "
-          "it what each step took (FILE.trace.csv), for simulate --replay")
+      ->add_option("--record-profile", flags.record_profile,
+                   "Write the cluster as measured in the run, for motley plan and simulate, and "
+                   "beside it the times of each step (FILE.trace.csv), for simulate --replay")
       ->type_name("FILE.toml")
       ->group("Output");
 }
@@ -260,9 +260,10 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
   AddDataFlags(train, flags);
-  AddModelFlags(train, flags.job,
-                {"; default: chosen from model and data, and said",
-                 "Passes over the data: exactly these; default: until nothing is gained any more"});
+  AddModelFlags(
+      train, flags.job,
+      {"; default: chosen from model and data, and printed",
+       "Passes over the data, exactly this many; default: until there is no more progress"});
   AddLearningFlags(train, flags);
   AddClusterFlags(train, flags.job, MostWorkers::kRange);
   AddCheckpointFlags(train, flags);
@@ -270,32 +271,32 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddTrainFiles(train, flags);
   train
       ->add_option("--step-limit", flags.step_limit,
-                   "For jobs that nobody watches: end the job when a step makes no progress for so "
-                   "many seconds; default: wait")
+                   "For unattended jobs: end the job when a step makes no progress for this many "
+                   "seconds; default: wait")
       ->type_name("SECONDS")
       ->transform(Fits<double>([](double limit) { return limit >= 0.1 && limit <= 1e6; },
                                "a number of seconds from 0.1 to 1000000"))
       ->group("Workers");
   train
       ->add_option("--audit", flags.audit,
-                   "Check the answers of so many steps (0 to 1), at least one of 1/RATE in a row, "
-                   "against sums that the server forms itself, whatever that takes; 0: none; "
-                   "default: 0.02, within 1 % of the time. A worker whose answer is wrong is named "
-                   "and sent away, and the exit code is 1")
+                   "Check the answers of this fraction of steps (0 to 1), at least one in any "
+                   "1/RATE steps, against sums that the server computes itself, whatever that "
+                   "costs; 0: none; default: 0.02, within 1 % of the time. A worker with a wrong "
+                   "answer is named and dismissed, and the exit code is 1")
       ->type_name("RATE")
       ->transform(Fits<double>([](double rate) { return rate >= 0 && rate <= 1; },
-                               "a share of the steps from 0 to 1"))
+                               "a fraction of the steps from 0 to 1"))
       ->group("Workers");
   train
       ->add_flag("--evaluate-training", flags.evaluate_training,
-                 "Evaluate the trained model on all training samples; without it only where that "
-                 "takes no noticeable time, else the loss is that of the last epoch's steps")
+                 "Evaluate the trained model on all training samples; without this flag only if "
+                 "that is quick, and else the loss is the mean of the last epoch's steps")
       ->group("Output");
   AddOutputFlags(train, flags.job);
   train
       ->add_flag("-v,--verbose", flags.verbose,
-                 "Messages begin with the time; more of them: who joined, who was late, whose work "
-                 "others took over, why a code was chosen, each checkpoint")
+                 "Begin messages with the time, and print more of them: workers that join, are "
+                 "late or lose work to others, the reason for a code, each checkpoint")
       ->excludes(train->get_option("--quiet"))
       ->group("Output");
   train->footer(std::string("Example: four workers, one of which is killed\n"
@@ -314,7 +315,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   simulate
       ->add_option("--cluster", flags.cluster,
                    "The cluster as a file, instead of --worker-speeds; "
-                   "docs/reference/cluster-file.md tells its keys")
+                   "docs/reference/cluster-file.md explains its keys")
       ->type_name("FILE")
       ->group("Workers");
   simulate
@@ -341,7 +342,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
           ->group("Workers");
   simulate
       ->add_option("--plot", flags.plot,
-                   "Draw the mean step of each code, and how its steps are distributed (SVG)")
+                   "Draw the mean step of each code, and the distribution of its steps (SVG)")
       ->type_name("FILE")
       ->group("Output");
   CLI::Option* timeline =
@@ -351,7 +352,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
           ->group("Output");
   simulate
       ->add_option("--timeline-step", flags.timeline_step,
-                   "Which, from 0; default: the one that took longest")
+                   "The step to draw, from 0; default: the slowest")
       ->type_name("N")
       ->transform(Within(uint64_t{0}, uint64_t{1} << 40))
       ->needs(timeline)
@@ -395,27 +396,26 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
 }
 
 CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
-  CLI::App* plan =
-      app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
+  CLI::App* plan = app.add_subcommand("plan", "Recommend a scheme for a cluster, with reasons");
   plan->add_option("--cluster", flags.cluster,
-                   "The cluster as a file (TOML); docs/reference/cluster-file.md tells its keys")
+                   "The cluster as a file (TOML); docs/reference/cluster-file.md explains its keys")
       ->type_name("FILE")
       ->required();
   AddValue(plan, "--batch", flags.batch, "N", "Samples per step")
       ->transform(Within(1U, kMostCount));
-  AddValue(plan, "--steps", flags.steps, "N", "Of the job; copies have to pay off within them")
+  AddValue(plan, "--steps", flags.steps, "N", "Steps of the job, within which copies must pay off")
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40));
-  AddValue(plan, "--loss-rate", flags.loss_rate, "P", "Of each worker, in a step")
+  AddValue(plan, "--loss-rate", flags.loss_rate, "P", "Probability that a worker is lost in a step")
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1; },
                            "a probability from 0 up to 1"));
-  AddValue(plan, "--data-bytes", flags.data_bytes, "N", "Of all samples, for what copies cost")
+  AddValue(plan, "--data-bytes", flags.data_bytes, "N",
+           "Size of all samples, for the cost of copies")
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
-  AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
+  AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));
-  plan->add_flag("--explain", flags.explain,
-                 "Everything that was tried, each with what to type for it and its reason");
-  plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
+  plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");
+  plan->add_flag("--json", flags.json, "All schemes as one JSON object");
   plan->add_flag("-q,--quiet", flags.quiet, "No progress");
   plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
   return plan;
@@ -424,10 +424,12 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
   CLI::App* predict =
       app.add_subcommand("predict", "Predict with a saved model, or test it on labels");
-  predict->add_option("--model", flags.model, "From motley train --out")
+  predict->add_option("--model", flags.model, "Model file, as from motley train --out")
       ->type_name("FILE")
       ->required();
-  predict->add_option("--data", flags.data, "As for motley train")->type_name("PATH")->required();
+  predict->add_option("--data", flags.data, "Samples, as for motley train --data")
+      ->type_name("PATH")
+      ->required();
   predict
       ->add_option("--label", flags.label,
                    "CSV: the label's column; default: the one named label, "
@@ -435,14 +437,15 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
       ->type_name("COLUMN");
   CLI::Option* out =
       predict
-          ->add_option("--out", flags.out,
-                       "Write what the model says of each sample, a class or a number: NPY if the "
-                       "name ends in .npy, else CSV; - is the standard output. Samples need no "
-                       "labels then")
+          ->add_option(
+              "--out", flags.out,
+              "Write the prediction for each sample, a class or a number: NPY if the name ends in "
+              ".npy, else CSV; - is the standard output. Samples then need no labels")
           ->type_name("FILE");
   predict
-      ->add_flag("--probabilities", flags.probabilities,
-                 "With --out: also those of all classes (NPY: only these, a row per sample)")
+      ->add_flag(
+          "--probabilities", flags.probabilities,
+          "With --out: also the probabilities of all classes (NPY: only these, one row per sample)")
       ->needs(out);
   predict->add_flag("--json", flags.json, "The result as one JSON object");
   predict->footer(
@@ -458,7 +461,7 @@ CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
   for (const Experiment& experiment : Experiments()) {
     names += fmt::format("\n{:>12}: {}", experiment.name, experiment.shows);
   }
-  CLI::App* reproduce = app.add_subcommand("reproduce", "Run experiments on gradient coding again");
+  CLI::App* reproduce = app.add_subcommand("reproduce", "Repeat experiments on gradient coding");
   reproduce->add_option("NAME", flags.names, names);
   reproduce
       ->add_option("--data", flags.data,
@@ -472,7 +475,8 @@ CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
   reproduce->add_flag("--json", flags.json, "The figures as one JSON array");
   reproduce->add_flag("-q,--quiet", flags.quiet, "No progress");
   reproduce->footer(
-      "Exit code 1 when a figure is outside of its tolerance. Example:\n  motley reproduce A1 A3");
+      "The exit code is 1 if a figure is outside its tolerance. Example:\n"
+      "  motley reproduce A1 A3");
   return reproduce;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sub-commands and their flags, as --help shows them.
+// Declares the sub-commands and their flags, as --help shows them.
 #pragma once
 
 #include "cli/commands/checkpoint_command.h"
@@ -19,7 +19,8 @@ class App;
 
 namespace motley {
 
-// Each adds one sub-command, whose flags are written to `flags` by parsing; `flags` outlives `app`.
+// Each function adds one sub-command. Parsing writes its flags to `flags`, which must outlive
+// `app`.
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
 CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);

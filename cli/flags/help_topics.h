@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of `motley help TOPIC` about what several commands have in common.
+// Pages of `motley help TOPIC`, about subjects that concern several commands.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace motley {
 
 std::vector<std::string> TopicNames();
-std::string ListOfTopics();                     // A line for each, under a heading.
-const char* TopicPage(std::string_view topic);  // Null: there is no such topic.
+std::string ListOfTopics();                     // One line per topic, under a heading.
+const char* TopicPage(std::string_view topic);  // Null: no such topic.
 
 }  // namespace motley

@@ -49,18 +49,18 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
   const char* group = "Learning";
   train
       ->add_option("--evaluate-every", flags.evaluate_every,
-                   "Judge progress after so many steps (200) or epochs (1epoch), by the loss of "
-                   "validation samples; default: each epoch, where judging is needed")
+                   "Steps (200) or epochs (1epoch) between two judgements of progress, by the loss "
+                   "of validation samples; default: 1epoch, if judging is needed")
       ->type_name("N")
       ->group(group);
   train
       ->add_option_function<double>(
           "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
-          "Part of the training samples that is held out for judging; 0: none, the loss of the "
-          "steps is judged; default: a tenth for networks on 1000 samples or more, else none")
+          "Fraction of the training samples that is held out for judging; 0: none, and the loss of "
+          "the steps is judged; default: a tenth for networks on 1000 samples or more, else none")
       ->type_name("PART")
       ->check(Fits<double>([](double part) { return part >= 0 && part < 1; },
-                           "a part: it must be at least 0 and below 1"))
+                           "a fraction of at least 0 and below 1"))
       ->group(group);
   train
       ->add_option_function<uint32_t>(
@@ -68,7 +68,7 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
           [&flags](const uint32_t& times) {
             flags.patience = times > 0 ? static_cast<int32_t>(times) : -1;
           },
-          "End after so many judgements without progress, and leave the best version; 0: never; "
+          "End after this many judgements without progress, and keep the best version; 0: never; "
           "default: 10, and never with --epochs or --steps")
       ->type_name("N")
       ->transform(Within(0U, kMostCount))
@@ -87,35 +87,33 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
         ->group(group);
   };
   train
-      ->add_option(
-          "--schedule", flags.job.schedule,
-          "The rate from step to step: constant, cosine, cosine:warmup=100, "
-          "step:every=1000,factor=0.1 (in steps), or plateau:patience=3,factor=0.1,times=3 "
-          "(lowered where the loss no longer falls); default: constant, and plateau "
-          "where the job ends by itself")
+      ->add_option("--schedule", flags.job.schedule,
+                   "Change of the rate over the steps: constant, cosine, cosine:warmup=100, "
+                   "step:every=1000,factor=0.1 (in steps), or "
+                   "plateau:patience=3,factor=0.1,times=3 (lowered when the loss no longer falls); "
+                   "default: constant, or plateau if the job ends by itself")
       ->type_name("HOW")
       ->group(group);
-  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: leave them", 1e30);
+  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: no limit", 1e30);
   train
-      ->add_option("--class-weights", flags.job.class_weights,
-                   "What samples of a class weigh in training: balanced, or NAME=W,NAME=W (others "
-                   "weigh 1)")
+      ->add_option(
+          "--class-weights", flags.job.class_weights,
+          "Weights of samples in training, by class: balanced, or NAME=W,NAME=W (others weigh 1)")
       ->type_name("WEIGHTS")
       ->group(group);
   train
-      ->add_option(
-          "--dropout", flags.job.dropout,
-          "Chance that a unit of a hidden layer is left out of a sample's step (mlp, cnn); "
-          "default: 0")
+      ->add_option("--dropout", flags.job.dropout,
+                   "Probability that a unit of a hidden layer is left out of a sample's step (mlp, "
+                   "cnn); default: 0")
       ->type_name("P")
       ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
-                           "a chance: it must be at least 0 and below 1"))
+                           "a probability of at least 0 and below 1"))
       ->group(group);
-  add("--weight-decay", flags.job.weight_decay, "Of adamw; default: 0.01", 1e30);
-  add("--momentum", flags.job.momentum, "Of momentum and nag; default: 0.9", 1);
-  add("--beta1", flags.job.beta1, "Of adam and adamw; default: 0.9", 1);
-  add("--beta2", flags.job.beta2, "Of adam and adamw; default: 0.999", 1);
-  add("--epsilon", flags.job.epsilon, "Of adam and adamw; default: 1e-8", 1e30);
+  add("--weight-decay", flags.job.weight_decay, "For adamw; default: 0.01", 1e30);
+  add("--momentum", flags.job.momentum, "For momentum and nag; default: 0.9", 1);
+  add("--beta1", flags.job.beta1, "For adam and adamw; default: 0.9", 1);
+  add("--beta2", flags.job.beta2, "For adam and adamw; default: 0.999", 1);
+  add("--epsilon", flags.job.epsilon, "For adam and adamw; default: 1e-8", 1e30);
   AddJudgingFlags(train, flags);
   train
       ->add_option("--init", flags.init,

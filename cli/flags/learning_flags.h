@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of a model and of how it learns.
+// Flags for a model and its learning.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ class App;
 
 namespace motley {
 
-// What is said of flags that may be left out: a simulated job learns nothing.
+// Texts for flags that may be omitted. A simulated job does not learn.
 struct LearningHelp {
   std::string chosen;
   std::string epochs;
-  bool learns = true;  // False: how it would learn changes nothing, and has no flags.
+  bool learns = true;  // False: leave flags about learning out.
 };
 
 void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help);
-// More of how it learns, and how its progress is judged.
+// Adds more flags for learning, and those for judging progress.
 void AddLearningFlags(CLI::App* train, TrainFlags& flags);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of the commands that are about one machine.
+// Declares the commands that concern one machine.
 #include <string>
 
 #include "cli/flags/flag_values.h"
@@ -19,10 +19,11 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
       ->add_option("--label", flags.label, "CSV: the label's column; default: as for motley train")
       ->type_name("COLUMN")
       ->needs(data);
-  AddValue(profile, "--features", flags.features, "N", "Of made-up samples, without --data")
+  AddValue(profile, "--features", flags.features, "N",
+           "Number in synthetic samples, without --data")
       ->transform(Within(1U, 1U << 24))
       ->excludes(data);
-  AddValue(profile, "--classes", flags.classes, "N", "Of made-up samples, without --data")
+  AddValue(profile, "--classes", flags.classes, "N", "Number in synthetic samples, without --data")
       ->transform(Within(2U, 1U << 20))
       ->excludes(data);
   AddValue(profile, "--batch", flags.batch, "N", "Samples per step, for the file's step_flops")
@@ -30,27 +31,29 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
   profile->add_option("--threads", flags.threads, "Threads that compute; default: all")
       ->type_name("N")
       ->transform(Within(1U, 256U));
-  AddValue(profile, "--seconds", flags.seconds, "S", "Time to measure for")
+  AddValue(profile, "--seconds", flags.seconds, "S", "Time for measuring, in seconds")
       ->check(Fits<double>([](double value) { return value >= 0.1 && value <= 3600; },
                            "a time from 0.1 to 3600 seconds"));
-  profile->add_option("--name", flags.name, "Of the worker in the file; default: this host's")
+  profile
+      ->add_option("--name", flags.name,
+                   "Name of the worker in the file; default: this host's name")
       ->type_name("NAME");
   profile->add_option("--out", flags.out, "Write the profile (TOML)")->type_name("FILE");
-  CLI::Option* server =
-      profile
-          ->add_option("--server", flags.server,
-                       "Measure the link to a server there, be it a job's or motley profile "
-                       "--serve's; its token in MOTLEY_TOKEN")
-          ->type_name("HOST:PORT");
-  AddValue(profile, "--streams", flags.streams, "N", "Connections to it at once")
+  CLI::Option* server = profile
+                            ->add_option("--server", flags.server,
+                                         "Measure the link to a server there, a job's or that of "
+                                         "motley profile --serve; MOTLEY_TOKEN holds its token")
+                            ->type_name("HOST:PORT");
+  AddValue(profile, "--streams", flags.streams, "N", "Parallel connections to the server")
       ->transform(Within(1U, static_cast<uint32_t>(kMostProbes)))
       ->needs(server);
   profile
       ->add_option("--serve", flags.serve,
-                   "Measure nothing: let others measure their link to here, until stopped")
+                   "Measure nothing, but let other machines measure their link to this address "
+                   "until stopped")
       ->type_name("HOST:PORT")
       ->excludes(server);
-  profile->add_flag("--fresh", flags.fresh, "Measure, even if that was done before");
+  profile->add_flag("--fresh", flags.fresh, "Measure again, even if a result is cached");
   profile->add_flag("--json", flags.json, "The result as one JSON object on standard output");
   profile->add_flag("-q,--quiet", flags.quiet, "No progress");
   profile->footer("Example:\n  motley profile --model mlp:256 --out here.toml");
@@ -58,14 +61,14 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
 }
 
 CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
-  CLI::App* devices =
-      app.add_subcommand("devices", "List what this machine computes with, and why not");
+  CLI::App* devices = app.add_subcommand(
+      "devices", "List the devices of this machine, and why some cannot be used");
   devices->add_flag("--json", flags.json, "The result as one JSON array");
   CLI::Option* check = devices->add_flag(
       "--check", flags.check,
-      "Compare every kernel with float64 arithmetic, here and now; exit code 1 when one is wrong. "
-      "The first time takes minutes on an OpenCL device, which compiles them");
-  devices->add_option("--devices", flags.devices, "What to check; default: all that can be used")
+      "Compare every kernel with float64 arithmetic on this machine; the exit code is 1 if one is "
+      "wrong. The first time takes minutes on an OpenCL device, which compiles them");
+  devices->add_option("--devices", flags.devices, "Devices to check; default: all that can be used")
       ->type_name("LIST")
       ->needs(check);
   devices->add_flag("-q,--quiet", flags.quiet, "No progress")->needs(check);
@@ -79,10 +82,10 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
-  worker->add_option("--server", flags.server, "Where the server is")->type_name("HOST:PORT");
+  worker->add_option("--server", flags.server, "Address of the server")->type_name("HOST:PORT");
   worker
       ->add_option("--name", flags.name,
-                   "How messages and the job's table call it; default: this host's name")
+                   "Name of the worker in messages and the job's table; default: this host's name")
       ->type_name("NAME");
   worker
       ->add_option("--threads", flags.threads,
@@ -92,18 +95,18 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
       ->transform(Within(1U, 256U));
   worker
       ->add_option("--devices", flags.devices,
-                   "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
-                   "own. Default: all graphics cards as one worker, or the processor")
+                   "Devices that compute: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 as one "
+                   "worker each. Default: all graphics cards as one worker, or the processor")
       ->type_name("LIST");
   CLI::Option* wait =
       AddValue(worker, "--wait", flags.wait, "TIME",
-               "How long to look for the server, at the start and whenever the connection is lost");
+               "Time to look for the server, at the start and whenever the connection is lost");
   worker
       ->add_flag("--forever", flags.forever,
-                 "Serve one job after the other: wait for the server without end, also when a job "
-                 "is done or refuses this worker. Ctrl-C or SIGTERM end it")
+                 "Serve one job after the other: wait for the server without limit, even after a "
+                 "job is done or refuses this worker. Ctrl-C or SIGTERM ends it")
       ->excludes(wait);
-  worker->add_flag("-v,--verbose", flags.verbose, "Each message begins with the time");
+  worker->add_flag("-v,--verbose", flags.verbose, "Begin each message with the time");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. Choose one once, of 16\n"
       "characters or more, and set it for motley train --remote as well: then this command serves\n"

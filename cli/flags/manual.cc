@@ -20,7 +20,7 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// As it stands: no character means anything to roff.
+// Escapes text so that no character is special for roff.
 std::string Plain(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -38,7 +38,7 @@ std::string Plain(std::string_view text) {
   return out;
 }
 
-// Lines that stay as they are.
+// A block of lines that are not filled.
 std::string Block(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   return fmt::format(".nf\n{}\n.fi\n", Plain(text));
@@ -70,7 +70,7 @@ std::string Section(const DeclaredCommand& command) {
   std::string text = fmt::format(".SS motley {}\n{}.\n", Plain(command.path),
                                  Plain(command.app->get_description()));
   text += Options(*command.app);
-  // A paragraph of its own, where that of the last flag ends.
+  // Begins a new paragraph after the last flag.
   if (const std::string footer = command.app->get_footer(); !footer.empty()) {
     text += ".PP\n" + Block(footer);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley help --man`: the manual page.
+// Writes the manual page, for `motley help --man`.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ class App;
 
 namespace motley {
 
-// In the language of man(7), made from what `app` declares and from the topics of motley help.
+// The page in the language of man(7), generated from the declarations in `app` and the topics of
+// motley help.
 std::string ManualPage(const CLI::App& app, const std::string& version);
 
 }  // namespace motley

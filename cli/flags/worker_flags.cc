@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// 0: it is no number of workers.
+// The number of workers in `text`; 0: not such a number.
 uint32_t WorkersIn(std::string_view text) {
   uint32_t workers = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
@@ -21,15 +21,16 @@ uint32_t WorkersIn(std::string_view text) {
   return whole && workers <= kMostCount ? workers : 0;
 }
 
-// What is wrong with it; empty: nothing. A least that stands in --workers as well is the same.
+// Sets the minimum. Returns an error, or an empty text. --workers may give the same minimum.
 std::string TakeLeast(uint32_t least, JobFlags& flags) {
   const uint32_t other = std::exchange(flags.min_workers, least);
   if (other == 0 || other == least) return "";
-  return fmt::format("the least number of workers is {} here and {} in the other flag. Say it once",
-                     least, other);
+  return fmt::format(
+      "the minimum number of workers is {} here and {} in the other flag. Give it once", least,
+      other);
 }
 
-// "8", or a least and a most: "2..8".
+// Takes a number like "8", or a minimum and a maximum like "2..8".
 std::string TakeWorkers(std::string_view text, JobFlags& flags) {
   const size_t dots = text.find("..");
   const bool range = dots != text.npos;
@@ -37,11 +38,11 @@ std::string TakeWorkers(std::string_view text, JobFlags& flags) {
   const uint32_t most = range ? WorkersIn(text.substr(dots + 2)) : least;
   if (least == 0 || most == 0) {
     return fmt::format(
-        "{} is no number of workers. Give a whole number from 1 to 256, with --remote to 1024, or "
-        "there a least and a most, like 2..8",
+        "{} is not a number of workers. Give a whole number from 1 to 256, or with --remote one up "
+        "to 1024 or a minimum and a maximum, like 2..8",
         text.empty() ? "''" : text);
   }
-  if (least > most) return fmt::format("{} has a least above its most", text);
+  if (least > most) return fmt::format("{} has a minimum above its maximum", text);
   flags.workers = most;
   return range ? TakeLeast(least, flags) : "";
 }
@@ -57,20 +58,18 @@ void AddWorkers(CLI::App* app, JobFlags& flags, MostWorkers most) {
         ->group("Workers");
     return;
   }
-  app->add_option(
-         "--workers",
-         "Number of workers; default: as many as speeds, or 2. At most 256 on one machine. "
-         "With --remote at most so many, of 1024 (default: 8), and like 2..8 from a least "
-         "to a most")
+  app->add_option("--workers",
+                  "Number of workers; default: as many as speeds, or 2. At most 256 on one "
+                  "machine. With --remote the largest number, up to 1024 (default: 8), or a "
+                  "minimum and a maximum, like 2..8")
       ->type_name("N|N..M")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->check(CLI::Validator([&flags](std::string& text) { return TakeWorkers(text, flags); }, ""))
       ->group("Workers");
-  app->add_option(
-         "--min-workers",
-         "With --remote: begin with no fewer workers than these, one of them here, and wait "
-         "for no more; default: 2, or 1 with --no-local-worker")
+  app->add_option("--min-workers",
+                  "With --remote: begin as soon as there are this many workers, including the "
+                  "local one; default: 2, or 1 with --no-local-worker")
       ->type_name("N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many workers a job has.
+// Flags for the number of workers.
 #pragma once
 
 #include "CLI/CLI.hpp"

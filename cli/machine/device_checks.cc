@@ -16,20 +16,21 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kSeed = 1;  // What fails here fails again.
+constexpr uint64_t kSeed = 1;  // Fixed, so that failures can be repeated.
 
-// Each kernel is work of its own, so that one that hangs is seen, and which.
+// Each kernel is a separate work item, so that the error names a kernel that hangs.
 Status Check(const ListedDevice& listed, Phases& phases,
              std::vector<check::CheckedKernel>& kernels) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   WorkerDeviceOptions options;
   MOTLEY_ASSIGN_OR_RETURN(options.patience, PatienceFromEnvironment());
-  options.patience->least = options.patience->first;  // Many of them compile something.
+  options.patience->least = options.patience->first;  // Many kernels are compiled first.
   MOTLEY_ASSIGN_OR_RETURN(const auto opened, WorkerDevice::Open(*loop, {{listed}}, options));
   Device& device = opened->front();
   const auto& checks = check::KernelChecks();
   for (const check::KernelCheck& one : checks) {
-    const auto checked = std::make_shared<check::CheckedKernel>();  // Its device may keep it.
+    const auto checked =
+        std::make_shared<check::CheckedKernel>();  // A device that hangs may keep it.
     const auto work = [checked, &device, &one]() -> Status {
       MOTLEY_ASSIGN_OR_RETURN(*checked, check::CheckOnDevice(device, one, kSeed, /*large=*/true));
       return Status::Ok();
@@ -46,10 +47,10 @@ std::string Verdict(const CheckedDevice& device) {
                                    [](const auto& kernel) { return kernel.ok(); });
   return fmt::format("{}: {} kernels are right, {} wrong{}", device.label, right,
                      device.kernels.size() - static_cast<size_t>(right),
-                     device.status.ok() ? "" : "; it failed with the next");
+                     device.status.ok() ? "" : "; it failed in the next one");
 }
 
-// JSON knows no infinity: null, as for what is no number.
+// JSON has no infinity; it becomes null, like NaN.
 nlohmann::ordered_json ToJson(const check::CheckedKernel& kernel) {
   return {{"kernel", kernel.kernel},
           {"worst_error", kernel.worst},
@@ -89,7 +90,8 @@ std::string ChecksText(const std::vector<CheckedDevice>& devices) {
     for (const check::CheckedKernel& kernel : device.kernels) {
       if (!kernel.ok()) text += fmt::format("{} is wrong at {}\n", kernel.kernel, kernel.where);
     }
-    if (!device.status.ok()) text += fmt::format("it failed: {}\n", device.status.ToString());
+    if (!device.status.ok())
+      text += fmt::format("the device failed: {}\n", device.status.ToString());
   }
   return text;
 }

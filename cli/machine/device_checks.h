@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// motley devices --check: every kernel of a device against float64.
+// Checks every kernel of a device against float64, for motley devices --check.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct CheckedDevice {
   std::string label;  // "opencl:0"
   std::string name;
   std::vector<check::CheckedKernel> kernels;
-  Status status;  // Not fine when it failed, then without the kernels after that.
+  Status status;  // Not OK if the device failed; later kernels are then missing.
   bool ok() const;
 };
 
-// On all cores, and on the thread of each device. Each is a phase of its own.
+// Runs on all cores and on the thread of each device. Each device is one phase.
 std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices, Phases& phases);
 
 std::string ChecksText(const std::vector<CheckedDevice>& devices);

@@ -17,13 +17,13 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // Beyond what caches hold.
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // Larger than caches.
 constexpr int kPasses = 5;
 
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)>;
 Bitmap MakeBitmap() { return Bitmap(hwloc_bitmap_alloc(), &hwloc_bitmap_free); }
 
-// The first object that says it: a package, or the machine where there is none.
+// The value from the first object that has it: a package, or else the machine.
 std::string InfoOf(hwloc_topology_t topology, const char* name) {
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
     const hwloc_obj_t object = hwloc_get_obj_by_type(topology, type, 0);
@@ -42,7 +42,7 @@ uint32_t Count(hwloc_topology_t topology, hwloc_const_cpuset_t within, hwloc_obj
   return count;
 }
 
-// "4+8": threads of each kind, the least powerful first.
+// The number of threads of each kind, the least powerful kind first: "4+8".
 std::string Kinds(hwloc_topology_t topology, hwloc_const_cpuset_t within) {
   const int kinds = hwloc_cpukinds_get_nr(topology, 0);
   std::string text;
@@ -56,7 +56,7 @@ std::string Kinds(hwloc_topology_t topology, hwloc_const_cpuset_t within) {
   return text;
 }
 
-// Keeps the reads from being left out.
+// Keeps the compiler from removing the reads.
 std::atomic<uint64_t> read_sum{0};
 
 Status Read(Device& device, double& best) {
@@ -83,9 +83,9 @@ Status Read(Device& device, double& best) {
   return Status::Ok();
 }
 
-// `tell` gets what hwloc knows of the machine, and the threads that this process may use.
-template <typename Tell>
-void WithTopology(const Tell& tell) {
+// Calls `use` with hwloc's topology of the machine and the threads that this process may use.
+template <typename Use>
+void WithTopology(const Use& use) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return;
   if (hwloc_topology_load(topology) == 0) {
@@ -93,7 +93,7 @@ void WithTopology(const Tell& tell) {
     if (hwloc_get_cpubind(topology, allowed.get(), HWLOC_CPUBIND_PROCESS) != 0) {
       hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology));
     }
-    tell(topology, allowed.get());
+    use(topology, allowed.get());
   }
   hwloc_topology_destroy(topology);
 }
@@ -126,7 +126,7 @@ std::string ProcessorParts() {
 
 double MeasureMemory(UvLoop& loop, Device& device) {
   double best = 0;
-  // Too little memory to measure with is no reason to end: it is one number less.
+  // Without enough memory to measure, only this number is missing.
   const Status status = CallOnDevice(loop, device, [&] { return Read(device, best); });
   return status.ok() ? best : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's processor is (hwloc), and how fast its memory.
+// Describes this machine's processor (hwloc), and measures its memory.
 #pragma once
 
 #include "devices/device.h"
@@ -8,14 +8,16 @@
 
 namespace motley {
 
-// What hwloc does not find out stays empty. Cores are those that this process may use.
+// Facts unknown to hwloc stay empty. Cores are those that this process may use.
 HardwareFacts ReadHardware();
 
-// What the processor has several of, as "2 NUMA nodes, 4+8 threads of each kind"; else empty.
+// The parts of a processor that has several, like "2 NUMA nodes, 4+8 threads of each kind"; else
+// empty.
 std::string ProcessorParts();
 
-// All threads of the device read at once: the best of a few passes, in bytes per second; 0 when
-// there is no memory to read. `loop` is the device's and is not running.
+// Measures memory bandwidth in bytes per second, with all threads of the device reading at once:
+// the best of a few passes. 0 if there is no memory to read. `loop` is the loop of the device and
+// is not running yet.
 double MeasureMemory(UvLoop& loop, Device& device);
 
 }  // namespace motley

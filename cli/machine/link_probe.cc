@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kLocalToken = "this program's own";
 
-// A host on a loop of its own. Closing it takes one more run of the loop.
+// A host on its own loop. Closing it takes one more run of the loop.
 class ProbeServer {
  public:
   static Result<std::unique_ptr<ProbeServer>> Listen(const std::string& address,
@@ -89,7 +89,7 @@ Result<LinkProbe> ProbeLocalLink(double seconds) {
       at.ok() ? ProbeLink({.server = *at, .token = kLocalToken, .seconds = seconds}) : at.status();
   if (at.ok()) server->Stop();
   thread.join();
-  // Between processes of one machine nothing queues but work for its cores.
+  // Between processes of one machine there are no queues except for its cores.
   if (probe.ok()) {
     probe->link.latency_seconds = probe->loaded_latency_seconds;
     probe->link.down->latency_seconds = probe->loaded_latency_seconds;

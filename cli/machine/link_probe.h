@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that are measured with the transport that jobs use (runtime/links/link_prober.h). SIGPIPE
-// must be ignored.
+// Measures links with the transport that jobs use (runtime/links/link_prober.h). SIGPIPE must be
+// ignored.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace motley {
 
-// Between two processes of this machine; takes about `seconds` and a second thread. kUnavailable,
-// kResource: no connection to this machine itself.
+// Measures between two processes of this machine. Takes about `seconds` and a second thread.
+// kUnavailable, kResource: this machine cannot connect to itself.
 Result<LinkProbe> ProbeLocalLink(double seconds);
-// To a server elsewhere.
+// Measures the link to a server elsewhere.
 Result<LinkProbe> ProbeLink(const LinkProbeOptions& options);
-// Lets others measure their link to `address`, until the program ends; `listening` is told the
-// address in use. Returns only when it cannot.
+// Lets other machines measure their link to `address` until the program ends. `listening` receives
+// the address in use. Returns only on failure.
 Status ServeProbes(const std::string& address, const std::string& token,
                    const std::function<void(const std::string&)>& listening);
 

@@ -19,7 +19,7 @@ bool Up(const ifaddrs& one) {
   return (one.ifa_flags & (wanted | IFF_LOOPBACK)) == wanted;
 }
 
-// Empty when it is of another family, or good for one link alone.
+// The text of an IPv4 address; empty for other families and link-local addresses.
 std::string Ipv4Text(const sockaddr& address) {
   if (address.sa_family != AF_INET) return "";
   const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under which address other machines reach this one.
+// Finds the address by which other machines reach this one.
 #pragma once
 
 #include <ifaddrs.h>
@@ -8,16 +8,17 @@
 
 namespace motley {
 
-// "192.168.1.20" or "[2001:db8::7]": the first of `addresses` whose interface is up and no
-// loopback, of IPv4 before IPv6 (which only a server on IPv6 hears), none that is good for one link
-// alone. Empty: there is none.
+// The first of `addresses` whose interface is up and not a loopback, like "192.168.1.20" or
+// "[2001:db8::7]". IPv4 comes before IPv6, which only a server on IPv6 accepts. Link-local
+// addresses do not count. Empty: none.
 std::string FirstReachable(const ifaddrs* addresses, bool ipv6);
 
-// `address`, as a server listens at it, for people elsewhere: with FirstReachable of this machine
-// where it says all ("0.0.0.0:7000", "[::]:7000"), or with loopback, where that is all there is.
+// Converts the listening address of a server to one for users elsewhere. If it means all addresses
+// ("0.0.0.0:7000", "[::]:7000"), FirstReachable of this machine replaces them, or loopback if there
+// is nothing else.
 std::string ReachableAddress(const std::string& address);
 
-// Whether only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000").
+// True if only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000").
 bool IsLoopback(const std::string& address);
 
 }  // namespace motley

@@ -38,7 +38,7 @@ Status KeepProfile(const std::string& folder, const std::string& key,
   std::filesystem::create_directories(folder, error);
   if (error)
     return Status::Resource(fmt::format("cannot create '{}': {}", folder, error.message()));
-  // Whoever reads at the same time sees the old one or the new one.
+  // A concurrent reader sees the old profile or the new one.
   const std::string text = FormatClusterProfile(profile);
   const BytesView piece = std::as_bytes(std::span(text));
   return WriteFileAtomically(PathOf(folder, key), {&piece, 1});

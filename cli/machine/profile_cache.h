@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles that were measured before, in the user's cache folder.
+// Keeps measured profiles in the user's cache folder.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace motley {
 // "$XDG_CACHE_HOME/motley/profiles", or below "$HOME/.cache"; empty: neither is set.
 std::string ProfileCacheFolder();
 
-// The profile kept under `key` (letters and digits); none when there is none that can be read.
+// The profile kept under `key` (letters and digits); empty: no readable one.
 std::optional<ClusterProfile> FindProfile(const std::string& folder, const std::string& key);
 
-// Replaces what is kept under `key`. kResource, kPermission with the reason: a cache that cannot be
-// written is worth a word, no more.
+// Replaces the profile kept under `key`. kResource, kPermission: the cache cannot be written, which
+// deserves no more than a warning.
 Status KeepProfile(const std::string& folder, const std::string& key,
                    const ClusterProfile& profile);
 

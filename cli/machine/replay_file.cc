@@ -12,10 +12,10 @@
 namespace motley {
 namespace {
 
-// Messages cost what they cost when the rounds were recorded: a simulated vector is short.
+// Messages keep their recorded cost: a simulated vector is short.
 constexpr uint64_t kNoBytes = 4096;
 
-// Rounds in which each worker had some part of all the work.
+// Rounds in which each worker had some fraction of all the work.
 class RoundTimes final : public RecordedTimes {
  public:
   RoundTimes(WorkerTrace trace, uint32_t batch)
@@ -83,9 +83,9 @@ Result<ReplayFile> OpenRounds(const std::string& path, uint32_t batch) {
   file.assumed = {
       "a worker's time at a load between two recorded ones is interpolated, round by round, and "
       "never less than at the smaller one",
-      "what it takes without load goes by before its first piece of work, whoever else is late",
-      "messages take no time besides: what they took is in the recorded times",
-      "beforehand all workers are taken to be alike"};
+      "a worker's time without load passes before its first piece of work, even if others are late",
+      "messages take no extra time, because the recorded times include it",
+      "all workers are assumed to be equal at first"};
   file.times = std::make_shared<RoundTimes>(std::move(trace), batch);
   return file;
 }
@@ -96,14 +96,14 @@ Result<ReplayFile> OpenRun(const std::string& path) {
   file.path = path;
   file.times = std::make_shared<RunTimes>(std::move(trace));
   file.assumed = {
-      "each of a worker's samples takes what its samples took in that step, on average; in a step "
-      "in which it computed nothing, what they took in the one before",
-      "latency and the way to the workers are those of the cluster's file; the way back is as it "
-      "was recorded, where it was"};
+      "each sample takes the average time of the worker's samples in that step; in a step in which "
+      "the worker computed nothing, the time of the step before",
+      "latency and the links to the workers are those of the cluster's file; the links back are as "
+      "recorded, if they were recorded"};
   return file;
 }
 
-// The first line that says something.
+// The first line that is neither blank nor a comment.
 Result<std::string> ColumnsOf(const std::string& path) {
   MOTLEY_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, OpenFileStream(path));
   StreamReader reader(std::move(stream));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley simulate --replay FILE`: recorded times in one of two formats, told by their columns.
+// Reads recorded times for `motley simulate --replay FILE`. There are two formats, which differ in
+// their columns.
 #pragma once
 
 #include <memory>
@@ -16,16 +17,16 @@ namespace motley {
 struct ReplayFile {
   std::string path;
   std::shared_ptr<const RecordedTimes> times;
-  std::vector<std::string> assumed;  // Sentences for people.
-  // Of rounds with loads (reproduce/worker_trace.h), which need no cluster's file: the workers,
-  // all taken to be alike beforehand, and what all rounds take where each waits for everybody to
-  // do an equal share. None and 0 of runs' steps.
+  std::vector<std::string> assumed;  // Assumptions, as sentences for users.
+  // Set only for rounds with loads (reproduce/worker_trace.h), which need no cluster file.
+  // `cluster` has their workers, assumed to be equal in advance. `wait_for_all_seconds` is the time
+  // of all rounds if each waits until every worker has done an equal share.
   std::optional<ClusterProfile> cluster;
   double wait_for_all_seconds = 0;
 };
 
-// A step has `batch` samples. kNotFound and so on as of data/files/byte_stream.h; kDataError with
-// the line.
+// A step has `batch` samples. Errors are those of data/files/byte_stream.h; kDataError names the
+// line.
 Result<ReplayFile> OpenReplayFile(const std::string& path, uint32_t batch);
 
 }  // namespace motley

@@ -14,9 +14,9 @@ namespace {
 constexpr double kMargin = 16, kTop = 64, kGap = 40;
 constexpr double kLabel = 170, kBars = 360, kCurves = 380;
 constexpr double kLane = 30, kBar = 18, kLeastHeight = 240, kBottom = 52;
-constexpr int kCurvePoints = 200;   // Of each curve, at most.
-constexpr double kMostShown = 3.0;  // Rare long steps may lie so many means beyond the curves.
-// Okabe and Ito's, which people tell apart who do not tell red from green.
+constexpr int kCurvePoints = 200;   // Maximum per curve.
+constexpr double kMostShown = 3.0;  // Curves end at this many means; rare steps may be longer.
+// Colours by Okabe and Ito. They are distinct for colour-blind users, too.
 constexpr std::array<const char*, 7> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                  "#e69f00", "#56b4e9", "#555555"};
 
@@ -54,7 +54,7 @@ class Chart {
     text_ += fmt::format(form, std::forward<Args>(args)...);
   }
 
-  // Times along the bottom, from `left` on, `width` for `length` seconds.
+  // Draws an axis of times that begins at `left` and is `width` wide for `length` seconds.
   void DrawTimes(double left, double width, double length, const char* heading) {
     Put("<text x=\"{:.1f}\" y=\"{}\" fill=\"#333\">{}</text>\n", left, kTop - 14, heading);
     const double tick = TickOf(length);

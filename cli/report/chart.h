@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture (SVG) that compares codes: the mean step of each as a bar, and how its steps are
-// distributed.
+// Draws a picture (SVG) that compares codes: a bar for the mean step of each, and the distribution
+// of its steps.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace motley {
 
 struct ChartSeries {
   std::string name;
-  double mean = 0;           // Seconds of a step,
-  double low = 0, high = 0;  // and between which it lies; both 0: not known.
+  double mean = 0;           // Seconds of a step.
+  double low = 0, high = 0;  // Bounds of the mean; both 0: unknown.
   std::vector<double> step_seconds;
 };
 
-// `ideal_seconds`: drawn as a line through the bars; 0: none. `series` is not empty.
+// `ideal_seconds` is drawn as a line through the bars; 0: no line. `series` is not empty.
 std::string ChartSvg(const std::string& title, const std::vector<ChartSeries>& series,
                      double ideal_seconds);
 

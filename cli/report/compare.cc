@@ -17,7 +17,7 @@
 namespace motley {
 namespace {
 
-// Student's t: beyond it lies one case of twenty, by degrees of freedom from 1.
+// Student's t by degrees of freedom, from 1: one case in twenty lies beyond it.
 constexpr std::array<double, 30> kStudent = {
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -41,12 +41,12 @@ Result<ComparedCode> ParseOne(std::string_view text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), tolerate);
   if (error != std::errc() || end != number.data() + number.size()) {
     return Status::InvalidArgument(fmt::format(
-        "--compare {}: behind the colon stands how many workers may be missing, like {}:2", text,
+        "--compare {}: after the colon write how many workers may be missing, like {}:2", text,
         one.code));
   }
   if (!SchemeNamed(one.code).keeps_copies && tolerate > 0) {
     return Status::InvalidArgument(fmt::format(
-        "--compare {}: none keeps no copies, so it tolerates nobody's absence. Write none, or "
+        "--compare {}: none keeps no copies, so it tolerates no missing worker. Write none, or "
         "adaptive:{}",
         text, tolerate));
   }
@@ -68,7 +68,7 @@ Result<std::vector<ComparedCode>> ParseCompared(std::string_view text) {
     MOTLEY_ASSIGN_OR_RETURN(ComparedCode one, ParseOne(text.substr(0, comma)));
     for (const ComparedCode& before : codes) {
       if (before.code != one.code || before.tolerate != one.tolerate) continue;
-      return Status::InvalidArgument(fmt::format("--compare: {} is there twice", one.code));
+      return Status::InvalidArgument(fmt::format("--compare: {} is given twice", one.code));
     }
     codes.push_back(std::move(one));
     if (comma == std::string_view::npos) break;
@@ -115,7 +115,7 @@ std::string CompareTable(const Comparison& comparison, size_t columns) {
   text += fmt::format("\n{}: {} steps, {} seed{}; ideal {} ms\n", comparison.cluster,
                       comparison.steps, seeds, seeds == 1 ? "" : "s", Ms(comparison.ideal_seconds));
   if (comparison.counted_from > 0) {
-    text += fmt::format("steps count from {} on: before, a job learns speeds and links\n",
+    text += fmt::format("steps count from step {} on; before that, a job learns speeds and links\n",
                         comparison.counted_from);
   }
   if (!intervals) text += "one seed has no interval: add --seeds 5\n";
@@ -125,7 +125,7 @@ std::string CompareTable(const Comparison& comparison, size_t columns) {
   }
   for (const ComparedRun& run : comparison.runs) {
     if (run.tolerate_at_end < run.tolerate) {
-      text += fmt::format("{}: of {} asked for, its plan tolerates {} at the end\n", run.name,
+      text += fmt::format("{}: asked to tolerate {}, its plan tolerates {} at the end\n", run.name,
                           run.tolerate, run.tolerate_at_end);
     }
     text += run.note;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job learned, from its events: lines of JSON while it runs, and a picture at its end.
+// Records how a job learns, from its events: lines of JSON while it runs, and a picture at its end.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace motley {
 
 class LearningLog {
  public:
-  // What one line says.
+  // The contents of one line.
   struct Point {
-    uint64_t step = 0;  // Steps that were done by then.
+    uint64_t step = 0;  // Number of steps done.
     double epoch = 0;
-    double loss = 0;        // Of the step, or the mean of those since the last judgement.
-    double validation = 0;  // Loss on the validation samples; NaN: nothing was evaluated.
+    double loss = 0;        // Loss of the step, or the mean since the last judgement.
+    double validation = 0;  // Validation loss; NaN: not evaluated.
     bool judged = false;
     bool best = false;
   };
 
-  // `path` empty: no file. It is begun anew. kResource names it.
+  // Truncates the file at `path`; an empty path means no file. kResource names the file.
   static Result<std::unique_ptr<LearningLog>> Open(const std::string& path);
 
-  // Of each of up to kMostLines steps one line, evenly, and one of each judgement. `job` is as of
-  // the event.
+  // Writes one line per judgement, and one per step for up to kMostLines evenly chosen steps. `job`
+  // holds the metrics at the time of the event.
   void OnEvent(const motley_event& event, const motley_metrics& job);
-  // The last line is in the file; kResource: something could not be written.
+  // Finishes the file. kResource: some line could not be written.
   Status Close();
 
   const std::vector<Point>& points() const { return points_; }
@@ -48,7 +48,7 @@ class LearningLog {
   std::vector<Point> points_;
 };
 
-// Loss over epochs: the steps', and that of the validation samples with its best version marked.
+// Draws the loss of steps and of validation samples over epochs, and marks the best version.
 std::string CurveSvg(const std::vector<LearningLog::Point>& points);
 
 }  // namespace motley

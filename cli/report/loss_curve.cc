@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a LearningLog.
+// Draws the picture of a LearningLog.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 using Point = LearningLog::Point;
 
 constexpr double kLeft = 70, kTop = 40, kWidth = 680, kHeight = 320;
-constexpr size_t kMostDots = 2000;  // A line with more would draw them over each other.
+constexpr size_t kMostDots = 2000;  // More dots would overlap.
 
 class Picture {
  public:
@@ -29,7 +29,7 @@ class Picture {
         least = std::min(least, loss);
       }
     }
-    // Losses that fall far are told apart on a logarithmic scale only.
+    // A loss that falls far is only readable on a logarithmic scale.
     logarithmic_ = least > 0 && largest > 20 * least;
     low_ = logarithmic_ ? std::log10(least) : 0;
     high_ = logarithmic_ ? std::log10(largest) : largest;
@@ -114,7 +114,7 @@ class Picture {
   const std::vector<Point>& points_;
   double epochs_ = 0;
   bool logarithmic_ = false;
-  double low_ = 0, high_ = 1;  // Of the loss, or of its logarithm.
+  double low_ = 0, high_ = 1;  // Range of the loss, or of its logarithm.
   std::string text_;
 };
 

@@ -20,7 +20,7 @@ std::string MoreRows(size_t rows) {
   return fmt::format("and {} more workers; --json lists every one\n", rows - kMostRows);
 }
 
-// Neighbouring partitions [begin, end) that no row tells apart.
+// Neighbouring partitions [begin, end) that are equal in all rows.
 struct Columns {
   PartitionId begin = 0;
   PartitionId end = 0;
@@ -37,7 +37,7 @@ std::string Name(const Columns& columns) {
 }
 
 std::vector<Columns> GroupColumns(const CodeForm& form) {
-  // Column by column: which rows have what there.
+  // The rows and coefficients of each column.
   std::vector<std::vector<std::pair<uint32_t, Complex>>> entries(form.partitions);
   for (uint32_t row = 0; row < form.rows.size(); ++row) {
     for (const CodeEntry& entry : form.rows[row]) {
@@ -76,7 +76,7 @@ std::string Sparse(const CodeForm& form, const std::vector<Columns>& groups) {
   return text + MoreRows(form.rows.size());
 }
 
-// What each worker sends, one after the other.
+// Lists the messages of each worker in order.
 std::string FormatLists(const CodeForm& form) {
   std::string text;
   for (size_t worker = 0; worker < std::min(form.lists.size(), kMostRows); ++worker) {

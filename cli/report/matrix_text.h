@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding matrices for people.
+// Formats encoding matrices for users.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// B as aligned numbers, one line per worker. Neighbouring partitions with equal columns share one;
-// "." is no entry. A matrix wider than 120 characters is written sparsely, row by row.
+// B as aligned numbers, one line per worker. Neighbouring partitions with equal columns share one
+// column; "." is no entry. A matrix wider than 120 characters is written sparsely, row by row.
 std::string FormatMatrix(const CodeForm& form);
 
 }  // namespace motley

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kShownSizes[] = {1, 16, 64, 256, 1024, 4096, 16384};
 
-// 0.00123 -> "1.23 ms"
+// Formats 0.00123 as "1.23 ms".
 std::string Seconds(double seconds) {
   if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
@@ -31,7 +31,7 @@ std::string Size(uint64_t bytes) {
 
 std::string Processor(const DeviceProfile& device) {
   const HardwareFacts& facts = device.hardware;
-  std::string text = facts.model.empty() ? "a processor that does not say its name" : facts.model;
+  std::string text = facts.model.empty() ? "a processor without a name" : facts.model;
   text += fmt::format(", {} core{}, {} thread{}", facts.cores, facts.cores == 1 ? "" : "s",
                       facts.threads, facts.threads == 1 ? "" : "s");
   if (!facts.core_kinds.empty()) text += fmt::format(" of kinds {}", facts.core_kinds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measured profile for people and programs.
+// Formats a measured profile for users and programs.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace motley {
 
-// Where the profile's link leads, when it is not this machine's own.
+// The other end of the profile's link, if it is not this machine.
 struct ServerLink {
   std::string address;
   uint32_t streams = 1;
-  double loaded_latency_seconds = 0;  // One way, of a word behind slices of vectors.
+  double loaded_latency_seconds = 0;  // One-way latency of a message behind slices of vectors.
 };
 
-// Of one worker. `cached`: it was measured before.
+// `profile` has one worker. `cached`: it was measured by an earlier run.
 std::string ProfileTable(const ClusterProfile& profile, bool cached,
                          const std::optional<ServerLink>& server = std::nullopt);
 std::string ProfileJson(const ClusterProfile& profile, bool cached,

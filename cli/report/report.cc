@@ -23,13 +23,13 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostWorkerLines = 32;
-constexpr size_t kLinesOfAKind = 8;  // Where there are more workers.
+constexpr size_t kLinesOfAKind = 8;  // Used if there are more workers.
 
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
 }
 
-// A number that could not be said in JSON (NaN, infinity) is null there.
+// NaN for null, which stands for NaN and infinity in JSON.
 double Number(const json& value) { return value.is_number() ? value.get<double>() : NAN; }
 
 WorkerLine LineOf(const json& worker) {
@@ -75,7 +75,7 @@ bool LeavesBest(const json& report) {
   return judging != report.end() && judging->value("kept_best", false);
 }
 
-// Of a job that leaves an earlier version than the last.
+// A line about a model that is not the last version.
 std::string WhichModel(const json& report) {
   const auto judging = report.find("judging");
   if (!LeavesBest(report)) return "";
@@ -99,7 +99,7 @@ std::string Tolerates(const json& report) {
   return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
 }
 
-// Of a job that was resumed: the whole time is that of all its runs.
+// For a resumed job: the time of this run. The whole time is that of all runs.
 std::string OfThisRun(const json& report) {
   if (!report.contains("resumed_from")) return "";
   return fmt::format(" in all runs, {:.2f} s in this one, from step {} on",
@@ -113,14 +113,14 @@ std::string Slowest(const json& step) {
                      step.at("max_step").get<uint64_t>());
 }
 
-// "worker-0", which has the number in it, or "0 pc2": messages speak of worker 0 (pc2).
+// A worker's name with its number: "worker-0", or "0 pc2". Messages speak of worker 0 (pc2).
 std::string Numbered(const WorkerLine& line) {
   const bool has_it = line.name.starts_with(fmt::format("worker-{}", line.worker));
   return has_it ? line.name : fmt::format("{} {}", line.worker, line.name);
 }
 
-// Which of the workers a table shows: all of them up to 32, of more the first ones, the slowest,
-// and the first that were lost. Ascending.
+// The workers that a table shows, in ascending order. Up to 32 workers are all shown. Of more it
+// shows the first ones, the slowest, and the first lost ones.
 std::vector<size_t> ShownLines(const std::vector<WorkerLine>& lines) {
   std::vector<size_t> order(lines.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -217,7 +217,7 @@ std::string TrainTable(const std::string& text) {
 
 namespace {
 
-// What a part of the report says; empty: nothing, or it is not there.
+// The text of `key` in part `part` of the report; empty: not there.
 std::string Said(const char* part, const char* key, const std::string& text) {
   const json report = json::parse(text);
   const auto found = report.find(part);

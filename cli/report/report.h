@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job came to, as tables for people.
+// Formats the result of a job as tables for users.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@ namespace motley {
 // "approximate: 87 of 400 steps, error 0.031 mean 0.125 max\n"
 std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, double max);
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
-// Drawn from the text of motley_job_report, so that it knows no more than programs do.
+// Reads only the text of motley_job_report, so that it knows no more than other programs.
 std::string TrainTable(const std::string& report);
-// Whether the model is the version that did best on validation samples.
+// True if the model is the version with the best validation score.
 bool KeptBest(const std::string& report);
-// What audits found; empty: nothing was wrong.
+// The failure that audits found; empty: none.
 std::string AuditFailure(const std::string& report);
-// Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
+// Why the last checkpoint could not be written; empty: it was written, or there is none.
 std::string CheckpointError(const std::string& report);
-// Why the newest is degraded; empty: it is not.
+// Why the newest checkpoint is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);
-// The report of a job that failed ("{}" when there is none), and before it its `error`: the message
-// and the program's exit code.
+// The report of a failed job ("{}" if there is none) with a first member `error`: the message and
+// the program's exit code.
 std::string FailureJson(const std::string& report, int exit_code, const std::string& why);
-// Where the steps of a run are recorded whose profile is this file.
+// The path of the recorded steps that belong to a profile.
 std::string RecordedStepsFile(const std::string& profile);
-// Why the run is not recorded; empty: it is, or was not meant to be.
+// Why the run is not recorded; empty: it is, or nobody asked for it.
 std::string RecordingError(const std::string& report);
 
 }  // namespace motley

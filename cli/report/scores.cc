@@ -15,12 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostColumns = 12;  // Of a table for people.
+constexpr size_t kMostColumns = 12;  // Widest table for a terminal.
 
-// A number that could not be said in JSON (NaN, infinity) is null there.
+// NaN for null, which stands for NaN and infinity in JSON.
 double Number(const json& value) { return value.is_number() ? value.get<double>() : NAN; }
 
-// 3, "setosa".
+// A label as text: 3, "setosa".
 std::string Word(const json& label) {
   if (label.is_string()) return label.get<std::string>();
   return fmt::format("{:g}", Number(label));

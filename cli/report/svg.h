@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pictures (SVG) have in common.
+// Common parts of pictures (SVG).
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace motley {
 
-// The opening tag and a white ground, in pixels.
+// The opening tag and a white background; sizes in pixels.
 std::string SvgOpening(double width, double height);
-// As the content of an element: ASCII.
+// `text` as the content of an element, in ASCII.
 std::string Escaped(const std::string& text);
-// "850 us", "12.5 ms", "3.2 s": of the size of `scale`.
+// Formats `ns` in the unit that suits `scale`: "850 us", "12.5 ms", "3.2 s".
 std::string Words(double ns, double scale);
-// 1, 2 or 5 times a power of ten, so that about six of them fit into `length`.
+// The distance of ticks: 1, 2 or 5 times a power of ten. About six ticks fit into `length`.
 double TickOf(double length);
 
-// kInvalidArgument, with what to type, where the name says that another kind of picture is meant.
+// kInvalidArgument: the name asks for another kind of picture. The error says what to type.
 Status CheckSvgName(std::string_view flag, const std::string& path);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small aligned table for terminals and files alike.
+// Formats a small aligned table for terminals and files.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace motley {
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
-  // As many cells as the header has.
+  // `cells` must match the header.
   void Add(std::vector<std::string> cells);
-  // Takes columns out, in this order, until a line fits into so many columns of a terminal. 0 of
-  // these: there is room for all.
+  // Removes `dispensable` columns in this order, until lines fit into a terminal of `columns`
+  // columns; 0: no limit.
   void Fit(size_t columns, const std::vector<std::string>& dispensable);
-  // First column to the left, the others to the right; each line ends with a newline.
+  // Aligns the first column to the left, the others to the right. Each line ends with a newline.
   std::string Format() const;
 
  private:

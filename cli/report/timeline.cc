@@ -15,14 +15,14 @@ using Kind = TraceSpan::Kind;
 
 constexpr double kLabelWidth = 150, kPlotWidth = 760, kMargin = 16, kTop = 58;
 constexpr double kLane = 26, kBar = 18, kLegend = 46;
-constexpr double kThinBar = 5;  // Of transfers, under what the worker was given.
+constexpr double kThinBar = 5;  // Height of transfers, which lie below the assigned work.
 
 struct Look {
   Kind kind;
   const char* fill;
   const char* words;
 };
-// Distinct in brightness too, for those who do not tell red from green.
+// Colours also differ in brightness, for colour-blind users.
 constexpr std::array<Look, 9> kLooks = {{{Kind::kAnswered, "#2f6db5", "answer used"},
                                          {Kind::kLate, "#e8a33d", "late"},
                                          {Kind::kCancelled, "#b9bec6", "not needed, cancelled"},
@@ -64,7 +64,7 @@ class Picture {
         Escaped(title), kMargin);
     DrawAxis();
     DrawLanes();
-    for (const bool transfers : {false, true}) {  // Those on top.
+    for (const bool transfers : {false, true}) {  // Transfers are drawn on top.
       for (const TraceSpan& span : spans_) {
         if (IsTransfer(span) == transfers) DrawSpan(span);
       }
@@ -185,7 +185,7 @@ Result<std::string> TimelineSvg(const std::vector<TraceSpan>& spans,
     return Status::NotFound(
         fmt::format("step {} was not finished; the last one that was is {}", step, *last));
   }
-  // A row of an earlier step may reach into this one: its worker is busy with it.
+  // A row of an earlier step may reach into this one and keep its worker busy.
   std::vector<TraceSpan> shown;
   for (const TraceSpan& span : spans) {
     const bool overlaps = span.begin_ns < update->end_ns && span.end_ns > collect->begin_ns;

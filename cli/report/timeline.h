@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of one step (SVG): a lane for each worker with what it was given, from assignment to
-// arrival, and one for the server; when the step was decoded is a line through all.
+// Draws one step (SVG). Each worker has a lane that shows its assigned work, from assignment to
+// arrival. The server has one too, and a line through all lanes shows when the step was decoded.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace motley {
 
-// The step that took longest from opening to update; none when no step was finished.
+// The step that took longest from opening to update; empty: no step was finished.
 std::optional<uint64_t> SlowestStep(const std::vector<TraceSpan>& spans);
 
-// kNotFound when `spans` has no finished step of that number, with those there are.
+// kNotFound: `spans` has no finished step `step`; the error names the last finished one.
 Result<std::string> TimelineSvg(const std::vector<TraceSpan>& spans,
                                 const std::map<uint32_t, std::string>& worker_names, uint64_t step);
 

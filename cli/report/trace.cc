@@ -60,7 +60,8 @@ void TraceRecorder::OnEvent(const motley_event& event) {
   }
 }
 
-// Rows given one right after the other are a list; what is open otherwise came too late.
+// Rows that are assigned in consecutive events are one list. Other rows that are still open are
+// late.
 void TraceRecorder::Assign(const motley_event& event) {
   if (assigning_ != event.worker) CloseAll(event.worker, TraceSpan::Kind::kLate, last_ns_);
   assigning_ = event.worker;
@@ -145,13 +146,14 @@ std::string TraceRecorder::Json() {
         span.kind == TraceSpan::Kind::kReceives || span.kind == TraceSpan::Kind::kSends;
     nlohmann::ordered_json args = {{"step", span.step}};
     if (span.kind == TraceSpan::Kind::kCollect) args["error"] = span.error;
-    list.push_back({{"ph", "X"},
-                    {"pid", transfer ? 2 : 1},  // Links, beside what the workers were given.
-                    {"tid", span.track},
-                    {"name", NameOf(span)},
-                    {"ts", Microseconds(span.begin_ns - start)},
-                    {"dur", Microseconds(span.end_ns - span.begin_ns)},
-                    {"args", args}});
+    list.push_back(
+        {{"ph", "X"},
+         {"pid", transfer ? 2 : 1},  // Links have a group of their own, beside assigned work.
+         {"tid", span.track},
+         {"name", NameOf(span)},
+         {"ts", Microseconds(span.begin_ns - start)},
+         {"dur", Microseconds(span.end_ns - span.begin_ns)},
+         {"args", args}});
   }
   const nlohmann::ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", list}};
   return trace.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

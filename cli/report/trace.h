@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chrome trace events of a job (open in ui.perfetto.dev): one track per worker with an event per
-// assigned row, from its assignment, or the arrival of the one before it, to its arrival, and one
-// track for the server.
+// Records a job as Chrome trace events (open them in ui.perfetto.dev). Each worker has a track with
+// one event per assigned row. The event begins with the row's assignment or with the arrival of the
+// row before it, and ends with the row's arrival. The server has a track, too.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 
 namespace motley {
 
-// Something that took time in a step.
+// An interval of time in a step.
 struct TraceSpan {
   enum class Kind {
-    kAnswered,   // A row, from assignment to arrival.
-    kLate,       // Its worker got other work first.
-    kCancelled,  // It was not needed; not drawn where it was not begun.
-    kLost,       // Its worker was.
-    kOpen,       // No answer came up to the end.
-    kCollect,    // From the opening of the step until it was decoded.
-    kUpdate,     // From then until the update was applied.
-    kReceives,   // The step's parameters come to a worker;
-    kSends,      // one of its vectors to the server. Both only where a simulation tells of them.
+    kAnswered,   // A row was answered: from assignment to arrival.
+    kLate,       // The worker got other work before it answered.
+    kCancelled,  // The row was not needed. Not drawn unless it was begun.
+    kLost,       // The worker was lost.
+    kOpen,       // No answer arrived before the end of the job.
+    kCollect,    // From opening to decoding of the step.
+    kUpdate,     // From decoding to the update.
+    kReceives,   // Parameters of the step travel to a worker; only simulations report this.
+    kSends,      // A vector travels to the server; only simulations report this.
   };
   Kind kind = Kind::kAnswered;
-  uint32_t track = 0;  // 0: the server; worker + 1.
+  uint32_t track = 0;  // 0 is the server, w + 1 is worker w.
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
   uint64_t step = 0;
   uint32_t row = 0;
-  double error = 0;  // Of kCollect: what it left (motley_event).
+  double error = 0;  // For kCollect: the error of the sum (motley_event).
 };
 // "step 5 row 1 (late)"
 std::string NameOf(const TraceSpan& span);
@@ -42,10 +42,11 @@ std::string NameOf(const TraceSpan& span);
 class TraceRecorder {
  public:
   void OnEvent(const motley_event& event);
-  // A slice of a vector, of kReceives or kSends, came; `first`: of its vector.
+  // Records that a slice of kReceives or kSends arrived. `first`: it is the first slice of its
+  // vector.
   void OnTransfer(const TraceSpan& slice, bool first);
 
-  // Rows that are still open end at the last time seen. By beginning.
+  // Sorted by their beginning. Rows that are still open end at the last known time.
   std::vector<TraceSpan> Spans();
   const std::map<uint32_t, std::string>& worker_names() const { return names_; }
   // {"traceEvents": [...]}
@@ -60,19 +61,19 @@ class TraceRecorder {
 
   void Assign(const motley_event& event);
   void Arrive(const motley_event& event);
-  // The row at a worker's place ends, and those before it; the next one begins.
+  // Ends the row at position `place` of a worker and all rows before it; the next row begins.
   void Close(uint32_t worker, size_t place, TraceSpan::Kind kind, uint64_t now_ns);
   void Cancel(const motley_event& event);
-  // All that the worker has ends; only the first was begun.
+  // Ends all rows of a worker. Only the first was begun.
   void CloseAll(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns);
   std::optional<size_t> PlaceOf(const motley_event& event) const;
   void AddServerSpan(TraceSpan::Kind kind, const motley_event& event, uint64_t begin_ns);
 
   std::vector<TraceSpan> spans_;
-  std::map<std::pair<uint32_t, TraceSpan::Kind>, TraceSpan> transfers_;  // The last, by track.
+  std::map<std::pair<uint32_t, TraceSpan::Kind>, TraceSpan> transfers_;  // The last one per track.
   std::map<uint32_t, std::string> names_;
-  std::map<uint32_t, std::vector<OpenRow>> open_;  // By worker, in the order of its work.
-  std::optional<uint32_t> assigning_;              // The last event gave this worker a row.
+  std::map<uint32_t, std::vector<OpenRow>> open_;  // Per worker, in order of work.
+  std::optional<uint32_t> assigning_;              // The worker that got a row in the last event.
   uint64_t opened_ns_ = 0;
   uint64_t decoded_ns_ = 0;
   uint64_t last_ns_ = 0;

@@ -20,7 +20,8 @@ namespace {
 
 constexpr int kTimeoutMs = 200;
 
-// Whether PIPE_BUF bytes can be written at once. A reader that has gone counts: writing says so.
+// True if PIPE_BUF bytes can be written at once, or if the reader is gone; writing then fails at
+// once.
 bool HasRoom(int timeout_ms) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   return poll(&out, 1, timeout_ms) > 0;
@@ -49,7 +50,7 @@ void WriteToErrorStream(std::string_view text) {
     const ssize_t written =
         write(STDERR_FILENO, rest.data(), std::min<size_t>(rest.size(), PIPE_BUF));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;  // Nobody reads it when it cannot be written.
+    if (written < 0) return;  // An error here could not be shown anywhere.
     rest.remove_prefix(static_cast<size_t>(written));
     if (rest.empty() || HasRoom(kTimeoutMs)) continue;
     stuck = true;

@@ -43,12 +43,12 @@ void Warn(std::string_view text) {
 }
 
 int PrintResult(std::string_view text) {
-  // JSON stays one line, also for whoever copies it from a terminal.
+  // JSON stays one line, so that it can be copied from a terminal.
   const size_t columns = text.starts_with('{') ? 0 : TerminalColumns(STDOUT_FILENO);
   const std::string shown = WrapText(text, columns);
   const size_t written = std::fwrite(shown.data(), 1, shown.size(), stdout);
   if (written == shown.size() && std::fflush(stdout) == 0) return kExitOk;
-  // Whoever read it has enough: motley plan --json | head.
+  // The reader has read enough: motley plan --json | head.
   if (errno == EPIPE) return kExitFailure;
   Warn(fmt::format("cannot write the result to standard output: {}", std::strerror(errno)));
   return kExitFailure;

@@ -22,17 +22,18 @@ namespace {
 constexpr int kTickMs = 500;
 constexpr int kMostTakingMs = 1000;
 
-termios as_before{};                     // Written before the handler is there.
-std::atomic<bool> changed{false};        // The terminal has other settings than these.
+termios as_before{};                     // Written before the handler is installed.
+std::atomic<bool> changed{false};        // The terminal's settings differ from as_before.
 std::atomic<bool> released{true};        // The thread must not take the keys.
 std::atomic<bool> taking{false};         // The thread is taking them.
-std::atomic<uint32_t> continuations{0};  // How often it went on after Ctrl-Z.
+std::atomic<uint32_t> continuations{0};  // Continuations after Ctrl-Z.
 
 // A program in the background must leave the terminal alone.
 bool InForeground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
-// On a thread that holds all signals back: the kernel then stops nobody who asks from behind.
-// Restore() looks at both flags in the opposite order, so one of the two sees the other.
+// Runs on a thread that blocks all signals, so that the kernel does not stop the program if it asks
+// from the background. Restore() looks at both flags in the opposite order, so one of the two sees
+// the other.
 void TakeKeys() {
   taking = true;
   if (!released && !changed && InForeground()) {
@@ -59,7 +60,7 @@ void OnTerminalStop(int number) {
   const int error = errno;
   Keys::Restore();
   SetStopHandler(SIG_DFL);
-  raise(number);  // It is held back while this runs, so here it stops:
+  raise(number);  // The signal is blocked in its handler; unblocking it stops the program here.
   sigset_t only, before;
   sigemptyset(&only);
   sigaddset(&only, number);
@@ -81,7 +82,7 @@ bool IgnoresStop() {
 
 struct Keys::Watch {
   Calls calls;
-  std::array<int, 2> end{-1, -1};  // A pipe; when it closes, the thread ends.
+  std::array<int, 2> end{-1, -1};  // A pipe; closing it ends the thread.
   std::thread thread;
 
   void Run() {
@@ -89,7 +90,7 @@ struct Keys::Watch {
     for (bool open = true;;) {
       TakeKeys();
       std::array<pollfd, 2> waits = {pollfd{end[0], POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
-      // Without keys to wait for, of a terminal that is gone or another's, only ticks remain.
+      // If the terminal is gone or belongs to another program, there are only ticks.
       const nfds_t count = open && changed ? 2 : 1;
       const int ready = poll(waits.data(), count, kTickMs);
       if (waits[0].revents != 0) return;
@@ -116,14 +117,14 @@ std::unique_ptr<Keys> Keys::Listen(Calls calls) {
   if (pipe2(watch->end.data(), O_CLOEXEC) != 0) return nullptr;
   released = false;
   if (!IgnoresStop()) SetStopHandler(OnTerminalStop);
-  // The new thread has this one's mask: signals are the main thread's.
+  // The new thread inherits this mask. Only the main thread handles signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     watch->thread = std::thread([watch = watch.get()] { watch->Run(); });
   } catch (const std::system_error&) {
-    // Keys are a comfort: a job goes on without them.
+    // Without keys the job goes on.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return std::unique_ptr<Keys>(new Keys(std::move(watch)));
@@ -139,7 +140,7 @@ Keys::~Keys() {
 
 void Keys::Restore() {
   released = true;
-  // Else the thread could take the keys after this has given them back.
+  // Otherwise the thread could take the keys after they were given back.
   for (int ms = 0; taking && ms < kMostTakingMs; ++ms) poll(nullptr, 0, 1);
   if (changed.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &as_before);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that are pressed while a job runs in a terminal. The terminal hands each over at once and
-// does not show it; its settings come back when the program ends, is stopped (Ctrl-Z) or goes to
-// the background. Ctrl-C and Ctrl-Z mean what they always do.
+// Reads keys that are pressed while a job runs in a terminal. The terminal passes on each key at
+// once and does not show it. Its settings are restored when the program ends, is stopped (Ctrl-Z)
+// or goes to the background. Ctrl-C and Ctrl-Z keep their meaning.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,15 @@ class Keys {
   struct Calls {
     std::function<void(char)> pressed;
     std::function<void()> tick;       // Twice a second.
-    std::function<void()> continued;  // After Ctrl-Z: what was on the screen has moved.
+    std::function<void()> continued;  // After Ctrl-Z; the contents of the screen have moved.
   };
-  // `calls` come from a thread of its own. Null: standard input or standard error is no terminal.
+  // `calls` run on a separate thread. Null: standard input or standard error is not a terminal.
   static std::unique_ptr<Keys> Listen(Calls calls);
   ~Keys();
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
 
-  // Brings the terminal's settings back, and they stay. A signal handler may call it, too.
+  // Restores the terminal's settings for good. A signal handler may call it.
   static void Restore();
 
  private:

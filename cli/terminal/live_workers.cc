@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-constexpr double kRateSeconds = 2;  // At least, where the job has run that long.
+constexpr double kRateSeconds = 2;  // Minimum, once the job has run that long.
 
 const char* StateWord(uint32_t state, bool computes) {
   switch (state) {
@@ -20,14 +20,14 @@ const char* StateWord(uint32_t state, bool computes) {
   }
 }
 
-// "950", "12.3k", "1.24M"
+// Formats a number as "950", "12.3k" or "1.24M".
 std::string Short(double number) {
   if (number < 999.5) return fmt::format("{:.0f}", number);
   if (number < 999'500) return fmt::format("{:.3g}k", number / 1e3);
   return fmt::format("{:.3g}M", number / 1e6);
 }
 
-// As many characters of UTF-8 as fit.
+// Cuts UTF-8 text to the characters that fit.
 std::string Cut(std::string_view text, size_t columns) {
   size_t end = 0;
   for (size_t used = 0; end < text.size(); ++end) {
@@ -55,7 +55,7 @@ void LiveWorkers::Look(double seconds,
   for (const auto& [worker, metrics] : workers) {
     now.samples.resize(std::max<size_t>(now.samples.size(), worker + 1));
     now.samples[worker] = metrics.samples;
-    // Who is new has begun with nothing.
+    // A new worker began with 0 samples.
     const uint64_t then = worker < before.samples.size() ? before.samples[worker] : 0;
     const uint64_t done = metrics.samples - std::min(then, metrics.samples);
     Row row{worker, metrics.name, "", 0, 0, metrics.late};

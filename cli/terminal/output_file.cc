@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether both names lead to one file, which need not exist yet.
+// True if both names lead to the same file, which need not exist yet.
 bool SameFile(const std::string& a, const std::string& b) {
   std::error_code ignored;
   if (fs::equivalent(a, b, ignored)) return true;
@@ -53,7 +53,7 @@ Status CheckWritable(std::string_view flag, const std::string& path) {
     return Status::NotFound(
         fmt::format("{} {}: there is no folder {}. Create it first", flag, path, folder));
   }
-  // A device such as /dev/full needs no new directory entry.
+  // An existing file or device needs no new directory entry.
   const std::string& target = exists ? path : folder;
   if (access(target.c_str(), W_OK) != 0) {
     const bool forbidden = errno == EACCES || errno == EPERM || errno == EROFS;
@@ -97,7 +97,7 @@ Status WriteFile(const std::string& path, std::string_view text) {
   if (ReplaceTarget(path).ok()) {
     const BytesView bytes = std::as_bytes(std::span(text));
     const Status written = WriteFileAtomically(path, {&bytes, 1});
-    // A file in a folder that may not be written to can only be overwritten.
+    // Without permission to write to the folder the file can only be overwritten in place.
     if (written.code() != StatusCode::kPermission) return written;
   }
   std::FILE* file = std::fopen(path.c_str(), "we");

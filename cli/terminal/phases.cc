@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 void Write(const std::string& text) {
-  // Nobody reads it when it cannot be written.
+  // An error here could not be shown anywhere.
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }

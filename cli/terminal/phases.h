@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command that measures is doing, on stderr: a percentage that is drawn over itself in a
-// terminal, otherwise a plain line for each phase.
+// Shows the phases of a measuring command on stderr: a percentage that is redrawn in place in a
+// terminal, or one plain line per phase.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class Phases {
 
   void Begin(const std::string& what);
   void Show(double part);
-  // What came of it; a line of its own, which a terminal is spared.
+  // Ends the phase with its result, as a separate line. Not shown in a terminal.
   void Finish(const std::string& how);
 
  private:

@@ -21,10 +21,10 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kLineSeconds = 10;
-constexpr size_t kUnknownColumns = 80;  // A terminal that does not say its width.
-constexpr double kLookSeconds = 0.5;    // From one look at the workers to the next.
-constexpr double kKeySeconds = 3;       // A job that takes longer says which key shows a table.
-constexpr uint64_t kMostDetails = 20;   // In a second.
+constexpr size_t kUnknownColumns = 80;  // Used if the terminal's width is unknown.
+constexpr double kLookSeconds = 0.5;    // Time between two looks at the workers.
+constexpr double kKeySeconds = 3;       // After this time a line says which key shows the table.
+constexpr uint64_t kMostDetails = 20;   // Per second.
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double RealSeconds() {
@@ -70,7 +70,7 @@ ProgressStyle ChooseProgressStyle(bool quiet) {
   return plain ? ProgressStyle::kBar : ProgressStyle::kColourBar;
 }
 
-// What matters most comes first; the rest is added as long as there is room.
+// The most important parts come first; others are added while there is room.
 std::string FormatBar(const ProgressState& state, size_t columns) {
   constexpr uint64_t kWidth = 20, kNarrow = 8;
   constexpr size_t kWide = 90;  // Narrower terminals get a shorter bar.
@@ -88,7 +88,7 @@ std::string FormatBar(const ProgressState& state, size_t columns) {
                               fmt::format(", {:.1f} step/s", Rate(state)),
                               fmt::format(", epoch {:.1f}", state.epoch),
                               ", " + Clock(state.elapsed_seconds) + " so far"};
-  // A terminal may begin a new line when its last column is written to.
+  // A terminal may begin a new line after its last column is written.
   for (const std::string& part : more) {
     if (ColumnsOf(text) + part.size() < columns) text += part;
   }
@@ -153,7 +153,7 @@ void Progress::OnEvent(const motley_event& event) {
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
     case MOTLEY_EVENT_CHECKPOINT:
       state_.safe = event.step;
-      // In a terminal the bar shows it.
+      // The bar in a terminal shows this already.
       if (options_.style == ProgressStyle::kLines || options_.verbose) {
         Print(fmt::format("checkpoint: {} steps are safe", event.step));
       }
@@ -165,7 +165,7 @@ void Progress::OnEvent(const motley_event& event) {
   }
 }
 
-// What an event means, for those who want to know more than the job's notices say.
+// Explains events to users who want more than the job's notices.
 void Progress::Explain(const motley_event& event) {
   switch (event.kind) {
     case MOTLEY_EVENT_DETAIL: return Print(event.text);
@@ -180,14 +180,15 @@ void Progress::Explain(const motley_event& event) {
                                      event.step, event.worker, event.row, before));
     }
     case MOTLEY_EVENT_ROW_CANCELLED:
-      if (event.row != MOTLEY_ALL_ROWS) return;  // A copy has come.
+      if (event.row != MOTLEY_ALL_ROWS) return;  // A copy of the row has arrived.
       return PrintDetail(fmt::format("step {}: worker {} is late, and its answer is not needed",
                                      event.step, event.worker));
     default: return;
   }
 }
 
-// Where much work moves there may be thousands in a second.
+// Limits the number of lines, because a job that moves much work may have thousands of events per
+// second.
 void Progress::PrintDetail(const std::string& text) {
   const double now = clock_();
   if (now - details_since_ >= 1) {
@@ -198,7 +199,7 @@ void Progress::PrintDetail(const std::string& text) {
   if (++details_ <= kMostDetails) Print(text);
 }
 
-// A table shows what workers have done in the last seconds, so somebody must have looked before.
+// Keeps the table up to date even while it is hidden, because it shows rates of the last seconds.
 void Progress::Look() {
   if (!ask_ || started_ < 0) return;
   const double now = clock_();
@@ -277,8 +278,8 @@ void Progress::Draw(bool last) {
   DrawScreen();
 }
 
-// What takes the cursor to the beginning of what was drawn, and empties the screen from there on.
-// Lines may have become more than one when the terminal was made narrower.
+// Control codes that move the cursor to the beginning of the drawing and clear the screen from
+// there on. Lines may have been wrapped when the terminal became narrower.
 std::string Progress::Erased() {
   if (!std::exchange(bar_on_screen_, false)) return "";
   size_t rows = 0;

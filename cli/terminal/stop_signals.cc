@@ -41,19 +41,20 @@ void SetHandlers(void (*handler)(int)) {
   if (hears_hangup) sigaction(SIGHUP, &action, nullptr);
 }
 
-// With what a handler may call. The end of a bar in a terminal may be on the line. Where nobody
-// reads, in a stopped terminal or a full pipe, nothing waits for that.
+// Uses only functions that a handler may call. In a terminal the message begins with a line break,
+// because a bar may be on the line. It does not wait for a stopped terminal or a full pipe.
 void Tell(const char* text) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (poll(&out, 1, 0) <= 0) return;
   if (on_terminal && write(STDERR_FILENO, "\n", 1) < 0) return;
-  // Nobody reads it when it cannot be written.
+  // An error here could not be shown anywhere.
   for (const char* part : {"motley: ", text, "\n"}) {
     (void)!write(STDERR_FILENO, part, std::strlen(part));
   }
 }
 
-// timeout(1) sends its signal twice: to the program, and to the group of both.
+// Milliseconds within which the same signal is ignored if it arrives again. timeout(1) sends its
+// signal twice: to the program, and to the group of both.
 constexpr int64_t kSameSignal = 300;
 
 int64_t Milliseconds() {
@@ -73,7 +74,7 @@ void OnSignal(int number) {
     Tell(second_words);
     Keys::Restore();
     SetHandlers(SIG_DFL);
-    raise(number);  // It is held back until this handler returns.
+    raise(number);  // Blocked until this handler returns.
   }
   errno = error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT, SIGTERM and, unless it is ignored, SIGHUP (the terminal is gone) end a job in good order;
-// a second one ends the program at once. Both say so on stderr.
+// Handles signals that stop a job. The first SIGINT, SIGTERM or (unless ignored) SIGHUP ends the
+// job in good order; the second ends the program at once. Both print a message on stderr.
 #pragma once
 
 #include "motley/motley.h"
@@ -15,9 +15,9 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // From here on a signal stops `job`, which lives until Disarm; before, it ends the program.
-  // `first` and `second`: what each signal says, in 51 characters at most, which a handler cannot
-  // wrap; they live until Disarm.
+  // From now on a signal stops `job`, which must live until Disarm. Before Arm a signal ends the
+  // program. `first` and `second` are the messages for the two signals. They have at most 51
+  // characters, because a signal handler cannot wrap lines, and must live until Disarm.
   void Arm(motley_job* job, const char* first, const char* second);
   void Disarm();
   int caught() const;  // The signal that stopped the job, or 0.

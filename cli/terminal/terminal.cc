@@ -14,7 +14,7 @@ void WrapLine(std::string_view line, size_t columns, size_t indent, std::string&
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
   out.append(line.substr(0, begin));
   size_t used = begin;
-  bool first = true;  // Of the line that is being filled.
+  bool first = true;  // The next word is the first of its line.
   for (size_t at = begin; at < line.size();) {
     size_t end = line.find(' ', at);
     if (end == std::string_view::npos) end = line.size();
@@ -82,7 +82,7 @@ std::string WrapText(std::string_view text, size_t columns) {
 std::string WrapHelp(std::string_view text, size_t columns) {
   return WrapLines(text, columns, [columns](std::string_view line) -> size_t {
     const size_t begin = std::min(line.find_first_not_of(' '), line.size());
-    // A narrow terminal leaves descriptions less room on the left.
+    // In a narrow terminal descriptions begin further left.
     const size_t descriptions = std::min(kDescriptions, columns / 3);
     if (begin >= kDescriptions || line.substr(begin).starts_with('-')) return descriptions;
     return begin + 2;

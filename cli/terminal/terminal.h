@@ -8,20 +8,20 @@
 
 namespace motley {
 
-// The width of the terminal that `fd` is. 0 where it is no terminal, or does not say its width.
+// The width of the terminal `fd`; 0: not a terminal, or its width is unknown.
 size_t TerminalColumns(int fd);
 
-size_t TerminalLines(int fd);  // Its height, as well.
+size_t TerminalLines(int fd);  // The height; 0 likewise.
 
-// Columns that UTF-8 text takes when each character takes one.
+// Columns of UTF-8 text, if each character takes one.
 size_t ColumnsOf(std::string_view text);
 
-// Breaks lines that are longer than `columns` between words, and indents what follows by two more
-// than the line. A word that is longer than a line stays whole, and so does a line that begins with
-// a space: it is a command to copy. 0 columns: the text as it is.
+// Breaks lines that are longer than `columns` between words, and indents the rest by two more than
+// the line. Words that are longer than a line stay whole. So do lines that begin with a space,
+// because they are commands to copy. 0 columns: no change.
 std::string WrapText(std::string_view text, size_t columns);
 
-// The same for a command's --help, where descriptions continue below descriptions.
+// The same for the --help of a command, where descriptions continue below descriptions.
 std::string WrapHelp(std::string_view text, size_t columns);
 
 }  // namespace motley

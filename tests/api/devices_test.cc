@@ -150,7 +150,7 @@ TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   EXPECT_THAT(said, HasSubstr("mock 0"));
 }
 
-// With the mock, and with the drivers of this build, such as OpenCL's devices.
+// Uses the mock and the drivers of this build, such as OpenCL's devices.
 TEST_F(ApiDevices, JobsOfSeveralThreadsLookForDevicesAtTheSameTime) {
   setenv("POCL_CACHE_DIR", MOTLEY_BINARY_DIR "/tests/pocl_cache", 0);
   std::vector<std::string> all = {kModules};
@@ -217,7 +217,7 @@ TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 2), ElementsAre("cuda:0", "cuda:1"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cpu:0", "cpu:0"));
-  devices.erase(devices.begin());  // As if it could not be used.
+  devices.erase(devices.begin());  // Simulates an unusable device.
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cuda:0", "cuda:1"));
 }

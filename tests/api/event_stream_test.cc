@@ -11,7 +11,8 @@
 namespace motley {
 namespace {
 
-// Without a clock, time begins at the simulation's zero, whatever the memory held before.
+// Without a clock, time begins at the simulation's zero, independently of earlier contents of
+// memory.
 TEST(EventStream, WithoutAClockTimeIsThatOfTheEvents) {
   alignas(EventStream) std::array<std::byte, sizeof(EventStream)> memory;
   std::memset(memory.data(), 0x3b, memory.size());

@@ -186,7 +186,7 @@ TEST(ApiJob, CannotBeDestroyedInsideItself) {
     said = motley_last_error();
   });
   job.RunFine();
-  EXPECT_THAT(said, HasSubstr("the job is running, and stays"));
+  EXPECT_THAT(said, HasSubstr("the job is running and was not destroyed"));
   EXPECT_NE(motley_job_report(job.get()), nullptr);
 }
 
@@ -335,7 +335,7 @@ TEST(ApiStop, FromAnotherThread) {
   stopper.join();
 }
 
-// Its workers leave because of the stop, and are not the reason for the end.
+// The workers of this job leave because of the stop, and are not the reason for its end.
 TEST(ApiStop, BeforeTrainingBegins) {
   TestJob job(EndlessJob());
   job.OnEvent([&](const motley_event& event) {
@@ -344,7 +344,7 @@ TEST(ApiStop, BeforeTrainingBegins) {
   EXPECT_EQ(job.Run(), MOTLEY_CANCELLED) << motley_last_error();
 }
 
-// Its worker stays for a second after the goodbye, and then writes a file.
+// The worker of this job stays for a second after the goodbye, and then writes a file.
 TEST(ApiStop, TheSecondTimeNobodyWaitsForGoodbyes) {
   const std::string trace = TemporaryPath("farewell");
   const std::string script = MotleyProgram() + " worker; sleep 1; : > " + trace;

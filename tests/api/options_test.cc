@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that motley_job_create and related functions refuse, and structs of other releases.
+// Checks options that motley_job_create and related functions refuse, and structs of other
+// releases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One allocation on the loop's thread fails, each time another one. The job ends in good order, and
-// its last checkpoint has what it trained.
+// In each job another allocation on the loop's thread fails. The job ends in good order, and its
+// last checkpoint has what it trained.
 #include <gtest/gtest.h>
 #include <motley/motley.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that embeds Motley, in plain C: one side of a job of two processes, or all of one.
  * usage: peer all | peer server | peer worker [ADDRESS] | peer builtin-worker
- * `server` prints its address and token first, and both of the others what they have learnt. */
+ * `server` prints its address and token first. `all` and `server` print what they learned. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which options a resumed job takes from its checkpoint, and which it refuses.
+// A resumed job takes some options from its checkpoint and refuses others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_NOT_FOUND);
 }
 
-// Five workers have other partitions than two.
+// Five workers have different partitions from two.
 TEST_F(Resume, GoesOnWithAnotherNumberOfWorkers) {
   motley_job_options options = Resumed();
   options.resume_step = 6;

@@ -37,11 +37,11 @@ TEST(Compare, ReadsCodesWithTheirTolerance) {
 TEST(Compare, RefusesWhatCannotBeComparedAndSaysWhatToType) {
   EXPECT_THAT(ParseCompared("adaptive").status().message(), HasSubstr("none,adaptive"));
   EXPECT_THAT(ParseCompared("none,adaptive,none").status().message(),
-              HasSubstr("none is there twice"));
+              HasSubstr("none is given twice"));
   EXPECT_THAT(ParseCompared("none,,adaptive").status().message(), HasSubstr("a code is missing"));
   EXPECT_THAT(ParseCompared("none,repetition:x").status().message(), HasSubstr("repetition:2"));
   EXPECT_THAT(ParseCompared("adaptive,none:1").status().message(),
-              HasSubstr("none keeps no copies, so it tolerates nobody's absence. Write none"));
+              HasSubstr("none keeps no copies, so it tolerates no missing worker. Write none"));
   EXPECT_TRUE(ParseCompared("adaptive,none:0").ok());
   EXPECT_FALSE(ParseCompared("").ok());
 }
@@ -63,8 +63,8 @@ TEST(Compare, TheTableHoldsEachCodeAgainstTheFirst) {
   EXPECT_THAT(table, HasSubstr("4.00"));  // none over the ideal.
   EXPECT_THAT(table, HasSubstr("a <lab>: 2 steps, 2 seeds"));
   EXPECT_THAT(table, HasSubstr("adaptive: 3 steps were discarded"));
-  EXPECT_THAT(table,
-              HasSubstr("adaptive: of 1 asked for, its plan tolerates 0 at the end\na note\n"));
+  EXPECT_THAT(
+      table, HasSubstr("adaptive: asked to tolerate 1, its plan tolerates 0 at the end\na note\n"));
   EXPECT_THAT(table, Not(HasSubstr("one seed")));
 }
 

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-// Listens, and never says a word.
+// Listens, and never sends a message.
 class SilentPort {
  public:
   SilentPort() {
@@ -39,11 +39,11 @@ class SilentPort {
   }
 
   std::string address() const { return fmt::format("127.0.0.1:{}", ntohs(address_.sin_port)); }
-  // Nobody else gets a connection from here on.
+  // From now on no connection succeeds.
   void Fill() {
     for (int i = 0; i < 8; ++i) {
       clients_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-      // Those for which there is no place any more wait.
+      // Connections without a place in the queue wait.
       (void)connect(clients_.back(), reinterpret_cast<const sockaddr*>(&address_),
                     sizeof(address_));
     }

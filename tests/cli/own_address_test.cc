@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
 
-// A machine's interfaces, in order.
+// The interfaces of a machine, in order.
 class Interfaces {
  public:
   Interfaces& Add(const std::string& ip, unsigned flags = kUp) {

@@ -26,21 +26,21 @@
 namespace motley {
 namespace {
 
-constexpr double kRounding = 1e-9;  // Of a figure.
-// Beyond this part of a figure a row counts as apart, unless its seeds differ more.
+constexpr double kRounding = 1e-9;  // Relative rounding of a figure.
+// A row counts as apart if figures differ by more than this fraction, unless its seeds differ more.
 constexpr double kMostApart = 0.10;
 // The mean over all rows of log(other seeds / plan's seeds) is no more than this.
 constexpr double kMostBias = 0.02;
-constexpr double kMostOften = 0.03;  // Part of the rows that may be apart by chance.
-// Times beyond the least and the most of the plan's own seeds. Where links are crowded chance
-// decides who answers first and is given work: on campus leases take either 1.3 s or 4 s a step, so
-// five seeds may all show one of them.
+constexpr double kMostOften = 0.03;  // Fraction of the rows that may be apart by chance.
+// Largest factor beyond the extremes of the plan's own seeds. On crowded links chance decides which
+// worker answers first and gets work. On campus leases take either 1.3 s or 4 s a step, so all five
+// seeds may show the same one.
 constexpr double kFarApart = 3;
-constexpr uint64_t kOtherSeed = 107;  // And the next; the plan's are from 7 on.
+constexpr uint64_t kOtherSeed = 107;  // First of several; the plan's seeds begin at 7.
 constexpr uint32_t kOtherSeeds = 2;
 constexpr double kWorthTyping = 0.05;
 
-// A file that `motley plan` and `motley simulate` can read, for as long as this lives.
+// A cluster file for `motley plan` and `motley simulate`, removed with this object.
 class ClusterFile {
  public:
   explicit ClusterFile(const ClusterProfile& cluster)
@@ -60,19 +60,19 @@ class ClusterFile {
   const std::string path_;
 };
 
-// A row of a plan, run again.
+// A row of a plan that is run again.
 struct Again {
   std::string name;
   SimulatedJobCode code;
   double planned = 0;  // Seconds of a step.
   const SimulatedScheme* seen = nullptr;
-  Result<Comparison> compared = Status::Internal("not run");  // Not of rows that nobody can type.
-  Result<SimSummary> other = Status::Internal("not run");     // With other seeds.
+  Result<Comparison> compared = Status::Internal("not run");  // Not run for rows without flags.
+  Result<SimSummary> other = Status::Internal("not run");     // Run with other seeds.
 
   bool CanBeTyped() const { return code.workers == 0; }
 };
 
-// As `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N`.
+// Runs the same as `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N`.
 Result<Comparison> Compare(const std::string& path, uint32_t batch, const SimulatedJobCode& code) {
   SimulateFlags flags;
   flags.cluster = path;
@@ -84,7 +84,7 @@ Result<Comparison> Compare(const std::string& path, uint32_t batch, const Simula
   return CompareCodes(flags, {compared});
 }
 
-// With seeds that the plan does not have, and vectors in the slices of real jobs.
+// Uses seeds that the plan does not have, and slices of real jobs.
 Result<SimSummary> RunOtherSeeds(const ClusterProfile& cluster, uint32_t batch,
                                  const SimulatedJobCode& code) {
   SimulateFlags flags;
@@ -116,7 +116,7 @@ std::vector<Again> RowsOf(const PlanReport& plan) {
   return rows;
 }
 
-// The same figure, whatever chance made of it.
+// Checks that the figure is the same, because the seeds are the same.
 void ExpectFigureOfCompare(const Again& row) {
   ASSERT_TRUE(row.compared.ok()) << row.compared.status().ToString();
   const ComparedRun& run = row.compared->runs.front();
@@ -124,7 +124,7 @@ void ExpectFigureOfCompare(const Again& row) {
   EXPECT_EQ(run.seed_means, row.seen->seed_means);
 }
 
-// Auto, unless a code that one can type is clearly faster.
+// Checks that the plan recommends auto, unless a code with flags is clearly faster.
 void ExpectRecommendation(const PlanReport& plan) {
   double least = plan.automatic->cost.expected;
   for (const PlannedScheme& planned : plan.plan.ranking.schemes) {
@@ -134,12 +134,13 @@ void ExpectRecommendation(const PlanReport& plan) {
   EXPECT_LE(plan.RecommendedSeconds(), (1 + kWorthTyping) * least);
 }
 
-// One line for the log, and for those who read what the criterion says.
+// Prints one line for the log, as a detail of the criterion.
 void Note(const std::string& cluster, const Again& row, OtherSeeds& others) {
   ASSERT_TRUE(row.other.ok()) << row.other.status().ToString();
   const double there = Mean(row.other->seed_means), ratio = there / row.planned;
   others.log_ratios.push_back(std::log(ratio));
-  // Between these a mean of so many further seeds is in 19 of 20 cases, if seeds are normal.
+  // Under normally distributed seeds, the mean of this many further seeds lies in this interval in
+  // 19 of 20 cases.
   const auto interval = MeanInterval(row.seen->seed_means);
   const double more = std::sqrt(1 + 1.0 * kComparedSeeds / kOtherSeeds);
   const double half = interval ? more * (interval->high - interval->low) / 2 : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what `motley plan` says of a step to what `motley simulate` says of the same cluster file.
+// Compares the step times of `motley plan` with those of `motley simulate` on the same cluster
+// file.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,21 @@
 
 namespace motley {
 
-ClusterProfile SampleCluster(const std::string& name);  // One of profiles/.
-// 3 to 16 workers of two kinds, of speeds and links up to ten times apart.
+ClusterProfile SampleCluster(const std::string& name);  // Reads a file of profiles/.
+// Draws 3 to 16 workers of two kinds, with speeds and links that differ by up to a factor of ten.
 ClusterProfile DrawCluster(uint64_t seed, uint32_t& batch);
 
-// What rows of plans take with other seeds, over what was planned.
+// Times of rows of plans with other seeds, relative to the planned times.
 struct OtherSeeds {
   std::vector<double> log_ratios;
-  uint32_t apart = 0;  // By more than 10 %, and by more than seeds differ.
+  uint32_t apart = 0;  // Rows that differ by more than 10 %, and by more than seeds do.
 };
 
-// Every row of the plan that one can type has the figure that `motley simulate --compare` shows,
-// and the plan recommends the fastest. Where `others` is there all rows are run with other seeds as
-// well.
+// Checks that every row with flags has the figure that `motley simulate --compare` shows, and that
+// the plan recommends the fastest. With `others` all rows are also run with other seeds.
 void ExpectAgreement(const ClusterProfile& cluster, uint32_t batch, OtherSeeds* others);
-// Other seeds say the same on average, and are seldom far apart. A single row may be, by chance.
+// Checks that other seeds agree on average and are seldom far apart. A single row may be, by
+// chance.
 void ExpectNoBias(const OtherSeeds& others);
 
 }  // namespace motley

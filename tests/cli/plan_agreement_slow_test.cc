@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-// One test, since only many rows together show whether other seeds say the same.
+// This is one test, because only many rows together show whether other seeds agree.
 TEST(PlanAgreementOfMany, HoldsOnAllProfilesAndFiftyDrawnClusters) {
   OtherSeeds others;
   for (const char* name :

@@ -79,7 +79,7 @@ TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
   const Result<JobChoice> chosen = ChoiceOfJob(*best, cluster);
   ASSERT_TRUE(chosen.ok());
   EXPECT_NE(chosen->candidate.scheme, "partial-coded");
-  EXPECT_THAT(chosen->why, HasSubstr("is no scheme that jobs choose"));
+  EXPECT_THAT(chosen->why, HasSubstr("is not a scheme that jobs choose"));
 }
 
 PlannedScheme& SchemeOf(const Candidate& candidate, PlanReport& plan) {
@@ -89,7 +89,7 @@ PlannedScheme& SchemeOf(const Candidate& candidate, PlanReport& plan) {
   return plan.plan.ranking.schemes.front();
 }
 
-// The headline, the table and the JSON name one figure: the least that one can type.
+// The headline, the table and the JSON name the same figure: the smallest of those with flags.
 TEST(PlanCommand, RecommendsTheDefaultUnlessACodeIsClearlyFaster) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
   plan.typed = {{"repetition", 2}, ""};
@@ -104,11 +104,11 @@ TEST(PlanCommand, RecommendsTheDefaultUnlessACodeIsClearlyFaster) {
     EXPECT_EQ(json["recommended"]["flags"], flags) << times;
     EXPECT_EQ(json["recommended"]["step_seconds"], automatic ? times * typed : typed);
   }
-  plan.typed.reset();  // Whatever auto takes.
+  plan.typed.reset();  // Without it the time of auto does not matter.
   EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: --code auto, "));
 }
 
-// What a job would choose insures against stragglers that were never seen, so it may be slower.
+// A job's own choice insures against stragglers that were never seen, so it may be slower.
 TEST(PlanCommand, ComparesTheDefaultWithTheFastestCodeThatOneCanType) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
   const double fastest = 0.5 * plan.plan.ranking.schemes.front().Total();
@@ -116,7 +116,7 @@ TEST(PlanCommand, ComparesTheDefaultWithTheFastestCodeThatOneCanType) {
   SchemeOf(plan.choice.candidate, plan).cost.expected = 1.06 * fastest;
   SchemeOf({"repetition", 2}, plan).cost.expected = fastest;
   plan.plan.ranking.schemes.push_back(SchemeOf({"none", 1}, plan));
-  plan.plan.ranking.schemes.back().candidate.workers = 3;  // Which nobody can ask for.
+  plan.plan.ranking.schemes.back().candidate.workers = 3;  // No flag asks for 3 workers.
   plan.plan.ranking.schemes.back().cost.expected = 0.5 * fastest;
   Result<Ranking> ranking = RankTried(plan.plan.ranking.schemes, plan.plan.ranking.partitions);
   ASSERT_TRUE(ranking.ok());
@@ -185,7 +185,7 @@ TEST(PlanCommand, LossesCostTheDefaultWhatTheyCostOthers) {
   EXPECT_EQ(json["auto"]["one_lost_seconds"], with.loss);
 }
 
-// Work is counted once: the table, the JSON and the reasons have what was simulated.
+// The table, the JSON and the reasons all have the simulated work.
 TEST(PlanCommand, EveryFigureIsTheSimulatedOne) {
   std::vector<size_t> done;
   const Result<PlanReport> plan = PlanOfTwo(0, &done);
@@ -198,7 +198,7 @@ TEST(PlanCommand, EveryFigureIsTheSimulatedOne) {
     EXPECT_DOUBLE_EQ(cost.expected, seen.step_seconds) << ShortNameOf(candidate);
     EXPECT_EQ(seen.seed_means.size(), kComparedSeeds);
   }
-  // All rows and auto, one after the other.
+  // Reports for all rows and auto, one after the other.
   ASSERT_EQ(done.size(), plan->plan.seen.size() + 2);
   for (size_t i = 0; i < done.size(); ++i) EXPECT_EQ(done[i], i);
 }

@@ -51,7 +51,7 @@ TEST(ProfileTable, LeavesOutWhatIsNotKnown) {
   profile.workers[0].link = {};
   profile.workers[0].device.hardware = {};
   const std::string table = ProfileTable(profile, false);
-  EXPECT_THAT(table, HasSubstr("a processor that does not say its name"));
+  EXPECT_THAT(table, HasSubstr("a processor without a name"));
   EXPECT_THAT(table, HasSubstr("not measured"));
 }
 
@@ -62,7 +62,7 @@ TEST(ProfileJson, HasItAll) {
   EXPECT_EQ(json["gradient_bytes"], 332);
   EXPECT_EQ(json["device"]["knee_samples"], 32);
   EXPECT_EQ(json["link"]["down"]["bytes_per_second"], 2e9);
-  // Up to the knee all sizes take as long.
+  // Up to the knee all sizes take the same time.
   EXPECT_EQ(json["times"][0]["seconds"], json["times"][1]["seconds"]);
   EXPECT_DOUBLE_EQ(json["times"][1]["seconds"], 0.034);
 }

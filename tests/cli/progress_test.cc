@@ -182,7 +182,7 @@ TEST(Progress, SaysThatAJobWhichMayEndEarlyTakesAtMostSoLong) {
   EXPECT_THAT(FormatBar(state), HasSubstr("| 10/100, 01:30 left"));
 }
 
-// Two workers, of which one has computed 100 samples a second.
+// Two workers. One has computed 100 samples a second.
 class ProgressTable : public testing::Test {
  protected:
   ProgressTable()
@@ -237,7 +237,7 @@ TEST_F(ProgressTable, IsDrawnOverItselfAndHiddenAgain) {
   EXPECT_THAT(written_.back(), testing::Not(HasSubstr("samples/s")));
 }
 
-// Three lines of 60 columns each are six where there is room for 40.
+// Three lines of 60 columns become six in a terminal of 40.
 TEST_F(ProgressTable, IsErasedWholeAfterTheTerminalBecameNarrow) {
   progress_.ToggleTable();
   columns_ = 40;
@@ -323,7 +323,7 @@ TEST(Progress, FollowsTheTerminalWhenItsWidthChanges) {
   EXPECT_GT(ColumnsOf(written.back()), 80u);
   columns = 60;
   progress.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, 1));
-  EXPECT_LT(ColumnsOf(written.back()), 64u);  // With the four characters that erase the line.
+  EXPECT_LT(ColumnsOf(written.back()), 64u);  // Four of these characters erase the line.
   progress.OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, std::string(53, 'x').append(" and more").c_str()));
   EXPECT_EQ(written.back(), "\r\x1b[K" + std::string(53, 'x') + " and\n  more\n");
 }

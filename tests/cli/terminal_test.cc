@@ -35,7 +35,7 @@ TEST(WrapHelp, ContinuesDescriptionsBelowDescriptions) {
             "  a topic's line\n    that is long\n");
 }
 
-// Columns of tables in between stay as they are.
+// Tables inside the text keep their columns.
 TEST(WrapText, KeepsGaps) { EXPECT_EQ(WrapText("a    b c", 7), "a    b\n  c"); }
 
 }  // namespace

@@ -13,7 +13,8 @@ using testing::Not;
 
 constexpr uint64_t kMs = 1'000'000;
 
-// Step 4 takes 10 ms, step 5 takes 30 ms; worker 1 is late in step 5, worker 0's row is not needed.
+// Step 4 takes 10 ms and step 5 takes 30 ms. In step 5 worker 1 is late and worker 0's row is not
+// needed.
 std::vector<TraceSpan> TwoSteps() {
   return {{Kind::kCollect, 0, 0, 9 * kMs, 4, 0},
           {Kind::kAnswered, 1, 1 * kMs, 8 * kMs, 4, 0},
@@ -58,7 +59,7 @@ TEST(Timeline, DrawsTransfersUnderTheWork) {
   trace.OnTransfer({Kind::kReceives, 1, 10 * kMs, 12 * kMs, 5}, true);
   trace.OnTransfer({Kind::kSends, 1, 36 * kMs, 37 * kMs, 5}, true);
   std::vector<TraceSpan> spans = trace.Spans();
-  ASSERT_EQ(spans.size(), 3u);  // Two slices are one vector.
+  ASSERT_EQ(spans.size(), 3u);  // Two slices of one vector are one span.
   const std::vector<TraceSpan> steps = TwoSteps();
   spans.insert(spans.end(), steps.begin(), steps.end());
   const Result<std::string> svg = TimelineSvg(spans, kNames, 5);

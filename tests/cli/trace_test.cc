@@ -22,7 +22,7 @@ motley_event Event(int32_t kind, uint64_t microseconds, uint64_t step = 0, uint3
   return event;
 }
 
-// The only event of that name on the track; null when there is none.
+// The only event of this name on the track; null: none.
 nlohmann::json Find(const nlohmann::json& trace, int track, const std::string& name) {
   for (const auto& event : trace["traceEvents"]) {
     if (event["tid"] == track && event["name"] == name) return event;
@@ -50,7 +50,7 @@ TEST_F(TraceTest, RowLastsFromAssignmentToArrival) {
   const auto event = Find(Parsed(), 1, "step 5 row 0");
   ASSERT_FALSE(event.is_null());
   EXPECT_EQ(event["ph"], "X");
-  EXPECT_DOUBLE_EQ(event["ts"], 10);  // From the first event on.
+  EXPECT_DOUBLE_EQ(event["ts"], 10);  // Time counts from the first event.
   EXPECT_DOUBLE_EQ(event["dur"], 500);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of real processes under limits of their address space, as of `ulimit -v`: at each limit a job
-works, or ends with an error that names memory; what it called safe is there in any case."""
+"""Jobs of real processes under limits of their address space, like `ulimit -v`. At each limit a job
+works, or ends with an error that names memory. Steps that it reported as safe can be restored in any case."""
 
 import re
 import resource
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 class Sweep(ProgramTest):
     def run_with(self, limit_mib, model):
-        """The exit code, and what was said. Server and workers each have the limit."""
+        """Returns the exit code and the messages. The server and each worker have the limit."""
         saved = tempfile.mkdtemp(dir=self.folder)
         limit = limit_mib * MIB
         job = subprocess.Popen(

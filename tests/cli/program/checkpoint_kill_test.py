@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of a job at random moments: each resume goes on from an acknowledged checkpoint or a
-newer one, and the job ends where an undisturbed one does. `--kills N` says how often (15)."""
+"""Kills a job by kill -9 at random moments. Each resume begins with an acknowledged checkpoint or a
+newer one, and the job ends like an undisturbed one. `--kills N` sets the number of kills (15)."""
 
 import json
 import pathlib
@@ -19,9 +19,9 @@ from program import PATIENCE_S, PROGRAM, ProgramTest
 
 KILLS = 15
 STEPS_PER_KILL = 400
-MOST_STEPS = 20000  # The undisturbed run takes them in one go.
+MOST_STEPS = 20000  # The undisturbed run does them all.
 SAFE = re.compile(r"checkpoint: (\d+) steps are safe")
-RESUMED = re.compile(r"going on from the checkpoint of step (\d+) in")
+RESUMED = re.compile(r"resuming from the checkpoint of step (\d+) in")
 
 
 class Kills(ProgramTest):
@@ -57,7 +57,7 @@ class Kills(ProgramTest):
                         "--checkpoint-code", "3+2", *(["--resume", folder] if resume else []))
 
     def run_until_killed(self, command, draw):
-        """What it said, and whether it was killed. The moment is drawn after its first step."""
+        """Returns the exit code, standard output and the messages. The moment of the kill is random."""
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         self.addCleanup(self.end_quietly, process)
@@ -86,7 +86,7 @@ class Kills(ProgramTest):
             process.communicate()
 
     def damage(self, folder, draw):
-        """Two of five shards: gone, or with a flipped bit."""
+        """Damages two of five shards: each is removed, or gets a flipped bit."""
         nodes = sorted(path for path in folder.iterdir() if path.is_dir())
         if len(nodes) < 5:
             return
@@ -109,11 +109,11 @@ class Kills(ProgramTest):
         folder = self.folder / "state"
         acknowledged = kills = resumes = beginnings = damages = 0
         while True:
-            # What a kill inside the first checkpoint left is no obstacle to another job, unless it
-            # was whole though nobody was told.
+            # Remains of a kill inside the first checkpoint do not hinder another job, unless the checkpoint
+            # was complete but not reported.
             resume = acknowledged > 0 or self.is_restorable(folder)
             beginnings += 0 if resume else 1
-            # Beyond the wanted number it may finish.
+            # After the wanted number of kills it may finish.
             command = self.checkpointed(steps, folder, resume) + ["--json"]
             if kills < KILLS:
                 code, output, said = self.run_until_killed(command, draw)
@@ -123,7 +123,7 @@ class Kills(ProgramTest):
             self.assertIn(code, (0, -9), said)
             if resume:
                 found = RESUMED.search(said)
-                if found is None:  # Killed before it could say so.
+                if found is None:  # Killed before it could report a checkpoint.
                     self.assertEqual(code, -9, said)
                 else:
                     resumes += 1
@@ -131,7 +131,7 @@ class Kills(ProgramTest):
             acknowledged = max([acknowledged, *map(int, SAFE.findall(said))])
             if code == 0 and kills >= KILLS:
                 break
-            if code == 0:  # Faster than the kill: the next is another job's beginning.
+            if code == 0:  # The job ended before the kill; the next round begins another job.
                 acknowledged = 0
                 shutil.rmtree(folder)
                 continue
@@ -146,7 +146,7 @@ class Kills(ProgramTest):
               file=sys.stderr)
         self.assertGreater(resumes, 0)
         self.assertEqual(result["steps"], steps)
-        # To the bit as a rule. On a busy machine a worker that is silent for long is left out for
+        # Usually equal to the bit. On a busy machine a worker that is silent for long is skipped for
         # some steps, and sums in another order differ by rounding, which Adam amplifies.
         self.assertLessEqual(abs(result["final_loss"] - calm["final_loss"]),
                              1e-4 * calm["final_loss"])
@@ -159,7 +159,7 @@ class Kills(ProgramTest):
     def test_a_kill_inside_the_first_checkpoint_does_not_stop_the_next_job(self):
         folder = self.folder / "first"
         subprocess.run(self.checkpointed(3, folder, False), check=True, capture_output=True)
-        for node in ("node-02", "node-03", "node-04"):  # As if it was killed after two of five.
+        for node in ("node-02", "node-03", "node-04"):  # As after a kill with two of five shards written.
             shutil.rmtree(folder / node)
         before = {path: path.read_bytes() for path in folder.glob("node-*/*.shard")}
         again = subprocess.run(self.checkpointed(3, folder, False), text=True, capture_output=True)
@@ -170,7 +170,7 @@ class Kills(ProgramTest):
         self.run_program("checkpoint", "verify", folder)
 
     def mend(self, folder):
-        """Damage adds up over the runs otherwise, to more than the code was asked to stand."""
+        """Repairs the checkpoint. Otherwise damage of several runs adds up to more than the code tolerates."""
         listed = subprocess.run([PROGRAM, "checkpoint", "list", folder, "--json"], check=True,
                                 capture_output=True).stdout
         for one in json.loads(listed):
@@ -192,7 +192,7 @@ class Kills(ProgramTest):
             self.assertIn(node, refused.stderr)
 
     def full_folder(self, name):
-        """A file system without any room left, and the file that takes it."""
+        """A file system without free space, and the file that fills it."""
         folder = self.folder / name
         folder.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder],

@@ -142,8 +142,8 @@ class Commands(ProgramTest):
         self.assertLess(result["step_seconds"]["mean"], 1.2 * result["ideal_seconds"])
 
     def test_simulates_batches_of_any_size(self):
-        """Every step has the whole batch, and its samples cost no memory. Where there is no
-        redundancy, the workers compute the data set once an epoch."""
+        """Every step has the whole batch, and its samples cost no memory. Without redundancy the workers
+        compute the data set once per epoch."""
         for batch in (1, 3, 1000, 4096, 4097, 100_003, 10_000_000):
             with self.subTest(batch):
                 result = self.run_json("simulate", "--worker-speeds", "1,1,0.5", "--code", "none",
@@ -229,8 +229,8 @@ class Commands(ProgramTest):
             result = self.run_json("simulate", "--cluster", path, "--steps", 10)
             self.assertEqual(result["gradient_bytes"], size)
             seconds.append(result["step_seconds"]["mean"])
-        # A megabyte to each worker, and one back. It is one slice, so on a shared link of twice the
-        # width the second worker's comes half a second later, and a second on one as wide as theirs.
+        # A megabyte to each worker, and one back. Each is one slice. On a shared link of twice the
+        # width the second worker's slice comes half a second later, on a link of the same width a second.
         self.assertAlmostEqual(seconds[1] - seconds[0], 2, delta=0.3)
         self.assertAlmostEqual(seconds[2] - seconds[0], 2.5, delta=0.3)
         self.assertAlmostEqual(seconds[3] - seconds[0], 3, delta=0.4)
@@ -274,7 +274,7 @@ class Commands(ProgramTest):
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
         wrong = self.run_program(*compare, "--compare", "adaptive,none:1", expect=2)
-        self.assertIn("none keeps no copies, so it tolerates nobody's absence", wrong.stderr)
+        self.assertIn("none keeps no copies, so it tolerates no missing worker", wrong.stderr)
         wrong = self.run_program(*compare, "--compare", "none,repetition:8", expect=2)
         self.assertIn("at most 7 can be missing", wrong.stderr)
         table = self.run_program(*compare, "--compare", "none,approximate").stdout

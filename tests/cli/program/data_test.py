@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs of the program on array files, and on data that memory has no room for."""
+"""Whole runs of the program on array files, and on data that do not fit into memory."""
 
 import array
 import json
@@ -17,7 +17,7 @@ from program import PROGRAM, ProgramTest, children_of
 
 
 def peak_bytes(pid):
-    """The most memory that the process ever had (VmHWM); 0 once it is gone."""
+    """The peak memory of the process (VmHWM); 0 after its end."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -135,7 +135,7 @@ class Data(ProgramTest):
             losses.add(narrow["final_loss"])
             for mine, all_of_it in zip(narrow["workers"], whole["workers"]):
                 self.assertLess(mine["held_bytes"], 0.52 * all_of_it["held_bytes"])
-            # The checkpoint knows it.
+            # The checkpoint has the option.
             train(exact, "--storage", kind, "--checkpoint", folder, steps=20)
             rest = train(exact, "--resume", folder)
             self.assertEqual(rest["final_loss"], narrow["final_loss"])
@@ -159,7 +159,7 @@ class Data(ProgramTest):
         self.assertEqual(spilled["test_accuracy"], memory["test_accuracy"])
         self.assertGreater(memory["test_accuracy"], 0.9)
         for mine, whole in zip(spilled["workers"], memory["workers"]):
-            self.assertLess(mine["held_bytes"], 1.1 * 2**20)  # With labels.
+            self.assertLess(mine["held_bytes"], 1.1 * 2**20)  # This includes labels.
             self.assertGreater(whole["held_bytes"], 1.5 * 2**20)
 
     def test_arrays_train_and_predict(self):
@@ -189,7 +189,7 @@ class Data(ProgramTest):
                 self.assertIn("the target is standardised", done.stderr)
                 test = json.loads(done.stdout)["test"]
                 self.assertGreater(test["r2"], 0.8)
-                self.assertGreater(test["rmse"], 1)  # Dollars, not deviations.
+                self.assertGreater(test["rmse"], 1)  # In dollars, not in deviations.
                 found = self.run_json("predict", "--model", model, "--data", data)
                 self.assertGreater(found["r2"], 0.8)
                 self.assertAlmostEqual(found["loss"], found["rmse"]**2 / 2, delta=found["loss"] / 1e4)
@@ -199,15 +199,15 @@ class Data(ProgramTest):
 
 
 class LargeData(ProgramTest):
-    """300 MB of samples and 32 MiB for them: what each process takes at its peak."""
+    """Peak memory of each process with 300 MB of samples and 32 MiB for them."""
 
     ROWS, FEATURES = 75_000, 1000
     KEPT = 32 * 2**20
-    REST = 64 * 2**20  # The program, labels, a block being read, a few partitions (4 MB each).
+    REST = 64 * 2**20  # The program, labels, a block that is read, a few partitions (4 MB each).
     SENDING = 2 * 32 * 2**20  # Partitions queued for two workers (kFeedWindow).
 
     def peaks_of_training(self, data):
-        """VmHWM in bytes of the server and the most of its workers, and the result."""
+        """VmHWM in bytes of the server, the largest VmHWM of its workers, and the result."""
         process = subprocess.Popen(
             [PROGRAM, "train", "--data", str(data), "--memory", "32MiB", "--workers", "2",
              "--steps", "30", "--batch", "64", "--json"],
@@ -226,7 +226,7 @@ class LargeData(ProgramTest):
     def check(self, data):
         server, worker, result = self.peaks_of_training(data)
         self.assertEqual(result["steps"], 30)
-        self.assertGreater(server, self.KEPT)  # It was seen at all.
+        self.assertGreater(server, self.KEPT)  # The peak was observed.
         self.assertGreater(worker, self.KEPT)
         self.assertLess(server, self.KEPT + self.SENDING + self.REST, f"{server >> 20} MiB")
         self.assertLess(worker, self.KEPT + self.REST, f"{worker >> 20} MiB")

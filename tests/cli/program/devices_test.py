@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine computes with is listed, chosen, and works together in one step."""
+"""Devices of a machine are listed and chosen, and work together in one step."""
 
 import json
 import os
@@ -81,7 +81,7 @@ class Devices(ProgramTest):
         if not any("Portable Computing Language" in d["platform"] and d["usable"] for d in devices):
             self.skipTest("no PoCL")
         folder = self.folder / "pocl"
-        # Its own files alone: what it is handed of a program that was compiled before is whole.
+        # Only the driver's own files are damaged; a program from the cache is complete.
         caches = {"POCL_CACHE_DIR": str(folder), "XDG_CACHE_HOME": str(self.folder / "caches")}
         with mock.patch.dict(os.environ, caches):
             self.run_program("train", "--data", self.data, "--steps", 20, "--workers", 1,
@@ -134,7 +134,7 @@ class Devices(ProgramTest):
 
     def test_every_kernel_is_checked_against_float64(self):
         usable = [f"{d['driver']}:{d['index']}" for d in self.run_json("devices") if d["usable"]]
-        # Some seconds of one core for each device.
+        # Takes some seconds of one core per device.
         done = self.run_program("devices", "--check", "--json", patience_s=10 * PATIENCE_S)
         checked = json.loads(done.stdout)
         self.assertEqual([device["device"] for device in checked], usable)
@@ -186,7 +186,7 @@ class Devices(ProgramTest):
 
 
 class DeviceFailures(ProgramTest):
-    """A device gives up in the middle of a job, which goes on without it. (tests/devices/mock_module.cc)"""
+    """A device fails during a job, and the job goes on without it (tests/devices/mock_module.cc)."""
 
     def trouble(self, which, timeout_s=""):
         modules = pathlib.Path(os.environ["MOTLEY_PROGRAM"]).parent / "tests" / "mock_modules"
@@ -272,7 +272,7 @@ class DeviceFailures(ProgramTest):
             self.assertIn("a driver of devices ended the program: mock", said)
         process = self.start_training("--devices", "cpu")
         self.wait_for_steps(process)
-        process.send_signal(signal.SIGABRT)  # Somebody else's.
+        process.send_signal(signal.SIGABRT)  # Sent by another process.
         process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, -signal.SIGABRT)
 
@@ -281,7 +281,7 @@ class DeviceFailures(ProgramTest):
             with self.subTest(which), self.trouble(which):
                 said = self.run_program("devices", "--check", "--devices", "opencl,cpu", expect=1,
                                         patience_s=10 * PATIENCE_S).stdout
-                self.assertIn("it failed: its driver 'mock' called abort()", said)
+                self.assertIn("the device failed: its driver 'mock' called abort()", said)
                 self.assertIn("cpu:0", said)
 
     def test_a_check_ends_where_a_device_hangs(self):
@@ -292,7 +292,7 @@ class DeviceFailures(ProgramTest):
     def test_devices_that_no_worker_would_have_are_refused(self):
         with self.trouble("nothing"):
             said = self.train("cpu,opencl", workers=1, expect=2).stderr
-        for word in ("--devices cpu,opencl", "nobody would have opencl:0", "--workers 2", "plus"):
+        for word in ("--devices cpu,opencl", "no worker would use opencl:0", "--workers 2", "plus"):
             self.assertIn(word, said)
 
     def test_a_device_that_is_given_up_is_told_once(self):

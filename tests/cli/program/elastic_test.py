@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose workers come and go: the lines of the tutorial, and what else they promise."""
+"""Jobs whose workers come and go: the commands of the tutorial, and other promises of the documentation."""
 
 import gzip
 import json
@@ -19,12 +19,12 @@ from program import TOKEN, ProgramTest, Running
 ROOT = pathlib.Path(__file__).parents[3]
 TUTORIAL = ROOT / "docs" / "tutorial" / "lab.md"
 DIGITS = ROOT / "examples" / "data" / "digits.csv.gz"
-LONG = 100_000_000  # Steps that no test waits for.
+LONG = 100_000_000  # No test waits for so many steps.
 
 
 def free_port():
-    """Below those that the system gives to connections: other tests, which run beside this one, and
-    workers that look for a server there would take one of those before the server does."""
+    """A port below those that the system gives to connections. Other tests, or workers that look for a
+    server, could take one of those before the server does."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe:
@@ -35,9 +35,9 @@ def free_port():
             return port
 
 
-def set_desk(folder):
-    """What the tutorial's lines find beside them: the digits, and new rows without labels. The folder
-    and the labels."""
+def set_folder(folder):
+    """Makes the folder of the tutorial, with the digits and new rows without labels. Returns the folder and
+    the labels."""
     (folder / "examples").mkdir(parents=True)
     (folder / "examples" / "data").symlink_to(DIGITS.parent)
     with gzip.open(DIGITS, "rt") as file:
@@ -47,9 +47,9 @@ def set_desk(folder):
 
 
 def type_the_lines(test, start, origin, leave):
-    """Two machines, a third that comes, one that leaves, a stop, on from there, and predictions.
-    `start(who, line, *more)` runs a line of the tutorial; `origin`: where pc2 is seen to come from;
-    `leave`: the signal that ends pc2's worker."""
+    """Runs the tutorial: two machines, a third joins, one leaves, a stop, a resume, and predictions.
+    `start(who, line, *more)` runs a command of the tutorial. `origin` is the address of pc2 in messages,
+    and `leave` the signal that ends pc2's worker."""
     lines = re.findall(r"^    (laptop|pc2|pc3)\$ +(motley .*|Ctrl-C)$", TUTORIAL.read_text(), re.M)
     test.assertEqual([who for who, _ in lines],
                      ["laptop", "pc2", "pc3", "pc2", "laptop", "laptop", "laptop"])
@@ -76,7 +76,7 @@ def type_the_lines(test, start, origin, leave):
     test.assertEqual([rows["pc2"]["left"], rows["pc2"]["lost"]], [True, False])
     test.assertEqual([rows["pc3"]["left"], rows["pc3"]["lost"]], [False, False])
     again = start(*lines[5], "--steps", report["checkpoint"]["step"] + 40)
-    again.wait_for(r"\(pc3\) joined from ")  # It waits for the next job.
+    again.wait_for(r"\(pc3\) joined from ")  # The worker waits for the next job.
     code, out = again.finish()
     test.assertEqual(code, 0, again.text())
     test.assertRegex(out, rf"in all runs, [0-9.]+ s in this one, from step "
@@ -86,7 +86,7 @@ def type_the_lines(test, start, origin, leave):
     test.assertEqual(pc3.finish()[0], 0, pc3.text())
     predict = start(*lines[6])
     test.assertEqual(predict.finish()[0], 0, predict.text())
-    said = (test.desk / "predictions.csv").read_text().splitlines()
+    said = (test.tutorial / "predictions.csv").read_text().splitlines()
     right = sum(line.split(",")[0] == label for line, label in zip(said[1:], test.labels))
     test.assertEqual(len(said), 1 + len(test.labels))
     test.assertGreater(right, 0.8 * len(test.labels))
@@ -96,7 +96,7 @@ class Elastic(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.desk, cls.labels = set_desk(cls.folder / "desk")
+        cls.tutorial, cls.labels = set_folder(cls.folder / "tutorial")
 
     def train(self, *arguments, listen="127.0.0.1:0", steps=LONG, **how):
         return Running(self, "train", "--data", self.data, "--steps", steps, "--remote",
@@ -118,7 +118,7 @@ class Elastic(ProgramTest):
             if " train " in line:
                 more = ("--listen", f"127.0.0.1:{port}", *more)
             name = ("--name", who) if " worker " in line else ()
-            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.desk)
+            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.tutorial)
 
         type_the_lines(self, start, r"(127\.0\.0\.1|this machine)", signal.SIGINT)
 
@@ -229,7 +229,7 @@ class Elastic(ProgramTest):
 
     def test_how_many_workers_is_checked(self):
         for arguments, words in (
-                (("--workers", "3..2"), "a least above its most"),
+                (("--workers", "3..2"), "a minimum above its maximum"),
                 (("--workers", "2..x"), "2..8"),
                 (("--workers", "2..8", "--min-workers", "3"), "Say it once"),
                 (("--workers", "4", "--min-workers", "5"), "at most 4 workers")):
@@ -240,17 +240,17 @@ class Elastic(ProgramTest):
 
     def test_loopback_is_said_to_reach_nobody_else(self):
         job = self.train(token=None)
-        job.wait_for(r"no other machine reaches 127\.0\.0\.1:\d+; --listen 0\.0\.0\.0:7000 would")
-        job.wait_for(r"Set MOTLEY_TOKEN to one of your own")
+        job.wait_for(r"no other machine reaches 127\.0\.0\.1:\d+; use --listen 0\.0\.0\.0:7000")
+        job.wait_for(r"With a MOTLEY_TOKEN of your own")
 
 
 class Machines(ProgramTest):
-    """The same on machines with networks of their own; the lines are the tutorial's to the letter."""
+    """The same on machines with separate networks. The commands are exactly those of the tutorial."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.desk, cls.labels = set_desk(cls.folder / "desk")
+        cls.tutorial, cls.labels = set_folder(cls.folder / "tutorial")
         cls.lab = None
         try:
             cls.lab = Lab(3, "192.168.1.20")
@@ -266,7 +266,7 @@ class Machines(ProgramTest):
         def start(who, line, *more):
             # Namespaces share the name of their host.
             name = ("--name", who) if " worker " in line else ()
-            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.desk,
+            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.tutorial,
                            inside=self.lab.on(machines[who]))
 
         type_the_lines(self, start, r"192\.168\.1\.21", signal.SIGTERM)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the program refuses: exit codes and messages."""
+"""Checks errors of the program: exit codes and messages."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
 
 class Errors(ProgramTest):
     def refuse(self, code, words, *arguments):
-        """Ends with `code`, nothing on stdout, and every one of `words` on stderr."""
+        """Checks that the program ends with `code`, writes nothing to stdout, and each of `words` to stderr."""
         done = self.run_program(*arguments, expect=code)
         self.assertEqual(done.stdout, "")
         self.assertTrue(done.stderr.startswith("motley: "), done.stderr)
@@ -81,7 +81,7 @@ class Errors(ProgramTest):
         self.train(2, ["--workers"], "--workers", "3", "--worker-speeds", "1,1")
         self.train(2, ["'heterogeneous'"], "--code", "heterogenous")
         self.train(2, ["--split"], "--split", "1.5")
-        self.train(2, ["--epochs"], "--epochs", "1")  # With --steps.
+        self.train(2, ["--epochs"], "--epochs", "1")  # --steps is given, too.
         self.train(2, ["--worker-speeds"], "--fault", "slow:0@step=1,5x")
         self.train(2, ["--quorum: with --code auto every step is exact"], "--quorum", "1")
         self.train(2, ["--step-deadline", "0ms"], "--code", "approximate", "--step-deadline", "0ms")
@@ -95,10 +95,10 @@ class Errors(ProgramTest):
 
     def test_errors_say_what_to_do_next(self):
         for count in ("0", "-1", "many", "1.5"):
-            self.train(2, ["--workers", f"{count} is no number of workers", "from 1 to 256", "2..8"],
+            self.train(2, ["--workers", f"{count} is not a number of workers", "from 1 to 256", "2..8"],
                        f"--workers={count}")
         for time in ("soon", "10", "-3s", "1e9h"):
-            words = [f"--wait {time}: this is no time",
+            words = [f"--wait {time}: this is not a time",
                      "like 30s, 10min or 2h, up to 1000000s; 0s does not wait"]
             self.train(2, words, f"--wait={time}")
             with mock.patch.dict(os.environ, MOTLEY_TOKEN="sixteen characters"):
@@ -166,7 +166,7 @@ class Errors(ProgramTest):
         self.assertFalse(state.exists())
 
     def test_too_few_open_files_are_told_by_any_limit(self):
-        """Below 4 the system itself cannot start a program with shared libraries."""
+        """With a limit below 4 the system itself cannot start a program with shared libraries."""
         if "undefined" in os.environ.get("MOTLEY_SANITIZE", ""):
             self.skipTest("the sanitizer itself opens a pipe to look at an address")
         told = starts = 0
@@ -261,7 +261,7 @@ class Errors(ProgramTest):
                                       timeout=60, env={**os.environ, "MOTLEY_SERVER": "127.0.0.1:1",
                                                        "MOTLEY_TOKEN": "secret"})
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("standard input is no pipe", done.stderr)
+            self.assertIn("standard input is not a pipe", done.stderr)
 
     def test_worker_needs_a_server_and_a_token(self):
         self.refuse(2, ["--server"], "worker")

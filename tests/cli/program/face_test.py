@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people meet around the commands: completion, the manual page, --verbose, keys in a terminal."""
+"""The program's user interface around the commands: completion, the manual page, --verbose, keys."""
 
 import fcntl
 import json
@@ -31,7 +31,7 @@ def flags_of(command):
 
 
 class Completion(ProgramTest):
-    """What bash offers; below, the same for others."""
+    """Completion in bash. Classes below repeat its tests in other shells."""
     SHELL = "bash"
 
     @classmethod
@@ -54,7 +54,7 @@ class Completion(ProgramTest):
         return done.stdout
 
     def complete(self, *words):
-        """What the shell offers for the last word, as it would after the tab key."""
+        """The words that the shell offers for the last word after the tab key."""
         line = f"""source {shlex.quote(str(self.script))}
 COMP_WORDS=({' '.join(map(shlex.quote, ('motley', *words)))})
 COMP_CWORD={len(words)}
@@ -101,7 +101,7 @@ _motley && printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 class CompletionZsh(Completion):
-    """With words of the test's own in the place of zsh's, which need a terminal."""
+    """Replaces zsh's completion commands, which need a terminal, by functions of the test."""
     SHELL = "zsh"
 
     def complete(self, *words):
@@ -211,15 +211,15 @@ class Verbose(ProgramTest):
 
 
 def be_a_shell(terminal, *command):
-    """What a shell does for one job: the foreground, Ctrl-Z, fg, bg. It tells each state on its standard output."""
+    """Acts as a shell with one job: the foreground, Ctrl-Z, fg, bg. Writes each state to standard output."""
     os.setsid()
-    tty = os.open(terminal, os.O_RDWR)  # Its first one is the session's.
+    tty = os.open(terminal, os.O_RDWR)  # The first terminal that is opened becomes the session's.
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
         os.tcsetpgrp(tty, os.getpid())
-        # Whoever runs the tests may ignore or hold back signals, and programs inherit that.
+        # The test runner may ignore or block signals, and programs inherit that.
         for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -241,7 +241,7 @@ def be_a_shell(terminal, *command):
 
 
 class Keys(ProgramTest):
-    """A job in a pseudo-terminal of which this test is the user."""
+    """A job in a pseudo-terminal whose user is this test."""
 
     def start(self, columns, *arguments):
         self.master, slave = pty.openpty()
@@ -266,7 +266,7 @@ class Keys(ProgramTest):
             os.close(fd)
 
     def told(self, what):
-        """What the shell tells next; what the program writes is read meanwhile, or it would wait for that."""
+        """The next state from the shell. Reads the program's output meanwhile, because it would block otherwise."""
         self.read_until(lambda: select.select([self.shell.stdout], [], [], 0)[0], f"'{what}' from the shell")
         word, *rest = self.shell.stdout.readline().split()
         self.assertEqual(word, what)
@@ -285,7 +285,7 @@ class Keys(ProgramTest):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
 
     def shown_as_typed(self):
-        """Whether the terminal waits for whole lines and shows them, as it does when no program takes its keys."""
+        """True if the terminal waits for whole lines and shows them. It does so unless a program takes its keys."""
         flags = termios.tcgetattr(self.master)[3]
         both = bool(flags & termios.ICANON), bool(flags & termios.ECHO)
         self.assertEqual(both[0], both[1])
@@ -303,7 +303,7 @@ class Keys(ProgramTest):
         os.write(self.master, keys.encode())
 
     def drawn(self, mark, times):
-        """The text from the second `mark` on: what was on its way before does not count."""
+        """The text from the second `mark` on. Earlier output does not count."""
         self.written = ""
         self.read_until(lambda: self.written.count(mark) >= times + 2, f"{times} times {mark!r}")
         return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", "".join(self.written.split(mark)[2:]))
@@ -342,7 +342,7 @@ class Keys(ProgramTest):
         self.train()
         os.kill(self.pid, signal.SIGTERM)
         os.kill(self.pid, signal.SIGINT)
-        # Where the program runs only when both have come, Linux hands it SIGINT, the lower one, first.
+        # If the program runs only after both have arrived, Linux delivers SIGINT, the lower number, first.
         self.assertIn(self.told("ended"), ("-2", "-15", "130", "143"))
         self.assertTrue(self.shown_as_typed())
 
@@ -358,7 +358,7 @@ class Keys(ProgramTest):
         self.drawn("worker   ", 2)
         self.press("\x1a")
         self.told("stopped")
-        self.order("bg")  # There it draws as before, and leaves the terminal's keys to others.
+        self.order("bg")  # In the background it still draws, but does not take keys.
         self.drawn("worker   ", 4)
         self.assertTrue(self.shown_as_typed())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP relay that does to connections what networks do: delays, cuts, half-open connections,
-black holes, a switch that restarts. What it does when it has a choice follows from its seed."""
+"""A TCP relay that injects faults of networks: delays, cuts, half-open connections, black holes, a switch
+that restarts. Its random choices follow from its seed."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ class Connection:
     def reset(self, end):
         writer = self.writers[end]
         # Closing then sends RST at once instead of an orderly end.
-        with contextlib.suppress(OSError):  # It may be closed already.
+        with contextlib.suppress(OSError):  # The socket may be closed already.
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                                        struct.pack("ii", 1, 0))
         writer.transport.abort()
@@ -32,17 +32,17 @@ class Connection:
 
 
 class FaultProxy:
-    """Listens at `address` until `stop`. Methods may be called from any thread, and take effect
-    before they return."""
+    """Listens at `address` until `stop`. Any thread may call its methods, which take effect before they
+    return."""
 
     def __init__(self, target, seed, delay_s=0):
         host, port = target.rsplit(":", 1)
         self.target = (host, int(port))
         self.seed = seed
         self.random = random.Random(seed)
-        self.delay_s = delay_s  # Of each chunk, each way.
+        self.delay_s = delay_s  # For each chunk, each way.
         self.connections = []
-        self.flows = {"client": True, "server": True}  # Does what this end sends get through?
+        self.flows = {"client": True, "server": True}  # True if data from this end are passed on.
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
@@ -71,7 +71,7 @@ class FaultProxy:
 
     async def _carry(self, connection, end, reader, other):
         writer = connection.writers[other]
-        # Chunks are delayed, not slowed: the next one is read meanwhile.
+        # A delay does not reduce bandwidth: the next chunk is read meanwhile.
         queue = asyncio.Queue()
         send = asyncio.create_task(self._send(end, queue, writer))
         try:
@@ -107,7 +107,7 @@ class FaultProxy:
     async def _half_open(self):
         for connection in self.connections:
             connection.reset("client")
-            connection.tasks[0].cancel()  # So that the other side is not closed.
+            connection.tasks[0].cancel()  # Keeps the other side open.
             connection.tasks[1].cancel()
 
     async def _set(self, **changes):
@@ -118,23 +118,23 @@ class FaultProxy:
         await self._cut()
 
     def cut(self):
-        """Ends every connection, each end by FIN or RST."""
+        """Ends every connection, each side by FIN or RST."""
         self._do(self._cut())
 
     def half_open(self):
-        """The clients lose their connections, and the target hears nothing of it."""
+        """The clients lose their connections, and the target does not notice."""
         self._do(self._half_open())
 
     def vanish(self, *ends):
-        """What these ends send gets nowhere (default: both). No connection ends, and new ones come
-        up as if all were well."""
+        """Drops all data from these ends (default: both). No connection ends, and new ones are still
+        accepted."""
         self._do(self._set(**{end: False for end in ends or ("client", "server")}))
 
     def heal(self):
         self._do(self._set(client=True, server=True))
 
     def go_down(self):
-        """As a switch that restarts: cuts everything and lets nobody in until `come_up`."""
+        """Acts as a switch that restarts: cuts all connections and refuses new ones until `come_up`."""
         self._do(self._go_down())
 
     def come_up(self):

@@ -14,8 +14,8 @@ def ip(*words, inside=None):
 
 
 class Lab:
-    """So many machines at one switch, the first of them at `first`: "10.77.0.1". Raises OSError or
-    CalledProcessError where namespaces cannot be made."""
+    """Machines at one switch; the first has the address `first`, such as "10.77.0.1". Raises OSError or
+    CalledProcessError if namespaces cannot be made."""
 
     def __init__(self, machines, first):
         network, number = first.rsplit(".", 1)
@@ -40,15 +40,15 @@ class Lab:
             ip("addr", "add", f"{self.addresses[i]}/24", "dev", "eth", inside=machine)
             ip("link", "set", "eth", "up", inside=machine)
             ip("link", "set", "lo", "up", inside=machine)
-        # Containers may make namespaces, and still not run anything in them (no mount of /sys).
+        # Some containers can make namespaces, but not run anything in them (no mount of /sys).
         subprocess.run([*self.on(0), "true"], check=True, capture_output=True)
 
     def on(self, machine):
-        """The words before a command that runs there."""
+        """The words before a command that runs on this machine."""
         return ["ip", "netns", "exec", self.machines[machine]]
 
     def sent_by(self, machine):
-        """Bytes that its port of the switch has received."""
+        """Bytes that the machine's port of the switch has received."""
         port = json.loads(ip("-s", "-j", "link", "show", f"p{machine}", inside=self.switch))[0]
         return port["stats64"]["rx"]["bytes"]
 

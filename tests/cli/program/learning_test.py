@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How a job learns where its user says little: what is chosen, when it ends, what it leaves, and
-what is said about it."""
+"""Jobs whose user gives few learning options: the choices, the end, the model and the messages."""
 
 import json
 import random
@@ -13,7 +12,7 @@ from program import ProgramTest, Running, wait_until, write_samples
 
 
 def write_line(path, rows=300, seed=3):
-    """A real label: a line in two features, with noise."""
+    """Writes samples with a real label: a line in two features, with noise."""
     draw = random.Random(seed)
     with open(path, "w") as file:
         for _ in range(rows):
@@ -22,7 +21,7 @@ def write_line(path, rows=300, seed=3):
 
 
 def write_rare(path, seed=5):
-    """Of 600 samples, 60 are "yes", among as many that look like them."""
+    """Writes 600 samples. 60 are "yes", and as many others look like them."""
     draw = random.Random(seed)
     with open(path, "w") as file:
         file.write("x,y,answer\n")
@@ -34,7 +33,7 @@ def write_rare(path, seed=5):
 
 class Learning(ProgramTest):
     def exactly(self, *arguments):
-        """A job whose sums are formed in the same order each time."""
+        """Options of a job that forms sums in the same order each time."""
         return self.run_json("train", "--workers", 2, "--code", "none", "--shares", "equal", "-q",
                              *arguments)
 
@@ -158,7 +157,7 @@ class Learning(ProgramTest):
         self.assertEqual(balanced["audit"]["failures"], 0)
         found = [sum(report["test"]["confusion"]["matrix"][1][1:]) for report in (plain, balanced)]
         self.assertGreater(found[1], found[0], "more of the rare class are found")
-        # The same by names and by numbers.
+        # Names and numbers give the same result.
         said = ",".join(f"{name}={weight!r}" for name, weight in zip(("no", "yes"), weights))
         for written in (said, f"1={weights[1]!r},0={weights[0]!r}"):
             named = self.exactly(*how, "--class-weights", written)

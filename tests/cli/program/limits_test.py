@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the program under limits of the system, and without anybody who watches."""
+"""Runs of the program under limits of the system, and without a reader of its messages."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
 
 
 class Audits(ProgramTest):
-    """A worker whose answers are not the gradient."""
+    """Jobs with a worker that sends false gradients."""
 
     def lie(self, *arguments, steps=120, expect=1):
         done = self.run_program("train", "--data", self.data, "--steps", steps, "--batch", 96,
@@ -30,24 +30,24 @@ class Audits(ProgramTest):
     def test_a_worker_that_lies_is_named_sent_away_and_the_exit_code_is_1(self):
         for code in ("none", "adaptive", "heterogeneous"):
             with self.subTest(code=code):
-                # Shares that follow the measured speeds may leave the liar without any work.
+                # Shares that follow measured speeds may leave the liar without work.
                 report, said = self.lie("--workers", 3, "--audit", 1, "--code", code,
                                         "--shares", "equal")
                 self.assertEqual(report["steps"], 120, said)
                 self.assertEqual(report["audit"]["tolerance"], 1e-4)
-                # A step that it computed alone says that something is wrong, and not who it was.
+                # A warning about a step that the liar computed alone does not name it.
                 named = [w for w in report["audit"]["warnings"] if "worker" in w]
                 warning = named[0]
                 self.assertEqual({w["worker"] for w in named}, {1}, said)
                 self.assertTrue(warning["sent_away"], said)
-                # One random projection of 1.5 times the answer: rough, and other in each run.
+                # The difference is a random projection of 1.5 times the answer, so it differs in each run.
                 self.assertGreater(warning["difference"], report["audit"]["tolerance"])
                 self.assertTrue(report["workers"][1]["lost"])
                 self.assertIn(f"audit of step {warning['step']}: the gradient that worker 1", said)
                 self.assertIn("do not rely on this result", said)
 
     def test_where_one_copy_is_enough_nobody_else_is_named(self):
-        # The worker that lies is the fastest: a copy that always comes too late is not looked at.
+        # The liar is the fastest worker, because copies that always come too late are not checked.
         for code in (["repetition", "--tolerate", 2, "--worker-speeds", "0.5,1,0.5"], ["auto"]):
             with self.subTest(code=code[0]):
                 report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code, steps=40)
@@ -76,7 +76,7 @@ class Audits(ProgramTest):
 
 class Limits(ProgramTest):
     def start(self, *arguments, limit=None, **streams):
-        """`limit`: (resource, soft, hard) of the program."""
+        """`limit` is (resource, soft, hard) of the program."""
         process = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), *map(str, arguments)],
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
@@ -180,10 +180,10 @@ class Limits(ProgramTest):
 
 
 class Unread(ProgramTest):
-    """Nobody reads what the program says."""
+    """Nobody reads the program's output."""
 
     def full_pipe(self):
-        """A pipe that takes no more bytes: where it is read, where it is written."""
+        """The read and write ends of a full pipe."""
         reading, writing = os.pipe()
         self.addCleanup(os.close, reading)
         flags = fcntl.fcntl(writing, fcntl.F_GETFL)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program under valgrind's memcheck, its child workers too. Slow: ./dev test --full runs it.
+"""The program and its child workers under valgrind's memcheck. Slow: ./dev test --full runs it.
 
-Valgrind knows no AVX-512 and says so to whoever asks the processor, so kernels of an older
-instruction set are chosen by themselves.
+Valgrind does not support AVX-512 and reports a processor without it, so the program chooses kernels of an
+older instruction set.
 """
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of model learns what it is for, and is read again as it was saved."""
+"""Every kind of model learns a suitable task, and a saved model is read back unchanged."""
 
 import pathlib
 import random
@@ -12,7 +12,7 @@ DIGITS = pathlib.Path(__file__).parents[3] / "examples/data/digits.csv.gz"
 
 
 def write_ratings(path, users=60, items=40, seed=3):
-    """LIBSVM lines of a user's and an item's feature; ratings are biases and a product of two
+    """Writes LIBSVM lines with a user's and an item's feature. Ratings are biases plus a product of two
     factors, with noise of deviation 0.1. Returns their variance."""
     draw = random.Random(seed)
     user, item = ([(draw.gauss(0, 0.3), draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(count)]
@@ -30,7 +30,7 @@ def write_ratings(path, users=60, items=40, seed=3):
 
 
 def write_products(path, rows=1500, seed=4):
-    """The label is whether two features have the same sign: nothing that a line could tell."""
+    """Writes samples whose label is 1 if two features have the same sign. No linear model can learn it."""
     draw = random.Random(seed)
     with open(path, "w") as file:
         for _ in range(rows):
@@ -40,7 +40,7 @@ def write_products(path, rows=1500, seed=4):
 
 class Models(ProgramTest):
     def learned(self, data, model, *arguments):
-        """What the saved model says of the samples that it did not see."""
+        """Trains a model. Returns the result, and the saved model's scores on all samples."""
         file = self.folder / "model.safetensors"
         result = self.run_json("train", "--data", data, "--model", model, "--workers", 2, "--quiet",
                                "--out", file, *arguments)
@@ -58,10 +58,10 @@ class Models(ProgramTest):
         data = self.folder / "images.svm"
         draw = random.Random(1)
         with open(data, "w") as file:
-            for row in range(400):  # A bar that lies or stands, somewhere.
+            for row in range(400):  # A horizontal or vertical bar at a random place.
                 at = draw.randrange(6)
                 bar = [6 * at + i if row % 2 else 6 * i + at for i in range(6)]
-                pixels = sorted({*bar, 35})  # The last one, so that all images are as large.
+                pixels = sorted({*bar, 35})  # Pixel 35 gives all images the same size.
                 file.write(f"{row % 2} " + " ".join(f"{i + 1}:1" for i in pixels) + "\n")
         result, _ = self.learned(data, "cnn:6", "--optimizer", "adam", "--lr", "0.01", "--epochs", 30)
         self.assertGreater(result["test_accuracy"], 0.95)

@@ -15,7 +15,7 @@ from fault_proxy import FaultProxy
 from program import PROGRAM, ProgramTest, Running, wait_until
 
 SEED = int(os.environ.get("MOTLEY_FAULT_SEED", random.SystemRandom().randrange(1 << 32)))
-DELAY_S = 0.002  # A step takes two of these at least, so that it is known how long a job lasts.
+DELAY_S = 0.002  # A step takes at least twice this delay, so the job's duration is known.
 STEPS = 2400
 
 
@@ -50,7 +50,7 @@ class Network(ProgramTest):
         self.assertIsNone(job.process.poll(), job.text())
 
     def check(self, job, workers):
-        """All steps are done, none was discarded, and the loss is that of an undisturbed job."""
+        """Checks that all steps are done, none was discarded, and the loss is that of an undisturbed job."""
         code, out = job.finish()
         self.assertEqual(code, 0, job.text())
         report = json.loads(out)
@@ -72,7 +72,7 @@ class Network(ProgramTest):
             time.sleep(self.random.uniform(0.05, 0.35))
             which = self.random.choice([[0], [1], [0, 1]])
             for i in which:
-                # So that each cut hits a worker that works.
+                # Each cut must hit a working worker.
                 wait_until(lambda i=i: workers[i].text().count("joined the job") > cuts[i]
                            or job.process.poll() is not None, "it works again")
                 proxies[i].cut()
@@ -149,8 +149,8 @@ class Network(ProgramTest):
         self.check(again, workers)
 
     def test_a_server_that_dies_inside_its_last_checkpoint_is_resumed(self):
-        """Its workers have not been sent home before that was safe."""
-        for attempt in range(10):  # A fast disk may be done before it is killed.
+        """Workers must stay until the last checkpoint is safe."""
+        for attempt in range(10):  # On a fast disk the job may end before the kill.
             saved = self.folder / f"last-{attempt}"
             job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote",
                    "--no-local-worker", "--workers", 1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
@@ -171,7 +171,7 @@ class Network(ProgramTest):
         code, out = again.finish()
         self.assertEqual(code, 0, again.text())
         self.assertEqual(json.loads(out)["steps"], 4)
-        if again.said("going on from the checkpoint of step 3"):
+        if again.said("resuming from the checkpoint of step 3"):
             self.assertEqual(worker.finish()[0], 0, worker.text())
 
     def test_a_server_that_stands_still_loses_nobody(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The readers against files that NumPy, safetensors and PyTorch wrote themselves.
+"""Checks the readers with files that NumPy, safetensors and PyTorch themselves wrote.
 
-Runs again under the first Python here that has NumPy; where none has, says so and exits with 77.
+Restarts under the first Python on this machine that has NumPy. If there is none, exits with 77 and a message.
 """
 
 import json
@@ -39,7 +39,7 @@ def python_with_numpy():
 
 
 def write_safetensors(path, tensors):
-    """As the safetensors package does; with it where it is installed."""
+    """Writes a file like the safetensors package, or with the package if it is installed."""
     if safetensors_numpy is not None:
         safetensors_numpy.save_file(tensors, str(path))
         return
@@ -59,7 +59,7 @@ class NumPy(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        draw = numpy.random.RandomState(5)  # Exists in every version.
+        draw = numpy.random.RandomState(5)  # RandomState exists in every version.
         shapes = {"0.weight": (HIDDEN, FEATURES), "0.bias": (HIDDEN,),
                   "2.weight": (CLASSES, HIDDEN), "2.bias": (CLASSES,)}
         cls.layers = {name: draw.uniform(-1, 1, shape).astype("f4")
@@ -70,7 +70,7 @@ class NumPy(ProgramTest):
         cls.labels = numpy.arange(ROWS) % CLASSES
 
     def features(self, kind):
-        """The samples as numbers of this type, of a size that any of them holds."""
+        """The samples as numbers of this type. Their magnitudes fit into all types."""
         if kind == "?":
             return self.real > 0
         if kind[0] == "u":
@@ -86,7 +86,7 @@ class NumPy(ProgramTest):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def check(self, spec, x, labels=None):
-        """Loss and accuracy of what the program read are those of `x`."""
+        """Checks that loss and accuracy of the program's samples are those of `x`."""
         labels = self.labels if labels is None else labels
         x = numpy.asarray(x).reshape(len(labels), -1)
         found = self.run_json("predict", "--model", self.model, "--data", spec)
@@ -146,7 +146,7 @@ class NumPy(ProgramTest):
         large = (1 << 24) + (numpy.arange(ROWS) % 2)
         numpy.save(self.folder / "large.npy", numpy.stack([large % 2, large], axis=1))
         done = self.run_json("train", "--data", self.folder / "large.npy", "--steps", 50, "--lr", 1)
-        self.assertGreater(done["test_accuracy"], 0.9)  # Two classes, and each where it belongs.
+        self.assertGreater(done["test_accuracy"], 0.9)  # Both classes were read correctly.
 
     @unittest.skipIf(safetensors_numpy is None, "the safetensors package is not installed")
     def test_samples_as_the_safetensors_package_saves_them(self):

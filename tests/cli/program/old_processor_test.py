@@ -2,7 +2,7 @@
 """The program and the library on a processor without AVX, emulated (qemu-user). Slow: ./dev test
 --full runs it.
 
-Jobs with child workers are left out: the emulator itself ends with SIGSEGV when it delivers the
+There are no jobs with child workers, because the emulator itself ends with SIGSEGV when it delivers the
 end of a child to a program with threads.
 """
 

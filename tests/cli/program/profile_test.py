@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`motley profile` as a user meets it. Nothing here depends on how fast the machine is."""
+"""`motley profile`, run as by a user. No check depends on the speed of the machine."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import unittest
 
 from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest
 
-SECONDS = 3 if SANITIZED else 0.3  # Two sizes of pieces fit, however slow the program is.
+SECONDS = 3 if SANITIZED else 0.3  # Enough for two sizes of pieces, even in a slow program.
 
 
 class Profile(ProgramTest):
@@ -24,7 +24,7 @@ class Profile(ProgramTest):
             capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
             env=self.environment)
         if expect == 0 and done.returncode and "--seconds is too short" in done.stderr:
-            self.assertLess(seconds, 100, done.stderr)  # Others held the machine meanwhile.
+            self.assertLess(seconds, 100, done.stderr)  # Other programs may have used the machine meanwhile.
             return self.profile(*arguments, seconds=10 * seconds)
         self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done

@@ -18,11 +18,11 @@ import unittest
 PROGRAM = os.environ["MOTLEY_PROGRAM"]
 SANITIZED = bool(os.environ.get("MOTLEY_SANITIZE"))
 TOKEN = "sixteen characters or more"
-PATIENCE_S = 600 if SANITIZED else 60  # For what must happen, however slow the machine is.
+PATIENCE_S = 600 if SANITIZED else 60  # Timeout of all waits, even on a slow machine.
 
 
 def write_samples(path, rows=600, features=12, classes=4, seed=1):
-    """A CSV file of Gaussian clouds, the label in the last column."""
+    """Writes a CSV file of Gaussian clouds, with the label in the last column."""
     draw = random.Random(seed)
     centres = [[draw.gauss(0, 1) for _ in range(features)] for _ in range(classes)]
     with open(path, "w") as file:
@@ -33,7 +33,7 @@ def write_samples(path, rows=600, features=12, classes=4, seed=1):
 
 
 def process_state(pid):
-    """(state letter, parent), or None when there is no such process."""
+    """(state letter, parent), or None if there is no such process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -43,13 +43,13 @@ def process_state(pid):
 
 
 def alive(pid):
-    """Whether a process runs; one that only waits to be reaped does not."""
+    """True if a process runs. A zombie does not."""
     found = process_state(pid)
     return found is not None and found[0] not in "ZX"
 
 
 def ignores_interrupt(pid):
-    """As a worker does as soon as it runs: its parent decides what Ctrl-C means."""
+    """True if the process ignores Ctrl-C. A worker does from its start, because its parent handles Ctrl-C."""
     return has_signal(pid, "SigIgn:", signal.SIGINT)
 
 
@@ -73,7 +73,7 @@ def children_of(pid):
 
 
 def wait_until(condition, what):
-    """Asks until it holds; only the patience limits how long."""
+    """Waits until the condition holds, up to the timeout."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > end:
@@ -82,9 +82,8 @@ def wait_until(condition, what):
 
 
 class Running:
-    """A process of the program, and all lines that it has said so far on its standard error.
-    `inside`: the words of a command that runs another, as of a network namespace; `folder`: where
-    it runs."""
+    """A process of the program, and all lines that it has written to standard error so far. `inside` is a
+    command that runs another, such as one for a network namespace. `folder` is the working folder."""
 
     def __init__(self, test, *arguments, token=TOKEN, inside=(),
                  folder=None):
@@ -118,7 +117,7 @@ class Running:
         return re.search(pattern, self.text(), re.M)
 
     def step(self):
-        """The newest that it told."""
+        """The last step that the program reported."""
         steps = [int(found[1]) for line in list(self.lines)
                  if (found := re.match(r"step (\d+)", line))]
         return steps[-1] if steps else 0
@@ -127,7 +126,7 @@ class Running:
         self.process.send_signal(number)
 
     def finish(self):
-        """Exit code and standard output."""
+        """Waits for the end. Returns the exit code and standard output."""
         out = self.process.stdout.read()
         code = self.process.wait(timeout=PATIENCE_S)
         self.reader.join(timeout=PATIENCE_S)
@@ -154,7 +153,7 @@ class ProgramTest(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def run_program(self, *arguments, expect=0, patience_s=PATIENCE_S):
-        """The finished process; its exit code is checked."""
+        """Runs the program and checks its exit code. Returns the finished process."""
         done = subprocess.run([PROGRAM, *map(str, arguments)], text=True, capture_output=True,
                               timeout=patience_s, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
@@ -164,8 +163,8 @@ class ProgramTest(unittest.TestCase):
         return json.loads(self.run_program(*arguments, "--json").stdout)
 
     def start_training(self, *arguments, steps=100000, hangup=signal.SIG_DFL):
-        """A run of three workers in the background, too long to end by itself. `hangup`: what
-        whoever starts it does with SIGHUP."""
+        """Starts a run of three workers in the background that is too long to end by itself. `hangup` is the
+        action for SIGHUP that it inherits."""
         process = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps),
              "--worker-speeds", "1,1,1", *arguments],

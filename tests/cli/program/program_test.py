@@ -33,7 +33,7 @@ class Training(ProgramTest):
             check=True, stdout=subprocess.PIPE).stdout)
 
     def check_disturbed(self, code, *more):
-        """A kill and a pause change nothing but the time."""
+        """Checks that a kill and a pause change only the time."""
         result = self.run_json("train", "--data", self.data, *JOB, "--code", code, "--tolerate", 1,
                                "--fault", "kill:2@step=10", "--fault", "pause:1@step=5,300ms",
                                *more)
@@ -89,7 +89,7 @@ class Training(ProgramTest):
     def test_a_slow_a_paused_and_a_killed_worker_change_nothing_with_adaptive(self):
         result = self.check_disturbed("adaptive", "--workers", 4, "--fault", "slow:0@step=8,5x")
         self.assertEqual(result["code"], "adaptive")
-        # The curve on the way: a step's loss is decoded with its gradient.
+        # The loss curve: a step's loss is decoded with its gradient.
         digits = pathlib.Path(__file__).parents[3] / "examples/data/digits.csv.gz"
         faults = [word for fault in ("slow:0@step=2,5x", "pause:1@step=3,300ms", "kill:2@step=4")
                   for word in ("--fault", fault)]
@@ -122,7 +122,7 @@ class Training(ProgramTest):
         self.assertAlmostEqual(sum(left) / len(left), record["mean_error"])
         self.assertAlmostEqual(max(left), record["max_error"])
         self.assertLess(result["workers"][1]["steps_in_time"], 80)  # Nobody waited for it.
-        self.assertLess(result["max_decode_error"], DIFFERENCE)  # Of what was said to be summed.
+        self.assertLess(result["max_decode_error"], DIFFERENCE)  # Compared with the sum that was reported.
         self.assertLess(result["final_loss"], 0.5 * math.log(4))
         done = self.run_program("train", "--data", self.data, *JOB, "--code", "approximate",
                                 "--tolerate", 0, "--quorum", 2)
@@ -166,13 +166,13 @@ class Training(ProgramTest):
         columns = re.split(r" {2,}", table.splitlines()[0].strip())
         told = self.run_program("train", "--help").stdout
         self.assertIn("held MB", columns)
-        for column in columns[1:]:  # The first is who it is about.
+        for column in columns[1:]:  # The first column is the worker.
             self.assertRegex(told, rf"(?m)^  {re.escape(column)} {{2,}}\S")
 
     def test_what_has_no_effect_is_said(self):
         job = ["train", "--data", self.data, "--steps", 3, "--workers", 2, "--quiet"]
         for flags, said in ((["--code", "none", "--tolerate", 1], "--tolerate 1 has no effect"),
-                            (["--code", "cyclic", "--tolerate", 0], "it waits for all, as none does")):
+                            (["--code", "cyclic", "--tolerate", 0], "keeps no copies and waits for all workers")):
             lines = self.run_program(*job, *flags).stderr.splitlines()
             self.assertEqual(len([line for line in lines if said in line]), 1, lines)
         self.assertEqual(self.run_program(*job, "--code", "cyclic", "--tolerate", 1).stderr, "")
@@ -195,7 +195,7 @@ class Training(ProgramTest):
         self.assertGreater(result["accuracy"], 0.9)
 
     def test_worker_that_sends_nan_is_refused_and_the_job_goes_on(self):
-        # Without a code every answer is needed, so the bad one is read and not cancelled before.
+        # Without a code every answer is needed, so the bad one is read and not cancelled.
         result = self.run_json("train", "--data", self.data, *JOB, "--code", "none",
                                "--fault", "nan:1@step=5")
         self.assertEqual(result["steps"], 30)
@@ -229,7 +229,7 @@ class Training(ProgramTest):
 
 class Terminal(ProgramTest):
     def on_terminal(self, **environment):
-        """What a run writes to stderr when that is a terminal."""
+        """The output of a run to stderr that is a terminal."""
         try:
             master, slave = pty.openpty()
         except OSError as error:
@@ -243,14 +243,14 @@ class Terminal(ProgramTest):
         try:
             while chunk := os.read(master, 65536):
                 written += chunk
-        except OSError:  # How Linux says that the other end is closed.
+        except OSError:  # Linux reports in this way that the other end is closed.
             pass
         os.close(master)
         self.assertEqual(process.wait(PATIENCE_S), 0)
         return written.decode()
 
     def shown_on(self, columns, *arguments):
-        """All lines that a terminal of this width gets, as long as they were before erased."""
+        """All lines that a terminal of this width receives, including erased ones."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave,
@@ -349,7 +349,7 @@ class Processes(ProgramTest):
         pids = self.workers_of(process)
         wait_until(lambda: process.poll() is not None or catches(process.pid, signal.SIGHUP),
                    "the end of the terminal would be heard")
-        for pid in pids + [process.pid]:  # As the kernel tells all that a terminal started.
+        for pid in pids + [process.pid]:  # The kernel signals all processes of a terminal.
             os.kill(pid, signal.SIGHUP)
         _, errors = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 128 + signal.SIGHUP)
@@ -369,7 +369,7 @@ class Processes(ProgramTest):
     def test_second_signal_ends_all_at_once(self):
         process = self.start_training()
         pids = self.workers_of(process)
-        os.kill(pids[1], signal.SIGSTOP)  # Which the first one waits for, a little.
+        os.kill(pids[1], signal.SIGSTOP)  # The first signal waits a little for this worker.
         process.send_signal(signal.SIGTERM)
         for line in process.stderr:
             if "stopping in good order; a second signal" in line:
@@ -388,12 +388,12 @@ class Processes(ProgramTest):
         try:
             while os.write(errors, b"\n" * 65536) > 0:
                 pass
-        except BlockingIOError:  # Full.
+        except BlockingIOError:  # The pipe is full.
             pass
         os.close(errors)
 
         def ended():
-            process.send_signal(signal.SIGTERM)  # Those that are not heard yet count once.
+            process.send_signal(signal.SIGTERM)  # Pending signals count as one.
             return process.poll() is not None
 
         wait_until(ended, "the program ends")
@@ -429,7 +429,7 @@ class Processes(ProgramTest):
     def test_killed_parent_leaves_no_stopped_worker(self):
         process = self.start_training()
         pids = self.workers_of(process)
-        self.wait_for_steps(process)  # Only now all are tied to their parent for sure.
+        self.wait_for_steps(process)  # From now on all workers are certainly tied to their parent.
         os.kill(pids[1], signal.SIGSTOP)
         process.send_signal(signal.SIGKILL)
         self.expect_gone(pids)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs are recorded and replayed, recorded rounds are simulated, links elsewhere are measured."""
+"""Records and replays runs, simulates recorded rounds, and measures links to other machines."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ class Record(ProgramTest):
                 self.assertEqual(cluster["gradient_bytes"], 4 * (12 * 4 + 4))
                 speeds = [worker["samples_per_second"] for worker in cluster["worker"]]
                 self.assertEqual(len(speeds), 3)
-                # Emulated speeds are what the devices took, however busy the machine is.
+                # Emulated speeds set the times of devices, even on a busy machine.
                 self.assertLess(speeds[2], 0.75 * speeds[0])
                 for worker in cluster["worker"]:
                     self.assertGreater(float(len(worker["link"]["latency"])), 0)
@@ -63,7 +63,7 @@ class Record(ProgramTest):
              "1,1", "--record-profile", str(profile)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
-        # It is written piece by piece, while the job goes on.
+        # The trace is written piece by piece during the job.
         wait_until(lambda: trace.exists() and trace.stat().st_size > 100, "a recorded step")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(PATIENCE_S), 128 + signal.SIGINT)
@@ -95,11 +95,11 @@ class Record(ProgramTest):
             self.assertGreater(result["replay"]["wall_seconds"], 0)
             waited = waited or result["replay"]["wait_for_all_seconds"]
             self.assertEqual(result["replay"]["wait_for_all_seconds"], waited)
-            # The slow ones of the sample are hidden by copies; nothing is without.
+            # Copies hide the slow workers of the sample.
             if code == "repetition":
                 self.assertLess(result["replay"]["wall_seconds"], 0.9 * waited)
         table = self.run_program("simulate", "--replay", ROUNDS, "-q").stdout
-        for word in ("replayed", "12 workers", "waiting for equal shares", "assumed:"):
+        for word in ("replayed", "12 workers", "waited for an equal share", "assumed:"):
             self.assertIn(word, table)
 
     def test_recorded_cloud_workers_are_simulated(self):
@@ -134,7 +134,7 @@ class Record(ProgramTest):
 
 
 class Link(ProgramTest):
-    """A link that is known to be slow is not found to be faster; a busy machine only slows it."""
+    """A link of known speed is never measured as faster. On a busy machine it may be slower."""
 
     RATE = 20e6
     LATENCY_S = 0.01
@@ -167,7 +167,7 @@ class Link(ProgramTest):
         for way in ("up", "down"):
             self.assertGreaterEqual(link[way]["latency_seconds"], 0.9 * self.LATENCY_S)
             self.assertGreater(link[way]["bytes_per_second"], 0)
-            # A little was sent before the clock ran.
+            # Some bytes were sent before the clock started.
             self.assertLessEqual(link[way]["bytes_per_second"], 1.2 * self.RATE)
         worker = tomllib.loads(path.read_text())["worker"][0]
         self.assertIn("bandwidth", worker["link"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A job whose workers people start, as on other machines: with the command that it tells them."""
+"""A job whose workers are started like those on other machines: by the command that it prints."""
 
 import json
 import os
@@ -20,7 +20,7 @@ COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))( --f
 
 class Remote(ProgramTest):
     def start(self, *arguments, steps=40, listen="127.0.0.1:0"):
-        """The job, and the command by which it says its workers are started."""
+        """Starts a job. Returns it and the command that it prints for starting workers."""
         job = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps), "--remote",
              "--no-local-worker", "--listen", listen, "--json", *arguments],
@@ -77,7 +77,7 @@ class Remote(ProgramTest):
                                    MOTLEY_TOKEN="a well-kept secret")])
 
     def start_long(self):
-        """A job of one worker that is at work, and has said that it joined."""
+        """Starts a job with one worker, and waits for its first checkpoint."""
         saved = tempfile.mkdtemp(dir=self.folder)
         job, found = self.start("--workers", "1", "--checkpoint", saved, "--checkpoint-every", "20",
                                 "--wait", "1s", steps=1000000)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""motley reproduce, as a user runs it."""
+"""motley reproduce, run as by a user."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ class Reproduce(ProgramTest):
                       done.stdout)
         self.assertIn("no code of the product runs here", done.stdout)
         self.assertIn("12 figures, all pass", done.stdout)
-        self.assertIn("A6:", done.stderr)  # Progress.
+        self.assertIn("A6:", done.stderr)  # This is progress.
 
     def test_quiet_says_nothing_on_the_way(self):
         self.assertEqual(self.run_program("reproduce", "A6", "--quiet").stderr, "")
@@ -52,7 +52,7 @@ class Reproduce(ProgramTest):
         first = self.run_json("reproduce", "A4", "--seed", 1)
         self.assertEqual(first, self.run_json("reproduce", "A4", "--seed", 1, "--threads", 1))
         other = self.run_json("reproduce", "A4", "--seed", 2)
-        self.assertEqual(first[0], other[0])  # Exact.
+        self.assertEqual(first[0], other[0])  # Exact figures do not depend on the seed.
         self.assertNotEqual(first[1]["measured"], other[1]["measured"])
 
     def test_help_lists_them(self):
@@ -71,7 +71,7 @@ class Reproduce(ProgramTest):
         self.assertIn(str(self.folder), done.stderr)
 
     def test_data_that_nobody_named_are_skipped_with_a_reason(self):
-        # Away from any checkout, which could have the data beside it.
+        # Not in a checkout, which could have the data beside it.
         for above in self.folder.resolve().parents:
             if (above / "shared" / "data").exists():
                 self.skipTest(f"the program finds data in {above}, the folder of temporary files or one above it")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The unit with which systemd runs a worker: that systemd takes it, and that its command works."""
+"""The systemd unit of a worker: systemd accepts it, and its command works."""
 
 import pathlib
 import shlex
@@ -16,7 +16,7 @@ UNIT = ROOT / "packaging" / "systemd" / "motley-worker@.service"
 
 
 def settings():
-    """The values of each key, by section."""
+    """The values of each key, grouped by section."""
     found, section = {}, None
     for line in UNIT.read_text().splitlines():
         if line.startswith("["):
@@ -32,7 +32,7 @@ class Service(ProgramTest):
         analyze = shutil.which("systemd-analyze")
         if analyze is None:
             self.skipTest("systemd-analyze is not installed")
-        unit = self.folder / "motley-worker@lab.service"  # A colon would be an alias here.
+        unit = self.folder / "motley-worker@lab.service"  # In this place a colon would mean an alias.
         unit.write_text(UNIT.read_text().replace("ExecStart=motley ", f"ExecStart={PROGRAM} "))
         done = subprocess.run([analyze, "verify", "--man=no", str(unit)], text=True,
                               capture_output=True, timeout=60)
@@ -44,7 +44,7 @@ class Service(ProgramTest):
         self.assertIn("RestartSex", done.stderr, "it would have said so")
 
     def test_the_unit_keeps_its_promises(self):
-        """Also where systemd is not installed."""
+        """Does not need systemd."""
         found = settings()
         self.assertEqual(set(found), {"Unit", "Service", "Install"})
         service = found["Service"]

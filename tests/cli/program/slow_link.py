@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy on this machine that passes on so many bytes per second, each so much later."""
+"""A TCP proxy on this machine with a given bandwidth and latency."""
 
 import queue
 import socket
@@ -41,13 +41,13 @@ class SlowLink:
                 return
             self.open += [near, far]
             for source, sink in ((near, far), (far, near)):
-                # What waits here is as much as a network's queues hold.
+                # Holds as many bytes as the queues of a network.
                 waiting = queue.Queue(maxsize=16)
                 threading.Thread(target=self.read, args=(source, waiting), daemon=True).start()
                 threading.Thread(target=self.write, args=(sink, waiting), daemon=True).start()
 
     def read(self, source, waiting):
-        free = 0.0  # When the wire is.
+        free = 0.0  # Time at which the link is free.
         while True:
             try:
                 chunk = source.recv(CHUNK)

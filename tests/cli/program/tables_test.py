@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as people have them: text, holes, labels by name, and predictions on new rows."""
+"""Tables as in practice: text, missing values, labels by name, and predictions on new rows."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ FLOWERS = ("iris setosa", "iris, versicolor", "virginica")
 
 
 def write_flowers(path, rows=150, seed=1, label=True, order=None, extra=False):
-    """Four columns of unlike sizes and a text label; the rows of one seed are always the same."""
+    """Writes four columns of different magnitudes and a text label. A seed always gives the same rows."""
     draw = random.Random(seed)
     names = ["length", "width", "mass", "area"]
     with open(path, "w", newline="") as file:
@@ -33,8 +33,8 @@ def write_flowers(path, rows=150, seed=1, label=True, order=None, extra=False):
 
 
 def write_shop(path, rows=400, seed=2, label=True, city=None):
-    """Text columns, True and False, and a tenth of the cells empty. Whether somebody buys follows
-    from job, age and membership."""
+    """Writes text columns, True and False; a tenth of the cells are empty. The label, a purchase or not,
+    follows from job, age and membership."""
     draw = random.Random(seed)
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
@@ -62,7 +62,7 @@ def write_houses(path, rows=500, seed=3, label=True):
 
 class Tables(ProgramTest):
     def train(self, data, *arguments):
-        """The report and what was said. Arguments take the place of those here."""
+        """Trains. Returns the report and the messages. Arguments replace the defaults."""
         how = {"--optimizer": "adam", "--lr": 0.05, "--epochs": 60, "--batch": 32}
         how.update(zip(arguments[::2], arguments[1::2]))
         done = self.run_program("train", "--data", data, "--out", self.model, "--json",
@@ -180,7 +180,7 @@ class Tables(ProgramTest):
         report, said = self.train(data, "--epochs", 100)
         self.assertEqual(report["model"], "linear")
         self.assertIn("label 'price': real numbers; --task says otherwise", said)
-        self.assertLess(report["test_loss"], 12000 ** 2)  # Dollars; noise alone is 9,000^2 / 2.
+        self.assertLess(report["test_loss"], 12000 ** 2)  # In squared dollars; noise alone is 9,000^2 / 2.
         self.assertGreater(report["test_loss"], 4000 ** 2)
         tested = self.run_json("predict", "--model", self.model, "--data", data)
         self.assertLess(tested["loss"], 12000 ** 2)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models that leave in PyTorch's names and layout, and models that a job begins with.
+"""Models that are exported in PyTorch's names and layout, and models that a job begins with.
 
-Formats computes in plain Python what the modules of docs/how-to/pytorch.md compute. Torch asks PyTorch, and
-exits with 77 where it is not installed."""
+Formats computes the modules of docs/how-to/pytorch.md in plain Python. Torch uses PyTorch, and exits with 77
+if it is not installed."""
 
 import csv
 import gzip
@@ -23,11 +23,11 @@ except ImportError:
     torch = None
 
 DIGITS = pathlib.Path(__file__).parents[3] / "examples/data/digits.csv.gz"
-STILL = ["--steps", "1", "--optimizer", "sgd", "--lr", "1e-20", "--l2", "0"]  # Changes nothing.
+STILL = ["--steps", "1", "--optimizer", "sgd", "--lr", "1e-20", "--l2", "0"]  # A job that changes nothing.
 
 
 def read_tensors(path):
-    """{name: (shape, values)} and the metadata."""
+    """Returns {name: (shape, values)} and the metadata."""
     raw = pathlib.Path(path).read_bytes()
     size = struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8:8 + size])
@@ -70,7 +70,7 @@ def relu(x):
 
 
 def convolve(tensors, name, image):
-    """Conv2d(padding=1), ReLU, MaxPool2d(2) of image[channel][row][column]."""
+    """Computes Conv2d(padding=1), ReLU and MaxPool2d(2) of image[channel][row][column]."""
     (outputs, channels, _, _), weight = tensors[name + "weight"]
     bias = tensors[name + "bias"][1]
     height, width = len(image[0]), len(image[0][0])
@@ -143,7 +143,7 @@ class Formats(Exchange):
         for row in numbers_of(self.flowers, ("length", "width", "mass", "area")):
             hidden = relu(norm(tensors, "1.", linear(tensors, "0.", row)))
             found.append(softmax(linear(tensors, "5.", relu(linear(tensors, "3.", hidden)))))
-        self.expect_close(found, expected, 1e-4)  # Masses of 20,000 cost float32 two digits.
+        self.expect_close(found, expected, 1e-4)  # Masses of 20,000 cost two digits in float32.
         self.expect_close(self.probabilities(self.torch_file, self.flowers), expected, 1e-4)
         again = self.folder / "again.safetensors"
         said = self.train(self.flowers, "--init", self.torch_file, *STILL, out=again)
@@ -175,7 +175,7 @@ class Formats(Exchange):
                          {"0.weight": [3, 1, 3, 3], "0.bias": [3], "3.weight": [4, 3, 3, 3],
                           "3.bias": [4], "7.weight": [8, 16], "7.bias": [8], "9.weight": [10, 8],
                           "9.bias": [10]})
-        self.assertLess(float(about["input_scale"]), 1)  # Folded: pixels are 0 to 16 here.
+        self.assertLess(float(about["input_scale"]), 1)  # The scale of pixels from 0 to 16 is folded in.
         some = self.folder / "some.csv"
         some.write_text("\n".join(lines[:10]) + "\n")
         found = []
