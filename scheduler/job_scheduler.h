@@ -3,11 +3,8 @@
 // decides which part acts when. Events go down; results come back as values.
 //
 //   JobState    the workers that are there and what was learned (membership, transfers, refusals)
-//
 //   Start       how the job waits for workers
-//
 //   Silence     workers that send nothing, and for how long
-//
 //   StepEngine  how a step is worked off: rows of a code, or leases
 #pragma once
 

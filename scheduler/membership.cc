@@ -10,7 +10,7 @@ namespace {
 constexpr WorkerId kMaxWorkers = 4096;
 // A worker's own claim about its speed is limited to this many times the median of all, until work
 // has confirmed it. Otherwise a worker that claims everything would be given everything, and its
-// silence could not be told from data that are on their way to all workers.
+// silence would look like data that are on their way to all workers.
 constexpr double kMostClaim = 32;
 
 }  // namespace

@@ -18,7 +18,7 @@ class Transfers {
   // See comes before anybody acts on an event.
   void See(const Event& event, Time now) { link_.See(event, now, answer_part_); }
   // SeeAnswer comes after the event was acted on. The answer may have waited for the very data that
-  // it proves to have arrived, and whoever learns from it has to know that.
+  // it proves to have arrived, and learning from it has to take that wait into account.
   void SeeAnswer(const Event& event);
 
   void StepOpens(StepId step) { in_the_way_ = data_.InTheWay(step); }

@@ -75,7 +75,7 @@ struct LeaseWatch {
   bool data = false;     // When the step opened, some data were still on their way to it.
   Time since{};          // The time of its first lease.
   Time moved{};          // The last time that it got work to begin with, or made progress.
-  Time told{};           // The time at which it was asked for its vector.
+  Time told{};           // When the server asked for its vector.
   std::deque<Ask> asks;  // Requests without an answer so far.
 };
 

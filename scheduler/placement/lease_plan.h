@@ -16,7 +16,7 @@ namespace motley {
 struct LeasePlan {
   Placement placement;            // Wanted; the copies that exist follow.
   std::vector<uint32_t> primary;  // By worker: the number of partitions that it computes first.
-  uint32_t copies = 0;            // Of each partition; 0: there is no plan.
+  uint32_t copies = 0;            // Copies of each partition; 0: there is no plan.
   double step_seconds = 0;  // Predicted for the time when all copies are where they are wanted.
   uint32_t moves = 0;       // Copies to be sent that the previous plan did not want.
   std::optional<Compromise> compromise;

@@ -28,9 +28,9 @@ struct ShareWorker {
 
 struct ShareRequest {
   std::vector<ShareWorker> workers;
-  uint32_t partitions = 0;           // Of the job, > 0.
-  double samples_per_partition = 1;  // Of one step's batch, > 0.
-  uint32_t copies = 1;               // Of each partition, on different workers; > 0.
+  uint32_t partitions = 0;           // The job's partitions, > 0.
+  double samples_per_partition = 1;  // In one step's batch, > 0.
+  uint32_t copies = 1;               // Copies of each partition, on different workers; > 0.
 };
 
 struct BalancedShares {

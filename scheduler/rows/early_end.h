@@ -4,13 +4,9 @@
 // A step ends when enough rows came, unless they lack a partition for the fourth step in a row.
 // Without this exception, the data of a worker that is a little slower than the others would never
 // count. With at least one row, a step also ends when
-//
 //   nobody works on another row any more, or
-//
 //   the user's deadline has passed (until then even late workers are awaited), or
-//
 //   without a deadline, all others are overdue, and have had the longest of their limits once
-//
 //   more. A cause that made all workers late is thus no reason to leave them out.
 #pragma once
 
