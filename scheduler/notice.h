@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduler reports to users, as values without words: workers, times and numbers. The code
-// that shows a notice makes the sentence, with the workers' names (api/reports/notice_text.h).
+// The reports of a scheduler to users, as values without words: workers, times and numbers. The
+// code that shows a notice makes the sentence, with the workers' names (api/reports/notice_text.h).
 // Values that compare equal say the same.
 #pragma once
 

@@ -27,8 +27,8 @@ enum class Shares { kProportional, kEqual };
 inline constexpr uint32_t kMaxPartitions = 250'000;
 
 struct SchedulerOptions {
-  uint32_t workers =
-      1;  // The most workers. The job starts when all are ready; see also gather_time.
+  // The most workers. The job starts when all are ready; see also gather_time.
+  uint32_t workers = 1;
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none". With "auto", the least tolerance.
@@ -48,8 +48,8 @@ struct SchedulerOptions {
   uint32_t least_workers = 1;
   // The time that other workers get once the least are ready; none: until start_timeout.
   std::optional<Duration> gather_time;
-  Duration return_timeout =
-      std::chrono::minutes(10);  // The wait for a worker when the last one was lost.
+  // The wait for a worker when the last one was lost.
+  Duration return_timeout = std::chrono::minutes(10);
   // For "auto". `most_sums` is the number of gradient-length vectors that the server has room for
   // in a step; 0 means any number. The simulator's campaign draws another code every
   // `draw_codes_every` steps; 0 means never.

@@ -38,8 +38,8 @@ struct SchedulerStats {
   uint64_t replans = 0;          // Plans after the first.
   uint64_t rows_reassigned = 0;  // Rows given to another worker within a step.
   uint64_t steps_restarted = 0;
-  uint32_t tolerates =
-      0;  // Workers that the present plan can miss; sometimes fewer than asked for.
+  // Workers that the present plan can miss; sometimes fewer than asked for.
+  uint32_t tolerates = 0;
   std::vector<WorkerStats> workers;
   std::string code;                 // With "auto", the code in use.
   std::vector<CodeChoice> choices;  // In order.

@@ -8,12 +8,12 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kSilentSteps = 3;      // In a row without a message: left out of the plan.
-constexpr int kSilentTimes = 8;           // Or silent for this many times what is normal.
+constexpr uint32_t kSilentSteps = 3;  // A worker silent for this many steps in a row is left out.
+constexpr int kSilentTimes = 8;  // A worker is left out after this many times the normal silence.
 constexpr size_t kUsualSteps = 32;        // The last steps that show how long a step usually takes.
 constexpr size_t kEnoughSteps = 5;        // Fewer steps show nothing.
-constexpr double kLongStep = 20;          // A step this many times as long as usual is reported,
-constexpr double kLongStepSeconds = 1.0;  // if it took at least this long.
+constexpr double kLongStep = 20;          // A step this many times as long as usual is reported.
+constexpr double kLongStepSeconds = 1.0;  // Shorter steps are never reported as long.
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr Duration kGatherTime =
-    std::chrono::seconds(2);  // For the other workers, after the loss of all.
+// For the other workers, after the loss of all.
+constexpr Duration kGatherTime = std::chrono::seconds(2);
 
 std::string Count(size_t count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
 

@@ -57,14 +57,14 @@ class Start {
   JobState& job_;
   Time deadline_{};
   Duration limit_{};  // Length of the wait until deadline_.
-  Time gather_deadline_ =
-      kNever;  // The job then starts with the workers that are ready, which are enough.
+  // The job then starts with the workers that are ready, which are enough.
+  Time gather_deadline_ = kNever;
   bool extended_ = false;
   uint32_t had_ = 0;         // Workers that were ready when the last step was opened.
   bool all_lost_ = false;    // All workers were lost since the last step was opened.
   bool told_least_ = false;  // The user knows how many workers it begins with.
-  Time gathered_ =
-      kNever;  // After the loss of all, the step begins again at this time without the rest.
+  // After the loss of all, the step begins again at this time without the rest.
+  Time gathered_ = kNever;
   std::optional<LastWorker> last_lost_;
   std::vector<bool> not_coming_;  // By expected worker.
   LongWait wait_;

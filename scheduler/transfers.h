@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes the links of a job: workers whose data may still be on their way, and the time that
-// vectors occupy the links. Pure bookkeeping.
+// Tracks the traffic on the links of a job: workers whose data may still be on their way, and the
+// time that vectors occupy the links. Pure bookkeeping.
 #pragma once
 
 #include <cstdint>

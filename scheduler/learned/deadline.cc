@@ -9,9 +9,9 @@ namespace {
 constexpr size_t kWindow = 128;       // The last arrivals that count.
 constexpr size_t kEnough = 8;         // Fewer arrivals show too little.
 constexpr double kDeviations = 6;     // k; 6 MAD are about 4 standard deviations of normal noise.
-constexpr double kFloorFactor = 1.5;  // The limit is at least this many times the expected time ...
-constexpr double kFloorSeconds =
-    0.05;                          // ... and at least this: a scheduling hiccup is not an absence.
+constexpr double kFloorFactor = 1.5;  // The limit is at least this many times the expected time.
+// The limit is at least this long, because a scheduling hiccup is not an absence.
+constexpr double kFloorSeconds = 0.05;
 constexpr double kColdFactor = 4;  // Used while little is known.
 constexpr double kColdSeconds = 1;
 constexpr double kColdTransferSeconds = 2;  // For all the partitions of the first assignments.

@@ -7,9 +7,9 @@
 namespace motley {
 namespace {
 
-constexpr double kNew = 0.2;  // The weight of a new measurement,
-constexpr double kFaster =
-    0.5;  // and of one that shows a shorter time: delays only ever add to the true time.
+constexpr double kNew = 0.2;  // Weight of a new measurement.
+// Weight of a measurement that shows a shorter time, because delays only ever add to it.
+constexpr double kFaster = 0.5;
 constexpr double kMostSeconds = 3600;
 // A worker that holds a step up by not delivering rests for this many times as long, which bounds
 // its cost, and twice as long after each further failure in a row.

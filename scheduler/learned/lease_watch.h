@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's messages show about their own travel time, and when its silence is no longer
-// normal. Pure bookkeeping of one worker; it decides nothing.
+// Learns from a worker's messages how long they travel, and when its silence is no longer normal.
+// Pure bookkeeping of one worker; it decides nothing.
 #pragma once
 
 #include <algorithm>
@@ -70,8 +70,8 @@ struct LeaseWatch {
   Duration compute{};     // Compute time of the `done` partitions.
   uint32_t chunk = 0;     // The most partitions between two reports.
   uint32_t placed = 0;    // Partitions sent because a lease needed them.
-  uint32_t first =
-      0;  // Partitions in `placed` that belong to its first lease, until that lease is done.
+  // Partitions in `placed` that belong to its first lease, until that lease is done.
+  uint32_t first = 0;
   bool data = false;     // When the step opened, some data were still on their way to it.
   Time since{};          // The time of its first lease.
   Time moved{};          // The last time that it got work to begin with, or made progress.

@@ -14,10 +14,10 @@ constexpr double kLooks = 20;  // The average covers about this many looks.
 constexpr double kMostMeasurements = 2 * kLooks;
 // A look after a change is based on about this many measurements.
 constexpr double kFirstMeasurements = 3;
-constexpr double kChanged =
-    1.3;  // A speed this many times off the average is a change and no noise,
-constexpr double kChangedNoise =
-    1.5;  // unless this many standard deviations of one measurement are more.
+// A speed that is kChanged times off the average is a change and not noise, unless kChangedNoise
+// standard deviations of one measurement are more.
+constexpr double kChanged = 1.3;
+constexpr double kChangedNoise = 1.5;
 
 }  // namespace
 

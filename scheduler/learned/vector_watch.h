@@ -52,7 +52,7 @@ class VectorWatch {
   // This step's times in which anything came (disjoint, in order), its vectors, and the sum of
   // their times.
   std::vector<std::pair<Time, Time>> busy_;
-  double vectors_ = 0;  // Whole ones.
+  double vectors_ = 0;  // Counted in whole vectors.
   double sum_ = 0;
 };
 

@@ -12,9 +12,9 @@ namespace motley {
 namespace {
 
 // In each step, copies that no lease waits for may occupy the links for the time of this many
-// steps,
+// steps.
 constexpr double kCopiesSteps = 2;
-// and are this many per worker while the time of a transfer is not known.
+// The number of such copies per worker while the time of a transfer is not known.
 constexpr double kCopiesPerStep = 4;
 // A trial worker gets a partition as if it took this part of the predicted step.
 constexpr double kTry = 0.4;

@@ -79,9 +79,9 @@ class LeaseWork {
   std::vector<LeaseWatch> watches_;
   std::unique_ptr<AdaptiveStep> policy_;  // The last step that was opened.
   Time opened_{};
-  Time told_{};               // The last event that the policy was given.
-  Time last_message_{};       // The last message of any worker in the step.
-  Time last_slice_{};         // The last slice of any vector in the step.
+  Time told_{};               // When the policy last got an event.
+  Time last_message_{};       // When any worker last sent a message in the step.
+  Time last_slice_{};         // When a slice of any vector last came in the step.
   std::vector<bool> leased_;  // By partition: it was leased in the step.
   Time silence_due_ = kNever;
   Time answers_due_{};  // By then every worker should have sent a message.

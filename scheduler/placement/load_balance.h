@@ -21,8 +21,8 @@ inline constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
 struct ShareWorker {
   CostCurve curve;
   double fixed_seconds = 0;  // Time of each step besides computing: parameters down, answer up.
-  uint32_t most_partitions =
-      kAnyNumber;       // The most partitions that it has room for, copies included.
+  // The most partitions that it has room for, copies included.
+  uint32_t most_partitions = kAnyNumber;
   bool present = true;  // False: it gets nothing.
 };
 
@@ -93,7 +93,7 @@ struct Relocation {
 // `present` keep their data as far as possible. They become primaries of partitions that they hold
 // (which moves nothing) as far as that brings them nearer to their share. Every primary count is as
 // in `shares`. The number of copies made is at least max(L, U) and at most L + U. L copies were
-// lost with workers that are gone (or are more than before). U partitions cannot be computed by any
+// lost with their workers, or are asked for in addition. U partitions cannot be computed by any
 // holder without making a share too large, as a maximum flow finds. So nothing moves when shares
 // stay, a worker that joins costs its share, and one that leaves costs the copies that it held.
 // kResource: no room.

@@ -19,8 +19,8 @@ namespace {
 
 // Any number of its multiples modulo 1 are spread evenly.
 constexpr double kGolden = 0.6180339887498949;
-constexpr double kMostOfFair =
-    2;  // The most backups of one worker, as a multiple of its proportional share.
+// The most backups of one worker, as a multiple of its proportional share.
+constexpr double kMostOfFair = 2;
 constexpr double kPrecision = 1e-4;  // Relative precision of a part of the spare capacity.
 // A worker that computes no partitions counts as if it computed this many. It backs up others only
 // when nobody else can.

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kWorthwhileGain = 0.1;  // Part of a step's time; a smaller gain is noise.
 constexpr double kMoveCost = 2;  // A transfer costs as much as computing the partition this often.
-constexpr double kSamplesPerMessage =
-    8;  // Smaller messages cost more to begin and send than they gain.
+// Smaller messages cost more to begin and send than they gain.
+constexpr double kSamplesPerMessage = 8;
 
 // The requested code first, then attempts that give ever less of it.
 std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t members) {
@@ -99,7 +99,7 @@ void KeepFastest(size_t count, Plan& plan) {
   plan = std::move(smaller);
 }
 
-// What the plan does not give of the request. `refusal` is the error of the first attempt.
+// The part of the request that the plan does not give. `refusal` is the error of the first attempt.
 std::optional<Compromise> CompromiseOf(const SchedulerOptions& options, const PlanAttempt& used,
                                        const Plan& plan, const Status& refusal) {
   const std::string code(used.code);
@@ -188,8 +188,8 @@ class ListRun {
 }  // namespace
 
 std::span<const RowId> Plan::RowsOf(WorkerId worker) const {
-  if (worker < members.size() && members[worker] == worker)
-    return rows[worker];  // No worker is missing.
+  // A shortcut for plans without missing workers.
+  if (worker < members.size() && members[worker] == worker) return rows[worker];
   const auto at = std::lower_bound(members.begin(), members.end(), worker);
   if (at == members.end() || *at != worker) return {};
   return rows[static_cast<size_t>(at - members.begin())];

@@ -64,8 +64,8 @@ double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speed
 struct ReplanCase {
   double current_seconds = 0;
   double fresh_seconds = 0;
-  double moved_seconds =
-      0;  // The time in which the whole cluster computes the moved partitions once.
+  // The time in which the whole cluster computes the moved partitions once.
+  double moved_seconds = 0;
   uint64_t remaining_steps = 0;
   // The time of the transfers, as far as links are known; at least a multiple of moved_seconds.
   double transfer_seconds = 0;

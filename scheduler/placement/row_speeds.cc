@@ -37,8 +37,8 @@ std::vector<double> SpeedsWithWaits(const std::vector<double>& speeds,
   const double soonest = *least + samples / std::accumulate(speeds.begin(), speeds.end(), 0.0);
   if (*longest - *least < kLittle * soonest) return speeds;
   const double slowest = *std::min_element(speeds.begin(), speeds.end());
-  double low = *least,
-         high = *longest + most / slowest;  // By then every worker has the most that it can have.
+  // At `high` every worker has the most that it can have.
+  double low = *least, high = *longest + most / slowest;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
     double sum = 0;

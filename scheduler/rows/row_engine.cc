@@ -252,8 +252,8 @@ RefusalKind RowEngine::Refused(const RowRejected& event) {
   // One bad step of a worker counts as one refusal, however many rows it was given.
   if (open && work_.plan().SeveralRows() && !taken && !event.touched) return RefusalKind::kNot;
   if (!open) return RefusalKind::kEarlier;
-  if (!event.touched)
-    work_.TakeBack(event.worker, /*is_told=*/true);  // Otherwise the whole step begins again.
+  // If the sums are touched, the whole step begins again.
+  if (!event.touched) work_.TakeBack(event.worker, /*is_told=*/true);
   return RefusalKind::kInStep;
 }
 

@@ -63,8 +63,8 @@ class RowEngine final : public StepEngine {
   EarlyEnd early_;
   std::optional<Replacement> replacement_;  // The answers for the code that was checked last.
   bool starved_ = false;                    // A row must be replaced and no worker was free.
-  Time replace_due_ =
-      kNever;  // From then on a row is worth sending its data for; see WorthSendingFrom.
+  // From then on a row is worth sending its data for; see WorthSendingFrom.
+  Time replace_due_ = kNever;
   Time verdict_due_ = kNever;  // Everything arrived; the step should decode by then.
   StepResult result_;          // The result of the current call.
 };

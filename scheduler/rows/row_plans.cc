@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr double kMuchFaster =
-    1.5;  // A worker this many times faster than one that takes part is worth sending it the data.
+// A worker this many times faster than one that takes part is worth sending it the data.
+constexpr double kMuchFaster = 1.5;
 
 }  // namespace
 

@@ -21,8 +21,8 @@ constexpr double kMostPace = 0.04;
 // Predictions err in proportion to how far they look ahead. A gain below this part of the rest of
 // the step waits until it is urgent, or gone.
 constexpr double kDoubt = 0.1;
-constexpr double kWrong =
-    0.1;  // A time below this part of the predicted one shows that the speed was not known.
+// A time below this part of the predicted one shows that the speed was not known.
+constexpr double kWrong = 0.1;
 
 // When all would be done if work could be divided at will and every worker held everything.
 double EvenedOf(const std::vector<BalanceWorker>& workers) {

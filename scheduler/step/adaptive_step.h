@@ -107,15 +107,15 @@ class AdaptiveStep final : public StepPolicy {
   StepSetting setting_;
   std::vector<Worker> workers_;
   std::vector<bool> covered_;  // By partition: a vector that came covers it.
-  std::vector<WorkerId>
-      asked_for_;  // By partition: the worker that it was asked back for, or kNobody.
+  // By partition: the worker that it was asked back for, or kNobody.
+  std::vector<WorkerId> asked_for_;
   std::vector<PartitionId> orphans_;  // Leased to nobody.
   // All workers as they were seen at the last decision.
   std::vector<BalanceWorker> view_;
   std::vector<double> busy_until_;
   WorkerId slowest_link_ = 0;  // The worker with the greatest latency.
-  double start_link_ =
-      0;  // Seconds for which the parameters for all workers occupy the server's link.
+  // Seconds for which the parameters for all workers occupy the server's link.
+  double start_link_ = 0;
   bool link_matters_ = false;  // Some vector occupies the link.
   WorkerId at_work_ = 0;       // The worker that the last search for a busy one found.
   size_t missing_ = 0;         // Number of partitions that are not covered.

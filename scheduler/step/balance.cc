@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Ends loops for tiny gains.
+// Gains too small to notice could repeat without end; these limits stop them.
 constexpr double kLeastGain = 1e-3;  // Part of a partition's time.
 constexpr int kRounds = 8;
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -61,8 +61,8 @@ class Balancing {
     while (!latest.empty()) {
       const auto [late, w] = latest.top();
       latest.pop();
-      if (late <= earliest_)
-        break;                // Nobody can help this worker, nor those that are done before it.
+      // Nobody can help this worker, nor those that are done before it.
+      if (late <= earliest_) break;
       if (late != Late(w)) {  // It took or gave a partition since.
         if (late > Late(w)) latest.emplace(Late(w), w);
         continue;
@@ -81,8 +81,8 @@ class Balancing {
   std::optional<Choice> Best(WorkerId w) const {
     const BalanceWorker& giver = workers_[w];
     std::optional<Choice> best;
-    double limit =
-        Late(w) - kLeastGain * giver.seconds;  // Falls to the time of the best choice so far.
+    // `limit` falls to the time of the best choice so far.
+    double limit = Late(w) - kLeastGain * giver.seconds;
     for (size_t i = giver.movable.size(); i-- > 0;) {
       for (const WorkerId to : holders_[giver.movable[i]]) {
         const double done = one_more_[to];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several messages per worker and step (Ozfatura, Gunduz, Ulukus, ISIT 2019). Every worker works
 // through all that it holds and sends a vector after every chunk, a run of partitions. Each chunk
-// counts once, from the worker that delivers it first. The server sends no feedback, except for
-// reports of chunks that came where lists ask for them. The other holders compute the chunks of a
+// counts once, from the worker that delivers it first. The server sends no feedback, except that
+// it reports chunks that came if `skips` is set. The other holders compute the chunks of a
 // lost worker anyway.
 #pragma once
 

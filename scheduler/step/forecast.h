@@ -40,8 +40,8 @@ class Forecast {
  private:
   void SetExpected();
   double Begins() const;  // When the first entry that is not reported begins.
-  double Silent(double time)
-      const;  // The silence since its last message was sent, or since it should have begun.
+  // The silence since its last message was sent, or since it should have begun.
+  double Silent(double time) const;
 
   double prior_;
   double overhead_;

@@ -23,9 +23,9 @@ struct StepWorker {
   double seconds_per_partition = 1;  // Predicted, > 0.
   double overhead_seconds = 0;       // Before its first partition.
   double latency_seconds = 0;        // One way, of a control message.
-  double message_seconds = 0;        // For which one of its vectors occupies the server's link.
+  double message_seconds = 0;        // How long one of its vectors occupies the server's link.
   bool live = true;
-  double send_seconds = 0;    // For which one of its vectors occupies its own link first.
+  double send_seconds = 0;    // How long one occupies its own link first.
   uint32_t report_every = 1;  // Partitions between two of its reports, > 0.
   // The time that each piece of its work (scheduler/step/pieces.h) takes besides computing.
   double piece_overhead_seconds = 0;
