@@ -24,8 +24,8 @@ constexpr int kTries = 20;
 // Bytes of a vector that sockets hold. They are on their way as soon as they are sent.
 constexpr double kSocketBytes = 4 << 20;
 constexpr double kLeastSpeed = 0.3;  // Part of the usual speed; jitter does not reduce it further.
-constexpr double kNeverSeen =
-    9;  // Standard deviations so large that no digit of a mean shows them.
+// Standard deviations so large that no digit of a mean shows them.
+constexpr double kNeverSeen = 9;
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
@@ -218,8 +218,8 @@ SchemeCost Costing::Run() {
 
 // The mean of max(kLeastSpeed, 1 + jitter * N(0, 1)).
 double MeanSpeed(double jitter) {
-  const double least =
-      (1 - kLeastSpeed) / jitter;  // Distance from the usual speed in standard deviations.
+  // Distance from the usual speed in standard deviations.
+  const double least = (1 - kLeastSpeed) / jitter;
   if (least > kNeverSeen) return 1;
   const double density = std::exp(-least * least / 2) / std::sqrt(2 * std::numbers::pi);
   const double below = std::erfc(least / std::numbers::sqrt2) / 2;

@@ -51,9 +51,9 @@ struct WorkerState {
   double died = 0;
   bool awaited = false;    // Its block began later than the command for it.
   uint32_t blocks = 0;     // Blocks that it began.
-  double began = 0;        // The start of the present block,
-  uint32_t block = 0;      // its partitions,
-  double ends = 0;         // and its end.
+  double began = 0;        // Start of the present block.
+  uint32_t block = 0;      // Partitions of the present block.
+  double ends = 0;         // End of the present block.
   double ready = kNoTime;  // When it has the parameters.
   double link_free = 0;
   double computed = 0;  // Seconds.

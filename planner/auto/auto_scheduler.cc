@@ -23,18 +23,18 @@ constexpr uint64_t kFewSteps = 10;  // With no more steps left than this, planni
 // for good.
 constexpr uint64_t kFirstLook = 8, kLastLook = 2048, kLookAfterChange = 4;
 constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
-constexpr double kTryPart = 0.25,
-                 kRoundPart = 0.02;  // Parts of the time, within a round and between rounds.
+// Parts of the time that planning may take, within a round and between rounds.
+constexpr double kTryPart = 0.25, kRoundPart = 0.02;
 // A step in which a larger part of the data is sent takes longer because of it.
 constexpr double kMuchSent = 0.05;
-constexpr double kDataLate =
-    2;  // Data later than this many times their usual time are not awaited any more.
+// Data later than this many times their usual time are not awaited any more.
+constexpr double kDataLate = 2;
 // A choice is reviewed after kSoon steps if they took this many times longer than steps before.
 constexpr double kFarLonger = 2;
 constexpr size_t kSoon = 2;
 constexpr uint32_t kInsuredCopies = 3;
-constexpr double kMoreWork =
-    1.1;  // Batches that a step computes; more means that parts are computed twice.
+// Batches that a step computes; more means that parts are computed twice.
+constexpr double kMoreWork = 1.1;
 constexpr uint64_t kForgotten = 500;  // After this many steps a scheme may be better than it was.
 // For the random draws of the campaign.
 constexpr uint64_t kDraws = 77;

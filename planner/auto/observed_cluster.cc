@@ -10,11 +10,11 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kEnough = 3;  // Measurements of a worker.
-constexpr double kMost =
-    0.5;  // Part of the workers with so many measurements; the slowest answer last.
-constexpr double kSlow =
-    2;  // A worker is slow in a step in which it takes this many times as long as expected.
+constexpr uint64_t kEnough = 3;  // Measurements that a worker needs.
+// Part of the workers that need kEnough measurements. The slowest workers answer last.
+constexpr double kMost = 0.5;
+// A worker is slow in a step in which it takes this many times as long as expected.
+constexpr double kSlow = 2;
 constexpr double kSlowest = 20;  // Larger factors count as this one.
 constexpr double kMemory = 500;  // Steps of a worker that count.
 
@@ -24,13 +24,13 @@ constexpr double kWorkerSteps = 50;  // The weight of all workers together in th
 constexpr double kFactorBelief = 3, kFactorBeliefSteps = 1;
 constexpr double kLossBelief = 1e-5, kLossBeliefSteps = 1e4;
 constexpr double kOffBelief = 0.05, kOffBeliefSteps = 4;
-constexpr double kWorkerMeasurements =
-    10;  // The weight of all workers together in the estimate for one.
+// The weight of all workers together in the estimate for one.
+constexpr double kWorkerMeasurements = 10;
 constexpr double kMeanAbsolute = 0.8;    // Mean absolute value of a standard normal error.
 constexpr double kLeastDoubt = 0.03;     // No plan follows speeds more closely than this.
 constexpr double kNoticeSeconds = 0.05;  // A loss is seldom noticed sooner.
-constexpr double kMuchData =
-    0.5;  // Sending this part of all partitions in one step shows the link.
+// Sending this part of all partitions in one step shows the link.
+constexpr double kMuchData = 0.5;
 
 double Median(std::vector<double> values, double otherwise) {
   if (values.empty()) return otherwise;
@@ -83,8 +83,8 @@ void ObservedCluster::On(const WorkerJoined& event) {
 
 void ObservedCluster::On(const WorkerLost& event) {
   if (!job_->members.Live(event.worker)) return;
-  if (event.why.code() != StatusCode::kCancelled)
-    losses_ += 1;  // Otherwise the worker left by itself.
+  // kCancelled means that the worker left by itself.
+  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;
   Gone(event.worker);
 }
 
@@ -187,8 +187,8 @@ void ObservedCluster::On(const WorkerFree& event) {
     Count(event.worker, std::max(took, seen.late));
   } else if (!job_->transfers.InTheWayOf(event.worker) && seen.expected > 0 &&
              elapsed > kSlow * seen.expected) {
-    Count(event.worker,
-          elapsed / seen.expected);  // The worker was stopped before it had done anything.
+    // The worker was stopped before it had done anything.
+    Count(event.worker, elapsed / seen.expected);
   }
 }
 
