@@ -40,11 +40,11 @@ class VirtualCluster {
   void Kill(double at_seconds, WorkerId worker);
   void Pause(double at_seconds, WorkerId worker, double seconds);
   void SetSpeed(double at_seconds, WorkerId worker, double speed);
-  void Restart(double at_seconds,
-               WorkerId worker);  // A new incarnation, after a kill or without one.
+  // A new incarnation, after a kill or without one.
+  void Restart(double at_seconds, WorkerId worker);
   void JoinLate(double at_seconds, double speed);  // One more worker.
-  void SpoilNext(double at_seconds, WorkerId worker,
-                 bool touched);  // The worker's next answer is refused.
+  // The worker's next answer is refused.
+  void SpoilNext(double at_seconds, WorkerId worker, bool touched);
   // The worker's first claim about its speed is `factor` times the truth.
   void Misjudge(WorkerId worker, double factor) { fakes_[worker].misjudged = factor; }
   // From this step on the worker computes and reports its leases, but sends no vector.

@@ -203,9 +203,8 @@ void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
       case 1: cluster.Pause(at, worker, 4 * size); break;
       case 2: cluster.SetSpeed(at, worker, 20 + 1000 * size); break;
       case 3: cluster.SpoilNext(at, worker, coin); break;
-      case 4:
-        cluster.Restart(at, worker);
-        break;  // A new incarnation; nobody saw the old one's end.
+      // A new incarnation; nobody saw the old one's end.
+      case 4: cluster.Restart(at, worker); break;
       case 5: cluster.JoinLate(at, 100 + 900 * size); break;
     }
   }
