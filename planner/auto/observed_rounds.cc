@@ -87,8 +87,8 @@ std::optional<double> ObservedRounds::Slope(const Worked& worked) {
 }
 
 // Seconds per sample for each worker once it has begun. A single report cannot distinguish slow
-// samples from a late beginning. Such a worker's least time per sample is therefore scaled by the
-// part that samples have of it among the others.
+// samples from a late beginning. Such a worker's least mean time per sample is therefore multiplied
+// by the median ratio of slope to mean time among the others.
 std::vector<double> ObservedRounds::SecondsPerSample(const std::vector<WorkerId>& workers) const {
   std::vector<double> slopes(workers.size(), kUnknown), means(workers.size(), kUnknown), parts;
   for (size_t w = 0; w < workers.size(); ++w) {
