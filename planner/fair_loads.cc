@@ -51,7 +51,7 @@ Result<FairLoads> ShareFairly(const SchemeRequest& request, uint32_t copies, dou
     each.present = worker.live;
     shares.workers.push_back(each);
   }
-  // Once with everybody, then without those that turned out to have nothing to send.
+  // The first round is with all workers, the second without those that had nothing to send.
   for (int round = 0; round < 2; ++round) {
     if (!request.by_speed) {
       const auto send = SendSeconds(request.workers, fraction, fair.loads);

@@ -27,13 +27,13 @@ std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& requ
 // The plan with JobSpeeds, or with equal loads if that fails. kInvalidArgument if both fail.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
 
-// The code with row i as that of worker members[i], of so many workers.
+// The code with row i as that of worker members[i], of `workers` workers.
 RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
 
 // A plan whose workers have lists of rows: each row is one partition of the setting.
 StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
 
-// The code with row i as that of worker members[i], of so many workers.
+// The code with row i as that of worker members[i], of `workers` workers.
 RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
 
 // A plan whose workers have lists of rows: each row is one partition of the setting.

@@ -15,13 +15,13 @@
 namespace motley {
 namespace {
 
-constexpr int kSteps = 24;             // Until plans change no more, or hardly.
-constexpr int kStepsBetweenPlans = 3;  // As PlanPace.
-constexpr uint64_t kDraws = 7;         // Apart from those that costs are made of.
-constexpr double kSame = 0.05;         // Speeds that differ by less call for no other plan.
+constexpr int kSteps = 24;             // Steps until plans hardly change any more.
+constexpr int kStepsBetweenPlans = 3;  // The same as in PlanPace.
+constexpr uint64_t kDraws = 7;         // A stream apart from the draws for costs.
+constexpr double kSame = 0.05;         // Speeds that differ by less are no reason for another plan.
 
-// Whether the plan is worth changing for one with these speeds of those that are live, which work
-// is shared by.
+// True if a plan with these speeds of the live workers, by which work is shared, is worth the
+// change.
 bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& request,
                      const std::vector<double>& speeds) {
   const double per_partition = request.samples / request.partitions;
@@ -39,8 +39,8 @@ bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& r
   return WorthReplanning(numbers);
 }
 
-// Then all answers come at about the same time, and who is first by chance gets all work: of that
-// nothing is foreseen.
+// True if the link determines the step. All answers then come at about the same time, and chance
+// decides which worker gets all work, so no prediction is possible.
 bool LinkDecides(const std::vector<StepWorker>& workers, uint32_t partitions) {
   double link = 0, rate = 0;
   for (const StepWorker& worker : workers) {

@@ -8,20 +8,21 @@
 namespace motley {
 namespace {
 
-constexpr double kBusyLink = 0.5;  // Of a step: it is the link that decides.
-constexpr double kMuchWork = 0.2;  // Computed beyond the batch.
+constexpr double kBusyLink = 0.5;  // Part of a step; above it, the link determines the step.
+constexpr double kMuchWork = 0.2;  // Work beyond the batch.
 constexpr double kWorthSaying = 0.02;
 constexpr double kRoundsToNone = 0.005;
 
 std::string Percent(double part) { return fmt::format("{:+.0f} %", 100 * part); }
 
-// Beyond an undisturbed step. Means of random steps may come out a little lower than theirs.
+// The loss compared with an undisturbed step. Means of random steps may come out a little lower
+// than that.
 std::string Loss(double seconds, const SchemeCost& cost) {
   const double part = seconds / cost.undisturbed - 1;
   return part < kRoundsToNone ? "nothing" : Percent(part);
 }
 
-// What makes its undisturbed step longer than the best one.
+// The cause that makes its undisturbed step longer than the best one.
 std::string Price(const PlannedScheme& planned) {
   if (planned.premium < kWorthSaying) return "costs nothing while all is well";
   std::string cause;
@@ -34,7 +35,7 @@ std::string Price(const PlannedScheme& planned) {
   return fmt::format("undisturbed steps take {}{}", Percent(planned.premium), cause);
 }
 
-// What stragglers and losses do to it.
+// The effect of stragglers and losses.
 std::string Cover(const PlannedScheme& planned) {
   const SchemeCost& cost = planned.cost;
   std::string text;

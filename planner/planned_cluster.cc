@@ -11,18 +11,20 @@
 namespace motley {
 namespace {
 
-// A vector that took as long as all of them take the server's link, or little longer, may have
-// waited for it.
+// A vector may have waited for the server's link if it took at most this many times as long as all
+// vectors together take the link.
 constexpr double kMayBeShared = 1.25;
 
-// A profile says how single pieces of work vary. A step of this worker is so many.
+// The number of pieces in a step of this worker. A profile describes the variation of single
+// pieces.
 double PiecesOf(const WorkerProfile& worker, double samples, double speed_of_all) {
   const double share = samples * worker.device.samples_per_second / speed_of_all;
   const double pieces = std::floor(share / static_cast<double>(kLeastPieceSamples));
   return std::clamp(pieces, 1.0, static_cast<double>(kPiecesOfRow));
 }
 
-// Of its step: it is slow where one of its pieces is, by as much longer as those that are take.
+// Sets the variation of a whole step. The step is slow if one of its pieces is, and the slow pieces
+// make it longer by their extra time.
 void SpreadOverPieces(const DeviceProfile& device, double pieces, PlannedWorker& planned) {
   planned.jitter = device.jitter / std::sqrt(pieces);
   if (device.tail_probability <= 0) return;
@@ -98,7 +100,7 @@ PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers) {
     const double together = kMayBeShared * all * worker.message_seconds;
     const double alone = worker.message_seconds + worker.send_seconds;
     if (!worker.link_measured && alone <= together) worker.send_seconds = 0;
-    // Its link may be thought of as alike both ways, unless that was seen to be otherwise.
+    // The link may be assumed to be symmetric unless measurements showed otherwise.
     const double down = worker.link_measured ? alone : worker.message_seconds;
     if (worker.receive_seconds <= together) {
       worker.receive_seconds = std::min(worker.receive_seconds, down);

@@ -16,14 +16,16 @@
 namespace motley {
 namespace {
 
-constexpr double kFewerPart = 0.8;  // Of a step with all workers: then fewer may be worth it.
-// With more workers codes are only drafted, and what jobs learn of them is not foreseen.
+constexpr double kFewerPart = 0.8;  // Fewer workers may be worth it if their step takes less than
+                                    // this part of a step with all workers.
+// With more workers codes are only drafted, and the effect of learning is not predicted.
 constexpr size_t kMany = 512;
-// Codes may group partitions: of many, planning them takes so many per worker.
+// Codes may group partitions. With more than kFewPartitions, they are planned with kCodedPieces per
+// worker.
 constexpr uint32_t kCodedPieces = 4;
 constexpr uint32_t kFewPartitions = 4096;
 
-// Many workers average by themselves what few need several steps for.
+// Many workers average out by themselves what few workers need several steps for.
 CostRuns RunsOfMany(const CostRuns& runs) {
   CostRuns fewer;
   fewer.undisturbed = std::min(runs.undisturbed, 1U);
@@ -34,7 +36,7 @@ CostRuns RunsOfMany(const CostRuns& runs) {
   return fewer;
 }
 
-// Whether every piece of work fits into its worker's memory, in words if not.
+// Empty if every piece of work fits into its worker's memory; otherwise a message.
 std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
                    const Candidate& candidate, bool in_pieces) {
   const double samples = cluster.samples / static_cast<double>(scheme.setting->holders.size());
@@ -56,7 +58,7 @@ std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
   return "";
 }
 
-// Of the speed of all workers.
+// The speed of the fastest workers as a part of the speed of all.
 double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
   const std::vector<bool> among = FastestWorkers(cluster, workers);
   double part = 0, all = 0;
@@ -68,7 +70,8 @@ double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
   return part / all;
 }
 
-// Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
+// The rows of a job follow the waits that it learns. For many workers that takes too long to
+// predict.
 Result<StepScheme> SchemeAsJob(const Scheme& kind, const SchemeRequest& request,
                                const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
   if (kind.in_pieces() || !kind.exact || request.workers.size() > kMany) {
@@ -107,7 +110,7 @@ std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
   std::stable_sort(order.begin(), order.end(), [](const PlannedWorker* a, const PlannedWorker* b) {
     return a->curve.seconds_per_sample < b->curve.seconds_per_sample;
   });
-  std::vector<double> seconds;  // Of a step of so many and one.
+  std::vector<double> seconds;  // Step time with the first i + 1 workers.
   double rate = 0, link = 0, own = 0;
   for (const PlannedWorker* worker : order) {
     rate += 1 / worker->curve.seconds_per_sample;
@@ -229,7 +232,7 @@ double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCl
   if (from == to) return 0;
   const bool nested = SchemeNamed(from.scheme).nests() && SchemeNamed(to.scheme).nests();
   double kept = nested ? std::min(from.copies, to.copies) : 0;
-  // Fewer hold, or give up, what the others had.
+  // With fewer workers, these hold, or give up, the data of the others.
   if (from.workers != to.workers) {
     const double a = PartOfFastest(cluster, from.workers), b = PartOfFastest(cluster, to.workers);
     kept *= std::min(a, b) / std::max(a, b);

@@ -11,26 +11,28 @@
 namespace motley {
 namespace {
 
-// Kinds of steps that are rarer are left out.
+// Rarer kinds of steps are left out.
 constexpr double kTooRare = 1e-7;
-// Of many workers, whose steps take long to try, those with just one straggler.
+// With many workers, whose steps take long to try, steps with just one straggler are left out if
+// rarer than this.
 constexpr size_t kMany = 1024;
 constexpr double kTooRareOfMany = 1e-2;
-// Rounds that the model's own expectation is worth, beside those that were seen.
+// The model's own expectation counts as much as this many observed rounds.
 constexpr double kModelRounds = 4;
-// A draw of at least two stragglers is tried so often before two are chosen.
+// Draws until at least two workers are slow are repeated this often before two are chosen.
 constexpr int kTries = 20;
-// Of a vector, what is on its way as soon as it is sent: what sockets hold.
+// Bytes of a vector that sockets hold. They are on their way as soon as they are sent.
 constexpr double kSocketBytes = 4 << 20;
-constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter that is not large.
-constexpr double kNeverSeen = 9;     // Standard deviations: no digit of a mean shows them.
+constexpr double kLeastSpeed = 0.3;  // Part of the usual speed; jitter does not reduce it further.
+// Standard deviations so large that no digit of a mean shows them.
+constexpr double kNeverSeen = 9;
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
 
 using Weight = std::function<double(const PlannedWorker&)>;
 
-// Odds of being the one of which something is true.
+// The odds of a probability.
 double Odds(double probability) { return probability / std::max(1 - probability, 1e-9); }
 
 class Costing {
@@ -53,8 +55,8 @@ class Costing {
 
  private:
   struct Mean {
-    double seconds = 0;  // Of the steps that ended; never, if none did.
-    double ended = 1;    // Part of them.
+    double seconds = 0;  // Mean of the steps that ended; infinite if none did.
+    double ended = 1;    // Part of the steps that ended.
   };
   Mean Measure(Kind kind, uint32_t count);
   std::vector<ModelWorker> Draw(Kind kind, uint32_t index, uint32_t count, Random& random) const;
@@ -67,9 +69,9 @@ class Costing {
   const PlannedCluster& truth_;
   const CostRuns& runs_;
   const size_t partitions_;
-  StepSetting setting_;  // The truth; who holds what only the policy needs to know.
+  StepSetting setting_;  // The true times; only the policy needs the holders.
   double none_slow_ = 1, none_lost_ = 1, odds_ = 0;
-  std::vector<bool> late_;  // In undisturbed steps, of those before.
+  std::vector<bool> late_;  // Workers that were late in the previous undisturbed step.
   SchemeCost cost_;
 };
 
@@ -98,7 +100,7 @@ void Costing::DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const 
     const size_t w = Pick(random.NextDouble(), [&](const PlannedWorker& p) {
       return &p == first ? 0 : Odds(p.slow_probability);
     });
-    if (&truth_.workers[w] == first) break;  // No other is ever slow.
+    if (&truth_.workers[w] == first) break;  // No other worker is ever slow.
     slow.push_back(w);
   }
   for (const size_t w : slow) draw[w].slowdown *= truth_.workers[w].slow_factor;
@@ -107,7 +109,7 @@ void Costing::DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const 
 std::vector<ModelWorker> Costing::Draw(Kind kind, uint32_t index, uint32_t count,
                                        Random& random) const {
   std::vector<ModelWorker> draw = DrawUsual(truth_, random);
-  // Evenly over whom it may befall.
+  // Spreads the runs evenly over the workers that may be affected.
   const double at = (index + 0.5) / count;
   if (kind == Kind::kOneSlow) {
     const size_t w = Pick(at, [](const PlannedWorker& p) { return Odds(p.slow_probability); });
@@ -156,7 +158,7 @@ double Costing::StartOver() const {
   return truth_.notice_seconds + truth_.data_seconds * part + 1.5 * cost_.undisturbed;
 }
 
-// Each round as it was seen, but under this scheme.
+// Replays each observed round under this scheme.
 void Costing::Replay() {
   const StepSetting usual = setting_;
   const double samples = truth_.samples / static_cast<double>(partitions_);
@@ -184,8 +186,8 @@ void Costing::Replay() {
 }
 
 SchemeCost Costing::Run() {
-  // Who is late in one step is so in the next, and out of the way of others: the first says
-  // nothing.
+  // A worker that is late in one step is late in the next, too, and out of the way of others. The
+  // first step is therefore not representative.
   if (runs_.undisturbed > 1) Measure(Kind::kUndisturbed, 1);
   const Mean none = Measure(Kind::kUndisturbed, runs_.undisturbed);
   if (none.ended < 1) {
@@ -214,9 +216,10 @@ SchemeCost Costing::Run() {
   return cost_;
 }
 
-// Of max(kLeastSpeed, 1 + jitter * N(0, 1)).
+// The mean of max(kLeastSpeed, 1 + jitter * N(0, 1)).
 double MeanSpeed(double jitter) {
-  const double least = (1 - kLeastSpeed) / jitter;  // Standard deviations below the usual one.
+  // Distance from the usual speed in standard deviations.
+  const double least = (1 - kLeastSpeed) / jitter;
   if (least > kNeverSeen) return 1;
   const double density = std::exp(-least * least / 2) / std::sqrt(2 * std::numbers::pi);
   const double below = std::erfc(least / std::numbers::sqrt2) / 2;
@@ -229,8 +232,8 @@ SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const C
   return Costing(scheme, truth, runs).Run();
 }
 
-// Speeds that are 1 on average, whatever the jitter: or else steps in which work moves to whoever
-// is fast would be promised to take less than its work does.
+// Speeds have mean 1, whatever the jitter. Otherwise the model would promise step times below the
+// true work for schemes that move work to fast workers.
 std::vector<ModelWorker> DrawUsual(const PlannedCluster& cluster, Random& random) {
   std::vector<ModelWorker> draw(cluster.workers.size());
   for (size_t w = 0; w < draw.size(); ++w) {

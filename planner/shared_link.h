@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link that those who send at the same time share evenly, on virtual time: the server's, in the
-// step model. It has a clock of its own, which runs slower the more share it: whatever needs so
-// many seconds of the link alone is through when that clock has gone on by as many. Pure.
+// A link that concurrent senders share evenly, on virtual time. The step model uses it for the
+// server's link. The link has its own clock, which runs slower the more senders share it. A vector
+// that needs t seconds of the link alone is through when this clock has advanced by t. Pure.
 //
-// Example: a vector that needs 2 s begins at 0, and another at 1. They share the link from 1 on, so
-// that the first is through at 3, when the other has had 1 s, and the other at 4.
+// Example: a vector that needs 2 s begins at time 0, and another at time 1. They share the link
+// from time 1 on. The first is through at time 3, when the other has had 1 s, and the other at time
+// 4.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct Passing {
 
 class SharedLink {
  public:
-  // Turns the clock up to now, which never goes back. Before all that follows.
+  // Advances the clock to `now`, which never goes back. Call it before the functions below.
   void Turn(double now) {
     if (!passing_.empty()) {
       busy_ += now - turned_;
@@ -46,7 +47,7 @@ class SharedLink {
     std::push_heap(passing_.begin(), passing_.end(), std::greater<>());
   }
   bool empty() const { return passing_.empty(); }
-  // When the next is through, if no other comes. Not empty.
+  // When the next vector is through if no other comes. Precondition: not empty.
   double NextEnd() const {
     const double left = std::max(0.0, passing_.front().end - clock_);
     return turned_ + left * static_cast<double>(passing_.size());
@@ -59,7 +60,7 @@ class SharedLink {
   }
 
  private:
-  std::vector<Passing> passing_;  // A heap, the next one in front.
+  std::vector<Passing> passing_;  // A heap with the next one in front.
   double clock_ = 0, turned_ = 0;
   double busy_ = 0;
 };

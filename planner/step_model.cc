@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 
-// What happens next. `note` names what a message carries, or the life of a timer.
+// The next thing to happen. `note` is the number of a message's content, or of a timer's setting.
 struct Due {
   enum class Kind : uint8_t {
     kToWorker,
@@ -30,7 +30,7 @@ struct Due {
     kTick
   };
   double time;
-  uint64_t order;  // Of equal times, the one that was set first.
+  uint64_t order;  // Order of equal times: first set, first run.
   Kind kind;
   WorkerId worker;
   uint32_t note;
@@ -42,23 +42,23 @@ struct Due {
 
 struct WorkerState {
   std::vector<PartitionId> list;
-  uint32_t size = 0;  // Of the list, which is left out where it is worked off in blocks.
+  uint32_t size = 0;  // Length of the list, which is not stored if work is done in blocks.
   uint32_t done = 0;
   uint32_t sent = 0;
   bool busy = false;
   bool send_at_end = false;
   bool dead = false;
   double died = 0;
-  bool awaited = false;    // What it computes began after it was told.
-  uint32_t blocks = 0;     // That it began.
-  double began = 0;        // Of what it computes:
-  uint32_t block = 0;      // so many partitions,
-  double ends = 0;         // by then.
-  double ready = kNoTime;  // It has the parameters.
+  bool awaited = false;    // Its block began later than the command for it.
+  uint32_t blocks = 0;     // Blocks that it began.
+  double began = 0;        // Start of the present block.
+  uint32_t block = 0;      // Partitions of the present block.
+  double ends = 0;         // End of the present block.
+  double ready = kNoTime;  // When it has the parameters.
   double link_free = 0;
   double computed = 0;  // Seconds.
   uint32_t vectors = 0;
-  bool arrived = false;  // Some vector of it.
+  bool arrived = false;  // Some vector of the worker arrived.
   StepAnswer answer;
 };
 
@@ -85,7 +85,7 @@ class StepRun {
   void CarryOut();
   void ToServer(WorkerId worker, StepEvent event);
   void AtWorker(WorkerId w, StepCommand& command);
-  // Who is given something for the first time now.
+  // When a worker that gets its first work now has the parameters.
   double FirstReady(const StepWorker& known) const {
     return std::max(now_, known.data_seconds) + known.start_seconds;
   }
@@ -117,8 +117,8 @@ class StepRun {
   double now_ = 0;
   // The server's link.
   SharedLink link_;
-  uint32_t link_awaited_ = 0;  // The last kThroughLink that counts.
-  double tick_ = kNoTime;      // The one that is set.
+  uint32_t link_awaited_ = 0;  // The number of the last kThroughLink event that counts.
+  double tick_ = kNoTime;      // The tick that is set.
   uint64_t order_ = 0;
   bool enough_ = false;
   StepOutcome outcome_;
@@ -215,7 +215,7 @@ void StepRun::CarryOut() {
         },
         command);
     ++outcome_.controls;
-    // What begins a step travels with its parameters, which no scheme can do without.
+    // Commands at the beginning of a step travel with the parameters, which every scheme sends.
     if (now_ == 0) {
       if (!workers_[to].dead) AtWorker(to, command);
       continue;
@@ -264,8 +264,8 @@ void StepRun::AtWorker(WorkerId w, StepCommand& command) {
   }
 }
 
-// When the worker can do something else: what is on its device cannot be stopped any more, and a
-// block is several pieces where it is large.
+// When the worker can do other work. A piece on its device cannot be stopped, and a large block
+// consists of several pieces.
 double StepRun::EndOfPiece(WorkerId w) const {
   const WorkerState& worker = workers_[w];
   const double least = setting_.workers[w].least_piece, work = WorkOf(worker);
@@ -274,7 +274,7 @@ double StepRun::EndOfPiece(WorkerId w) const {
   return std::min(worker.ends, worker.began + std::ceil((now_ - worker.began) / piece) * piece);
 }
 
-// In mean partitions, what the block is that it begins.
+// The work of the block that it begins, in mean partitions.
 double StepRun::WorkOf(const WorkerState& worker) const {
   if (setting_.work.empty()) return worker.block;
   double work = 0;
@@ -282,7 +282,7 @@ double StepRun::WorkOf(const WorkerState& worker) const {
   return work;
 }
 
-// All at once, for nobody sees any of it before its vector is at the link.
+// Computes a block at once, because nobody sees any of it before its vector is at the link.
 void StepRun::BeginBlock(WorkerId w, uint32_t count) {
   WorkerState& worker = workers_[w];
   MOTLEY_ASSERT(worker.done == worker.size);
@@ -298,12 +298,12 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   const auto wanted = [&](PartitionId p) {
     return std::find(asked.begin(), asked.end(), p) != asked.end();
   };
-  // A row that was begun is left after the piece that is on the device.
+  // The worker leaves a row that it has begun after the piece that is on the device.
   const bool leaves = worker.busy && !setting_.work.empty() && wanted(worker.list[worker.done]);
   if (leaves) {
     worker.ready = EndOfPiece(w);
     worker.busy = false;
-    ++worker.blocks;  // What it began does not end.
+    ++worker.blocks;  // The block does not end.
   }
   const auto first = worker.list.begin() + worker.done + (worker.busy ? worker.block : 0);
   const auto given_back =
@@ -315,7 +315,7 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   if (leaves) Compute(w);
 }
 
-// A block's partitions vary each by itself.
+// The partitions of a block vary independently.
 double StepRun::SecondsOf(WorkerId w, uint32_t count, double work) {
   const StepWorker& known = setting_.workers[w];
   double pieces = 1;
@@ -331,7 +331,7 @@ double StepRun::SecondsOf(WorkerId w, uint32_t count, double work) {
   return seconds * Truth(w).slowdown;
 }
 
-// Partitions that are done at once, as far as anybody can see.
+// Partitions that are done at once, as far as others can see.
 uint32_t StepRun::BlockOf(WorkerId w) const {
   const uint32_t left = workers_[w].size - workers_[w].done;
   const double least = setting_.workers[w].least_piece;
@@ -353,7 +353,7 @@ void StepRun::Compute(WorkerId w) {
   Push(worker.ends, Due::Kind::kPartitionDone, w, ++worker.blocks);
 }
 
-// Of a worker whose vector is sent.
+// Ends the block of a worker whose vector is sent.
 void StepRun::EndBlock(WorkerId w) {
   WorkerState& worker = workers_[w];
   outcome_.events += worker.awaited ? 2 : 1;
@@ -362,7 +362,7 @@ void StepRun::EndBlock(WorkerId w) {
   worker.done = worker.size;
 }
 
-// Those that were under way at the end.
+// Counts the blocks that were under way at the end.
 void StepRun::EndBlocks() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const WorkerState& worker = workers_[w];
@@ -415,8 +415,7 @@ void StepRun::Send(WorkerId w, double when) {
   if (!in_blocks_) ++worker.vectors;
 }
 
-// Who is told something at the beginning, is told with the parameters, which no scheme can do
-// without.
+// Commands at the beginning travel with the parameters, which every scheme sends.
 void StepRun::Begin() {
   policy_.Begin(commands_);
   double link = 0, late_link = 0;
@@ -464,7 +463,7 @@ void StepRun::AtLink(const Due& due) {
                   due.note,
                   now_,
                   now_ + (known.send_seconds + known.message_seconds) * fraction};
-  // It had not left the worker's link.
+  // The vector had not left the worker's link.
   if (from.dead && from.died < passing.own_end - known.latency_seconds) return;
   link_.Add(passing);
   AwaitLink();

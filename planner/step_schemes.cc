@@ -22,10 +22,10 @@
 namespace motley {
 namespace {
 
-// For whom a code's least speed stands that is to get nothing.
+// The least speed of a code stands for a worker that is to get nothing.
 constexpr double kNothing = 1e-6;
 // Messages of a multi-message step occupy at most this part of it on the server's link, unless two
-// per worker are more already.
+// messages per worker already take more.
 constexpr double kMessagesPart = 0.5;
 constexpr uint32_t kLeastMessages = 2;
 
@@ -36,7 +36,7 @@ std::vector<double> AsSpeeds(const std::vector<uint32_t>& loads) {
   return speeds;
 }
 
-// A code's speeds are the loads that suit the workers' links and overheads, too.
+// The speeds of a code are the loads, which also suit the workers' links and overheads.
 Result<CodeRequest> CodeRequestOf(const SchemeRequest& request, double fraction) {
   MOTLEY_ASSIGN_OR_RETURN(const FairLoads fair, ShareFairly(request, request.copies, fraction));
   CodeRequest code;
@@ -69,8 +69,8 @@ Result<StepScheme> Coded(std::string_view name, const SchemeRequest& request) {
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
 }
 
-// What a job's leases know of these workers after some steps: what they see of each, with everybody
-// on the server's link at once.
+// The figures that a job's leases have learned about these workers after some steps. They see each
+// worker while all workers use the server's link at once.
 StepSetting AsLearned(StepSetting setting) {
   double start_link = 0, link = 0;
   for (const StepWorker& worker : setting.workers) {
@@ -104,8 +104,8 @@ Result<StepScheme> Adaptive(const SchemeRequest& request) {
   return scheme;
 }
 
-// Loads laid out in one cyclic walk over the chunks, in the order of the workers. Of equally
-// covered chunks each starts with the last of its stretch.
+// Lays the loads out in one cyclic walk over the chunks, in the order of the workers. Among equally
+// covered chunks each worker starts with the last one of its stretch.
 Result<WorkLists> OrderedLists(const SchemeRequest& request, double fraction) {
   MOTLEY_ASSIGN_OR_RETURN(const FairLoads fair, ShareFairly(request, request.copies, fraction));
   WorkLists lists;
@@ -134,7 +134,7 @@ std::vector<std::vector<WorkerId>> HoldersOf(const WorkLists& lists, uint32_t pa
   return holders;
 }
 
-// Partitions per message: as few as the server's link bears.
+// Partitions per message: as few as the server's link allows.
 uint32_t MessageSize(const SchemeRequest& request) {
   double rate = 0, message = 0;
   uint32_t live = 0;
@@ -193,8 +193,8 @@ Result<StepScheme> PartialCoded(const Scheme& scheme, const SchemeRequest& reque
   return PartialScheme(std::move(setting), std::move(lists), parts);
 }
 
-// Rows as jobs make them; a step has enough with all but so many as may be missing, as
-// scheduler/rows/early_end.h says of a job without a quorum.
+// Rows as jobs make them. A step has enough with all rows except for those that may be missing, as
+// in scheduler/rows/early_end.h for a job without a quorum.
 Result<StepScheme> Approximate(const Scheme& scheme, const SchemeRequest& request) {
   std::shared_ptr<const CodeForm> form;
   std::vector<WorkerId> members(request.workers.size());
@@ -233,7 +233,7 @@ Result<StepScheme> Short(const Scheme& scheme, const SchemeRequest& request) {
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
 }
 
-// The policy that suits what a worker is given and what of it is enough.
+// Makes the policy that suits the kind of work and the condition for enough of it.
 Result<StepScheme> Make(const Scheme& scheme, const SchemeRequest& request) {
   if (scheme.leases()) return Adaptive(request);
   if (!scheme.exact) return Approximate(scheme, request);

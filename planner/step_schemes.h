@@ -24,7 +24,7 @@ struct SchemeRequest {
   bool by_speed = false;
   double samples = 0;         // Samples per step; by_speed needs it.
   std::vector<double> waits;  // Seconds by worker; empty: unknown.
-  // With by_speed: codes only work out who computes what (CodeForm::draft).
+  // With by_speed: codes only determine which worker computes what (CodeForm::draft).
   bool draft = false;
 };
 

@@ -25,7 +25,7 @@ Status JobScheduler::ChangeTo(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
   MOTLEY_RETURN_IF_ERROR(CheckStepOptions(options));
   job_.options = options;
-  // What transfers take is the links'; how long answers take is the scheme's.
+  // The links decide how long transfers take, and the scheme how long answers take.
   DeadlineModel deadlines;
   deadlines.GoOnFrom(job_.deadlines);
   job_.deadlines = std::move(deadlines);
@@ -80,7 +80,7 @@ SchedulerStats JobScheduler::Stats() const {
   return stats;
 }
 
-// --- Who is there ---
+// --- Workers that come and go ---
 
 void JobScheduler::On(const WorkerJoined& event) {
   const auto joined = job_.members.Join(event.worker, event.incarnation, job_.now);
@@ -177,7 +177,7 @@ void JobScheduler::WaitForReturn() {
 void JobScheduler::NextStep() {
   if (job_.step >= job_.options.steps) return End({});
   if (job_.members.LiveCount() == 0) return WaitForReturn();
-  if (job_.members.ReadyCount() == 0) {  // Only newcomers that are not ready yet.
+  if (job_.members.ReadyCount() == 0) {  // All live workers are newcomers that are not ready yet.
     phase_ = Phase::kStarting;
     return start_.WaitFor(job_.options.start_timeout);
   }

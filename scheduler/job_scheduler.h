@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of a job that works step by step: it is composed of parts that each answer for one
-// thing, and decides which of them is asked when. Events go down; results come back as values.
+// The scheduler of a job that works step by step. It consists of parts with one task each, and
+// decides which part acts when. Events go down; results come back as values.
 //
-//   JobState    who is there and what was learned (membership, transfers, refusals)
+//   JobState    the workers that are there and what was learned (membership, transfers, refusals)
 //   Start       how the job waits for workers
-//   Silence     who says nothing, and for how long
+//   Silence     workers that send nothing, and for how long
 //   StepEngine  how a step is worked off: rows of a code, or leases
 #pragma once
 
@@ -26,11 +26,12 @@ class JobScheduler final : public Scheduler {
   Time Deadline() const override;
   SchedulerStats Stats() const override;
 
-  // A step is committed, and StepApplied not here yet.
+  // A step is committed, but StepApplied has not come yet.
   bool BetweenSteps() const { return phase_ == Phase::kCommitting; }
-  // Then: goes on with another scheme, with its workers, what they hold and what was learned of
-  // them. The options differ from the present ones in what describes the scheme, and nothing else.
-  // kInvalidArgument when that scheme cannot serve: nothing has changed.
+  // Goes on with another scheme, and keeps the workers, what they hold and what was learned about
+  // them. The options may differ from the present ones only in what describes the scheme.
+  // kInvalidArgument when that scheme cannot serve; nothing has changed then. Precondition:
+  // BetweenSteps().
   Status ChangeTo(const SchedulerOptions& options);
 
   const JobState& state() const { return job_; }
@@ -39,7 +40,7 @@ class JobScheduler final : public Scheduler {
   enum class Phase : uint8_t {
     kStarting,    // Waits for workers.
     kRunning,     // A step is open.
-    kCommitting,  // It has enough; waits for StepApplied.
+    kCommitting,  // The step has enough; waits for StepApplied.
     kEnded
   };
 
@@ -53,7 +54,7 @@ class JobScheduler final : public Scheduler {
   void On(const StepDecodable& event);
   void On(const StepApplied& event);
   void On(const Tick& event);
-  void On(const LinkMeasured&) {}  // Transfers look at it.
+  void On(const LinkMeasured&) {}  // Transfers use it.
   void OnMessage(WorkerId worker, const Event& event);
 
   void Hear(WorkerId worker);
@@ -72,7 +73,7 @@ class JobScheduler final : public Scheduler {
   Silence silence_;
   std::unique_ptr<StepEngine> engine_;
   Phase phase_ = Phase::kStarting;
-  bool clock_runs_ = false;  // The first event was here.
+  bool clock_runs_ = false;  // The first event came.
 };
 
 // kInvalidArgument for options that no scheme can serve, with what to change.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of a job's scheduler share: who is there, what was learned of them, where the job
-// is, and the commands of the event at hand. Bookkeeping; what to do is decided by the parts.
+// State that the parts of a job's scheduler share: the workers that are there, what was learned
+// about them, how far the job is, and the commands of the current event. The state is bookkeeping;
+// the parts decide.
 #pragma once
 
 #include <utility>
@@ -18,16 +19,16 @@ namespace motley {
 struct JobState {
   explicit JobState(SchedulerOptions wanted);
 
-  SchedulerOptions options;  // With code, tolerance and parts of the scheme that runs.
+  SchedulerOptions options;  // Code, tolerance and parts are those of the scheme that runs.
   Membership members;
   std::vector<LeaseHabits> habits;  // By worker; may be shorter.
   Transfers transfers;
-  DeadlineModel deadlines;  // From an assignment, or a report, to a worker's next message.
+  DeadlineModel deadlines;  // Time from an assignment, or a report, to a worker's next message.
   Refusals refusals;        // In the open step.
-  SchedulerStats totals;    // Without the workers.
+  SchedulerStats totals;    // Without the figures of the workers.
   Time now{};
-  StepId step = 0;         // The open one, or the next.
-  bool step_open = false;  // It waits for answers.
+  StepId step = 0;         // The open step, or the next one.
+  bool step_open = false;  // The step waits for answers.
   bool plan_void = true;   // Membership changed since the plan was made.
   std::vector<Command>* out = nullptr;
 
@@ -37,10 +38,10 @@ struct JobState {
   }
   void Say(Notice notice) { Do(Notify{std::move(notice)}); }
   void Say(const Compromise& compromise);
-  // What the worker still does for the open step is not needed.
+  // The step needs no more of the worker's work for it.
   void Cancel(WorkerId worker) { Do(CancelWork{worker, step}); }
   void SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
-  // A worker that was left out for its silence speaks.
+  // A worker that was left out for its silence sent a message.
   void TakeBack(WorkerId worker);
   LeaseHabits& HabitsOf(WorkerId worker);
   double samples_per_partition() const {

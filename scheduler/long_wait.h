@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to tell people that something is waited for: after five seconds, then after twice as long
-// each time. Pure.
+// When to report a long wait to the user: after five seconds, then after twice as long each time.
+// Pure.
 #pragma once
 
 #include "base/time.h"

@@ -8,9 +8,9 @@ namespace motley {
 namespace {
 
 constexpr WorkerId kMaxWorkers = 4096;
-// A worker's own word about its speed counts for so many times the median of all at most, until
-// work has shown it: otherwise one that claims everything is given everything, and its silence
-// cannot be told from data that are on their way to everybody.
+// A worker's own claim about its speed is limited to this many times the median of all, until work
+// has confirmed it. Otherwise a worker that claims everything would be given everything, and its
+// silence would look like data that are on their way to all workers.
 constexpr double kMostClaim = 32;
 
 }  // namespace
@@ -30,7 +30,7 @@ Membership::Joined Membership::Join(WorkerId id, Incarnation incarnation, Time n
   Worker& worker = workers_[id];
   if (worker.live && worker.incarnation == incarnation) return Joined::kDuplicate;
   const Joined result = worker.live ? Joined::kAgain : Joined::kNew;
-  // A new process holds nothing, whatever the old one held; what it cost and how fast it was stays.
+  // A new process holds nothing, whatever the old one held. Its cost and its speed stay known.
   Worker fresh;
   fresh.estimator = worker.estimator;
   fresh.stats = worker.stats;
@@ -54,7 +54,7 @@ void Membership::Free(const WorkerFree& event, Time now) {
   if (event.samples > 0) worker.speed_bound = 0;
   worker.stats.samples += event.samples;
   worker.ready = true;
-  // It ends every row that it was given, needed or not, in order.
+  // The worker ends every row that it was given in order, even rows that are no longer needed.
   if (worker.queued > 0) --worker.queued;
   worker.free = worker.queued == 0;
   Hear(event.worker, now);

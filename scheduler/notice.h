@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduler reports to users, as values without words: who, how long, how many. Whoever
-// shows a notice makes the sentence, with the workers' names (api/reports/notice_text.h). Values
-// that compare equal say the same.
+// The reports of a scheduler to users, as values without words: workers, times and numbers. The
+// code that shows a notice makes the sentence, with the workers' names (api/reports/notice_text.h).
+// Values that compare equal say the same.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct BeginsSoon {
   Duration wait;
   bool operator==(const BeginsSoon&) const = default;
 };
-// The wait for workers goes on until `left` is over. The job waits for these workers to join and
-// for these to get ready, or for any `more` to join; for one that was lost where all three say
-// nobody.
+// The wait for workers goes on until `left` is over. The job waits for the `absent` workers to join
+// and for the `unready` ones to get ready, or for any `more` workers to join. If all three are
+// empty, it waits for a lost worker.
 struct Waiting {
   std::vector<WorkerId> absent;
   uint32_t more;
@@ -41,7 +41,8 @@ struct Waiting {
   Duration left;
   bool operator==(const Waiting&) const = default;
 };
-// The time to start is over, and too few of the `joined` workers are ready: it begins once more.
+// The time to start is over, and too few of the `joined` workers are ready. The wait begins once
+// more.
 struct WaitsAgain {
   uint32_t joined;
   bool some_ready;
@@ -57,15 +58,15 @@ struct Starting {
 };
 
 // --- Workers that come, go and are silent. ---
-struct Ready {  // For its first work in this job, after the start.
+struct Ready {  // The worker is ready for its first work in this job, after the start.
   WorkerId worker;
   bool operator==(const Ready&) const = default;
 };
-struct StartedAgain {  // Before its loss was known.
+struct StartedAgain {  // The worker started again before its loss was known.
   WorkerId worker;
   bool operator==(const StartedAgain&) const = default;
 };
-struct Left {  // It said goodbye. `live` workers go on.
+struct Left {  // The worker said goodbye. `live` workers go on.
   WorkerId worker;
   uint32_t live;
   bool operator==(const Left&) const = default;
@@ -75,21 +76,21 @@ struct Lost {
   Status why;
   uint32_t live;
 };
-struct AllGone {  // The job waits so long for one to come back.
+struct AllGone {  // All workers are gone. The job waits at most `wait` for one to come back.
   WorkerId last;
   Status why;
   Duration wait;
 };
-struct Silent {  // For so long: the plan leaves it out.
+struct Silent {  // The plan leaves the worker out after this silence.
   WorkerId worker;
   Duration silence;
   bool operator==(const Silent&) const = default;
 };
-struct AnswersAgain {  // The plan left it out.
+struct AnswersAgain {  // The plan had left the worker out.
   WorkerId worker;
   bool operator==(const AnswersAgain&) const = default;
 };
-struct Rests {  // It did not deliver what it took on, several times: it gets nothing for so long.
+struct Rests {  // The worker failed several times to deliver its work and gets nothing for `rest`.
   WorkerId worker;
   Duration rest;
   bool operator==(const Rests&) const = default;
@@ -109,24 +110,24 @@ struct LongStep {
   std::vector<WorkerId> awaited;
   bool operator==(const LongStep&) const = default;
 };
-struct Refused {  // An answer.
+struct Refused {  // An answer was refused.
   StepId step;
   WorkerId worker;
   Status why;
 };
-struct SentAway {  // After so many refused answers.
+struct SentAway {  // The worker was sent away after this many refused answers.
   WorkerId worker;
   uint32_t refused;
   Status last;  // Why the last one was refused.
   uint32_t live;
 };
-struct NotDecodable {  // With all answers: the job goes on without a code.
+struct NotDecodable {  // All answers together do not decode; the job goes on without a code.
   StepId step;
   bool operator==(const NotDecodable&) const = default;
 };
 
 // --- Plans. ---
-// With so many workers in the plan, the code tolerates fewer missing workers than asked for.
+// With this many workers in the plan, the code tolerates fewer missing workers than asked for.
 struct ToleratesFewer {
   uint32_t workers;
   std::string code;
@@ -134,35 +135,35 @@ struct ToleratesFewer {
   uint32_t asked;
   bool operator==(const ToleratesFewer&) const = default;
 };
-// With so many workers in the plan, answers are 1 / parts of a gradient.
+// With this many workers in the plan, answers are 1 / parts of a gradient.
 struct FewerParts {
   uint32_t workers;
   uint32_t parts;
   uint32_t asked;
   bool operator==(const FewerParts&) const = default;
 };
-// The code that was asked for cannot be built: the plan has this one instead.
+// The code that was asked for cannot be built; the plan has this one instead.
 struct OtherCode {
   std::string code;
-  bool equal;  // Loads; else they follow the speeds.
+  bool equal;  // True: loads are equal. False: loads follow the speeds.
   uint32_t tolerates;
   std::string why;
   bool operator==(const OtherCode&) const = default;
 };
-// There are as many copies of each partition as workers, which are fewer than `asked`.
+// Each partition has `copies` copies, one per worker, which is fewer than `asked`.
 struct FewerCopies {
   uint32_t copies;
   uint32_t asked;
   bool operator==(const FewerCopies&) const = default;
 };
-// With code "auto": what the job runs from now on.
+// With code "auto": the code of the job from now on.
 struct CodeChosen {
   std::string code;
   std::string why;
   bool operator==(const CodeChosen&) const = default;
 };
 
-// With code "auto": from now on, so many workers may be missing without delay (0: none).
+// With code "auto": from now on this many workers may be missing without delay (0: none).
 struct ToleranceChanged {
   std::string code;
   uint32_t tolerates;
@@ -171,7 +172,7 @@ struct ToleranceChanged {
 
 }  // namespace notice
 
-// What a plan could not give of what was asked.
+// The part of a request that a plan could not give.
 using Compromise = std::variant<notice::ToleratesFewer, notice::FewerParts, notice::OtherCode,
                                 notice::FewerCopies>;
 
@@ -184,7 +185,7 @@ using Notice =
                  notice::OtherCode, notice::FewerCopies, notice::CodeChosen,
                  notice::ToleranceChanged>;
 
-// The worker that failed last, and why: part of some errors that end a job.
+// The worker that failed last, and the reason. Some errors that end a job include it.
 struct LastWorker {
   WorkerId worker;
   Status why;

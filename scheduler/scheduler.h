@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides who computes what, when a step has enough answers, and what to do about stragglers and
-// losses. Pure: no I/O, clock, threads or hidden randomness; the same events at the same times give
-// the same commands. Slices never reach it: the stream decoder tells "row complete" and
-// "decodable".
+// The scheduler decides which worker computes what, when a step has enough answers, and how to
+// handle stragglers and losses. Pure: no I/O, clock, threads or hidden randomness. The same events
+// at the same times give the same commands. Slices never reach it; the stream decoder reports
+// complete rows and decodable steps.
 #pragma once
 
 #include <cstdint>
@@ -23,55 +23,59 @@ namespace motley {
 
 enum class Shares { kProportional, kEqual };
 
-// A list of all of them has to fit in a control message.
+// A list of all partitions has to fit in a control message.
 inline constexpr uint32_t kMaxPartitions = 250'000;
 
 struct SchedulerOptions {
-  uint32_t workers = 1;     // At most. The job starts when all are ready, or see gather_time.
+  // The most workers. The job starts when all are ready; see also gather_time.
+  uint32_t workers = 1;
   uint32_t partitions = 1;  // k
   std::string code = "none";
-  uint32_t tolerate = 1;  // s; 0 for "none". Of "auto": at least so many.
-  // With "approximate" only (rows/early_end.h): rows that are enough for a step, 0 for all but
-  // `tolerate`; and how long a step waits for more than one, zero for as long as somebody is in
-  // time.
+  uint32_t tolerate = 1;  // s; 0 for "none". With "auto", the least tolerance.
+  // With "approximate" only (rows/early_end.h). `quorum` rows are enough for a step; 0 means all
+  // but `tolerate`. `step_deadline` limits how long a step waits once it has a row; zero means as
+  // long as some worker is in time.
   uint32_t quorum = 0;
   Duration step_deadline{};
   uint32_t parts = 2;  // m of codes with parts.
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.
-  uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
+  uint64_t first_step = 0;  // At most `steps`; an earlier run did the steps before it.
   uint64_t seed = 0;
-  // At start_timeout the job starts with those that are ready, if these are `least_workers`.
+  // At start_timeout the job starts with the ready workers, if they are at least `least_workers`.
   Duration start_timeout = std::chrono::seconds(30);
   uint32_t least_workers = 1;
-  // The time for the others to get ready, once the least are; none: until start_timeout.
+  // The time that other workers get once the least are ready; none: until start_timeout.
   std::optional<Duration> gather_time;
-  Duration return_timeout = std::chrono::minutes(10);  // For a worker, when the last one was lost.
-  // For "auto". Vectors as long as the gradient that the server has room for in a step; 0: any
-  // number. For the simulator's campaign: another code is drawn every so many steps; 0: none is.
+  // The wait for a worker when the last one was lost.
+  Duration return_timeout = std::chrono::minutes(10);
+  // For "auto". `most_sums` is the number of gradient-length vectors that the server has room for
+  // in a step; 0 means any number. The simulator's campaign draws another code every
+  // `draw_codes_every` steps; 0 means never.
   uint32_t most_sums = 0;
   uint32_t draw_codes_every = 0;
-  // Of rows: so many of the fastest take part, and the others stand by; 0: all. For links that bear
-  // no more.
+  // For rows on links that bear no more workers: this many of the fastest take part, and the others
+  // stand by; 0: all take part.
   uint32_t most_workers = 0;
 };
 
-// --- Events: what happened. ---
+// --- Events: what happened ---
 struct WorkerJoined {
   WorkerId worker;
   Incarnation incarnation;
 };
-// Free for work. `samples` were computed in `compute` since the last assignment (0: none);
-// `speed_hint` (samples per second) only the first time, from calibration; 0 otherwise.
+// The worker is free for work. It computed `samples` in `compute` since the last assignment (0:
+// none). `speed_hint` (samples per second) comes from calibration and only the first time; it is 0
+// otherwise.
 struct WorkerFree {
   WorkerId worker;
   uint64_t samples;
   Duration compute;
   double speed_hint;
 };
-// Says how far its row is: it lives, however slow it is. `samples` were computed in `compute` since
-// the assignment; WorkerFree counts them again.
+// The worker reports progress on its row, which shows that it lives, however slow it is. It
+// computed `samples` in `compute` since the assignment; WorkerFree counts them again.
 struct WorkerProgress {
   WorkerId worker;
   uint64_t samples;
@@ -79,10 +83,10 @@ struct WorkerProgress {
 };
 struct WorkerLost {
   WorkerId worker;
-  Status why;  // kCancelled: it took its leave, and handed its work back.
+  Status why;  // kCancelled: the worker left by itself and handed its work back.
 };
-// An expected worker that is not there will not come: the start need not wait for it. Should it
-// come nevertheless, it is welcome.
+// An expected worker will not come, so the start need not wait for it. It is welcome if it comes
+// nevertheless.
 struct WorkerNotComing {
   WorkerId worker;
 };
@@ -91,16 +95,17 @@ struct RowArrived {
   WorkerId worker;
   StepId step;
   RowId row;
-  Duration transfer{};  // From when its beginning was here; zero: not known.
+  Duration transfer{};  // Since its first byte arrived; zero: not known.
 };
-// An answer for a step that is no longer open (or was already answered by another): counted.
+// An answer for a step that is no longer open, or to a row that another worker answered first. It
+// is only counted.
 struct RowLate {
   WorkerId worker;
   StepId step;
   RowId row = 0;
 };
-// The answer was refused (not finite, wrong length). `touched`: part of it is inside the sums, so
-// the step must be computed again.
+// The answer was refused (not finite, wrong length). `touched`: part of it is in the sums, so the
+// step must be computed again.
 struct RowRejected {
   WorkerId worker;
   StepId step;
@@ -108,7 +113,7 @@ struct RowRejected {
   bool touched;
   Status why;
 };
-// Enough has arrived.
+// Enough answers arrived.
 struct StepDecodable {
   StepId step;
 };
@@ -116,7 +121,7 @@ struct StepApplied {  // The update was applied: version step + 1 exists.
   StepId step;
 };
 struct Tick {};
-// Leases (OpenLeases below): the first `done` entries of the worker's list are computed, in
+// Leases (OpenLeases below): the worker has computed the first `done` entries of its list, in
 // `compute` since the step opened.
 struct LeaseProgress {
   WorkerId worker;
@@ -124,26 +129,27 @@ struct LeaseProgress {
   uint32_t done;
   Duration compute;
 };
-// The answer to RevokeLease, one each and in order: these had not been started and are dropped.
+// The answers to RevokeLease, one each and in order: these partitions had not been started and are
+// dropped.
 struct LeaseReleased {
   WorkerId worker;
   StepId step;
   std::vector<PartitionId> partitions;
 };
-// A slice of the worker's vector is there, and others are not yet.
+// A slice of the worker's vector arrived, and others are missing.
 struct LeaseSlice {
   WorkerId worker;
   StepId step;
 };
-// A whole vector over the next `entries` entries of the worker's list is there, checked, and added
-// to the step's sum.
+// A whole vector over the next `entries` entries of the worker's list arrived. It was checked and
+// added to the step's sum.
 struct LeaseVector {
   WorkerId worker;
   StepId step;
   uint32_t entries;
-  Duration transfer{};  // From when its beginning was here; zero: not known.
+  Duration transfer{};  // Since its first byte arrived; zero: not known.
 };
-// From where the worker is, a whole vector takes so long while nothing else comes.
+// The time that a whole vector takes from the worker's place while nothing else comes.
 struct LinkMeasured {
   WorkerId worker;
   Duration vector;
@@ -152,71 +158,73 @@ using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost,
                            RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
                            LeaseProgress, LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured>;
 
-// --- Commands: what to do. ---
-// Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.
+// --- Commands: what to do ---
+// Prepares the decoder for a step under this code (the rows of CodeForm). It also restarts a step.
 struct OpenStep {
   StepId step;
   std::shared_ptr<const CodeForm> code;
 };
-// Send data that the worker does not hold yet.
+// Sends data that the worker does not hold yet.
 struct PlacePartitions {
   WorkerId worker;
   std::vector<PartitionId> partitions;
 };
-// Let the worker compute a row of the open step. The partitions were placed before.
+// Makes the worker compute a row of the open step. Its partitions were placed before.
 struct AssignRow {
   WorkerId worker;
   StepId step;
   RowId row;
 };
-// Whatever it still does for steps up to this one is not needed.
+// Cancels the worker's work for all steps up to this one.
 struct CancelWork {
   WorkerId worker;
   StepId step;
 };
-// A row of the open step that it was given is not needed of it any more; others are.
+// Cancels one row of the open step; the worker's other rows are still needed.
 struct CancelRow {
   WorkerId worker;
   StepId step;
   RowId row;
 };
-// Finish the sum and apply the update; StepApplied follows.
+// Finishes the sum and applies the update; StepApplied follows.
 struct CommitStep {
   StepId step;
-  // It need not decode: the best sum of the rows that are there will do.
+  // The step need not decode: the best sum of the rows that arrived is enough.
   bool approximately = false;
 };
-// Send the worker away (it sent bad answers); WorkerLost follows.
+// Sends the worker away because of bad answers; WorkerLost follows.
 struct DropWorker {
   WorkerId worker;
   Status why;
 };
-// The end: all steps done (status fine), or the job cannot go on (says why and what to do).
+// Ends the job: all steps are done (status ok), or it cannot go on (the status says why and what to
+// do).
 struct EndJob {
   Status status;
-  std::optional<LastWorker> last = {};  // To be told with the status.
+  std::optional<LastWorker> last = {};  // To be reported with the status.
 };
 struct Notify {  // For the user.
   Notice notice;
 };
-// A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its
-// sum is that of the vectors which come, each added whole or not at all. Also restarts a step.
+// Opens a step with exclusive leases (scheduler/step/step_policy.h) instead of rows. Its sum is
+// that of the vectors that come, each added whole or not at all. It also restarts a step.
 struct OpenLeases {
   StepId step;
 };
-// Appended to what the worker computes, in this order, into one running sum. Placed before.
+// Appends to the partitions that the worker computes, in this order, into one running sum. They
+// were placed before.
 struct ExtendLease {
   WorkerId worker;
   StepId step;
   std::vector<PartitionId> partitions;
 };
-// To be given back as far as they are not started; LeaseReleased follows.
+// Asks for partitions back as far as they are not started; LeaseReleased follows.
 struct RevokeLease {
   WorkerId worker;
   StepId step;
   std::vector<PartitionId> partitions;
 };
-// Send the vector when the list is done; void if it is extended before.
+// Asks for the vector when the list is done; void if the list is extended before.
 struct SendLease {
   WorkerId worker;
   StepId step;
@@ -231,7 +239,8 @@ class Scheduler {
 
   // Appends to `out` the commands that this event causes. `now` never goes back.
   virtual void OnEvent(const Event& event, Time now, std::vector<Command>& out) = 0;
-  // When to send the next Tick, or kNever; may be in the past (now), also before the first event.
+  // The time of the next Tick, or kNever. It may be in the past (now), and may be asked before the
+  // first event.
   virtual Time Deadline() const = 0;
   virtual SchedulerStats Stats() const = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accounting of who computed what, and of what was decided, for reports.
+// Figures for reports: what each worker computed, and what was decided.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,33 @@ struct WorkerStats {
   double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
   uint64_t samples = 0;        // Computed, whether used or not.
   uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
-  // Rows meant for it whose answer did not; of lists of rows, those which others answered first
-  // count only where it was overdue.
+  // Rows meant for the worker that it did not answer. In a list of rows, a row that another worker
+  // answered first counts only if it was overdue.
   uint64_t late = 0;
   uint64_t rejected = 0;           // Refused answers.
-  uint64_t placed_partitions = 0;  // Transfers, counted.
+  uint64_t placed_partitions = 0;  // Number of partitions sent to it.
   bool joined = false;
   bool lost = false;
-  bool left = false;  // It took its leave, and is not lost.
+  bool left = false;  // The worker left by itself and is not lost.
 };
 
-// What "auto" chose, and from which step on.
+// The choice of code "auto", and the first step with it.
 struct CodeChoice {
   StepId step = 0;
   std::string code;
   uint32_t tolerate = 0;
-  std::string why;  // For people.
+  std::string why;  // A text for the user.
 };
 
 struct SchedulerStats {
   uint64_t steps_committed = 0;
   uint64_t replans = 0;          // Plans after the first.
-  uint64_t rows_reassigned = 0;  // Rows given to somebody else within a step.
+  uint64_t rows_reassigned = 0;  // Rows given to another worker within a step.
   uint64_t steps_restarted = 0;
-  uint32_t tolerates = 0;  // Workers that the present plan can miss; fewer than asked for at times.
+  // Workers that the present plan can miss; sometimes fewer than asked for.
+  uint32_t tolerates = 0;
   std::vector<WorkerStats> workers;
-  std::string code;                 // Of "auto": that is in use.
+  std::string code;                 // With "auto", the code in use.
   std::vector<CodeChoice> choices;  // In order.
 };
 

@@ -8,18 +8,19 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kSilentSteps = 3;      // In a row without a message: left out of the plan.
-constexpr int kSilentTimes = 8;           // Or silent for this many times what is normal.
-constexpr size_t kUsualSteps = 32;        // The last ones say how long a step usually takes,
-constexpr size_t kEnoughSteps = 5;        // from so many on.
-constexpr double kLongStep = 20;          // Worth reporting: so many times the usual,
-constexpr double kLongStepSeconds = 1.0;  // and at least this.
+constexpr uint32_t kSilentSteps = 3;  // A worker silent for this many steps in a row is left out.
+constexpr int kSilentTimes = 8;  // A worker is left out after this many times the normal silence.
+constexpr size_t kUsualSteps = 32;        // The last steps that show how long a step usually takes.
+constexpr size_t kEnoughSteps = 5;        // Fewer steps show nothing.
+constexpr double kLongStep = 20;          // A step this many times as long as usual is reported.
+constexpr double kLongStepSeconds = 1.0;  // Shorter steps are never reported as long.
 
 }  // namespace
 
 Silence::Silence(JobState& job) : job_(job), step_seconds_(kUsualSteps) {}
 
-// A worker whose part of the data others would have to be sent is waited for as long as that takes.
+// If others would have to be sent the worker's data, it gets as much extra time as sending them
+// takes.
 void Silence::LeaveOut() {
   for (WorkerId id = 0; id < job_.members.size(); ++id) {
     Worker& worker = job_.members[id];

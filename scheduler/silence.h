@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices silence: of workers that the plan then does without, of all workers in a step, and steps
-// that take far longer than usual. Pure; reports through JobState.
+// Notices silent workers (which the plan then leaves out), steps in which all workers are silent,
+// and steps that take far longer than usual. Pure; it reports through JobState.
 #pragma once
 
 #include "scheduler/job_state.h"
@@ -11,17 +11,17 @@ namespace motley {
 
 class Silence {
  public:
-  explicit Silence(JobState& job);  // Which must outlive it.
+  explicit Silence(JobState& job);  // `job` must outlive it.
 
-  // Between steps: leaves those out of the plan that have been silent for too long.
+  // Called between steps: takes workers that were silent for too long out of the plan.
   void LeaveOut();
 
-  void StepBegins();                             // For the first time.
-  void StepOpens() { wait_.Restart(job_.now); }  // Perhaps again.
-  void Heard() { wait_.Restart(job_.now); }      // Somebody spoke while it is open.
+  void StepBegins();                             // Called once per step.
+  void StepOpens() { wait_.Restart(job_.now); }  // May be called again in a step.
+  void Heard() { wait_.Restart(job_.now); }      // A message came while the step is open.
   void StepCommitted();
 
-  // When there is something to report.
+  // The times of the next reports.
   Time LongStepDue() const { return long_step_due_; }
   Time WaitDue() const { return wait_.Due(); }
   void ReportLongStep();
@@ -30,8 +30,8 @@ class Silence {
  private:
   JobState& job_;
   LongWait wait_;              // For a message of any worker.
-  RobustWindow step_seconds_;  // The last steps took.
-  Time step_since_{};          // The open step's beginning, the first one.
+  RobustWindow step_seconds_;  // How long the last steps took.
+  Time step_since_{};          // When the open step opened first.
   Time long_step_due_ = kNever;
 };
 

@@ -11,7 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr Duration kGatherTime = std::chrono::seconds(2);  // For the others, after the loss of all.
+// For the other workers, after the loss of all.
+constexpr Duration kGatherTime = std::chrono::seconds(2);
 
 std::string Count(size_t count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
 
@@ -56,14 +57,14 @@ bool Start::NobodyMayCome() const {
   return true;
 }
 
-// Waits a moment for those who are coming back.
+// Waits a moment for workers that are coming back.
 bool Start::WaitsForMore() {
   if (!all_lost_ || AllAreHere() || job_.members.ReadyCount() >= had_) return false;
   if (gathered_ == kNever) gathered_ = job_.now + kGatherTime;
   return job_.now < gathered_;
 }
 
-// All that may still come.
+// True if all workers that may still come are here.
 bool Start::AllAreHere() const {
   if (job_.members.ReadyCount() >= job_.options.workers) return true;
   for (WorkerId id = 0; id < job_.options.workers; ++id) {
@@ -73,7 +74,7 @@ bool Start::AllAreHere() const {
   return true;
 }
 
-// Workers beyond the least had time to get ready.
+// True if the workers beyond the least had time to get ready.
 bool Start::OthersHadTime() {
   if (!job_.options.gather_time) return false;
   const uint32_t ready = job_.members.ReadyCount();
@@ -99,7 +100,7 @@ Start::Verdict Start::Try(JobEnd& end) {
     return Verdict::kBegin;
   };
   const uint32_t ready = job_.members.ReadyCount();
-  if (ready == 0) gathered_ = kNever;  // Whoever waited for others is gone, too.
+  if (ready == 0) gathered_ = kNever;  // The workers that waited for others are gone, too.
   const bool enough = ready > 0 && (begun() || ready >= job_.options.least_workers);
   if (enough && (AllAreHere() || extended_ || begun())) {
     return WaitsForMore() ? Verdict::kWait : begin();
@@ -120,7 +121,7 @@ Start::Verdict Start::Try(JobEnd& end) {
     end = {TooFew(), {}};
     return Verdict::kEnd;
   }
-  // Somebody is there and may only be slow to measure itself.
+  // A worker is there and may only be slow to measure itself.
   extended_ = true;
   WaitFor(job_.options.start_timeout);
   job_.Say(notice::WaitsAgain{live, ready > 0});

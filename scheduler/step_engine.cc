@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// A code that cannot serve at all shows now, not when the workers are there.
+// Builds a code now, so that a code that cannot serve at all fails before workers come.
 Status CheckStepOptions(const SchedulerOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
   if (scheme.leases()) return Status::Ok();

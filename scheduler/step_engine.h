@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the steps of a job are worked off. JobScheduler hands events down and does what the results
-// say; an engine never calls back. One engine serves the steps at a time, and another may follow it
-// between two steps, over the same JobState.
+// How the steps of a job are worked off. JobScheduler hands events down and follows the results; an
+// engine never calls back. One engine at a time serves the steps. Another may follow it between two
+// steps, over the same JobState.
 //
-// Example, of one step: Prepare() is fine; Open() gives out work and returns kOpen;
-// OnEvent(RowArrived) returns kOpen, OnEvent(StepDecodable) returns kClosed after the CommitStep
+// Example of one step: Prepare() succeeds; Open() gives out work and returns kOpen;
+// OnEvent(RowArrived) returns kOpen; OnEvent(StepDecodable) returns kClosed, after the CommitStep
 // and the cancellations. When a worker dies in between, Gone(worker) takes its work from the books,
 // and Replace() gives it to others.
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace motley {
 
-// What became of the open step.
+// The state of the open step after a call.
 struct StepResult {
   enum class Kind : uint8_t {
     kOpen,     // It goes on.
     kClosed,   // It was committed.
-    kRestart,  // It has to begin again, under the plan that there is now.
-    kFailed    // The job cannot go on: `why`.
+    kRestart,  // It has to begin again, under the present plan.
+    kFailed    // The job cannot go on; `why` says the reason.
   };
   Kind kind = Kind::kOpen;
   Status why;
@@ -30,8 +30,8 @@ struct StepResult {
 
 // How a refused answer counts.
 enum class RefusalKind : uint8_t {
-  kNot,      // Not at all: it belongs to a refusal that was counted.
-  kEarlier,  // Against its worker; the open step does not miss it.
+  kNot,      // Does not count; it belongs to a refusal that was counted.
+  kEarlier,  // Counts against its worker; the open step does not miss it.
   kInStep    // The open step misses it.
 };
 
@@ -39,33 +39,33 @@ class StepEngine {
  public:
   virtual ~StepEngine() = default;
 
-  // Before every step: makes a plan when JobState::plan_void says so, or another is worth its
-  // price. An error ends the job.
+  // Called before every step: makes a plan if JobState::plan_void is set, or if another plan is
+  // worth its price. An error ends the job.
   virtual Status Prepare() = 0;
   // Begins the step, or begins it again.
   virtual StepResult Open() = 0;
-  // A worker's message, after JobState took note of it, whether a step is open or not; a Tick and
-  // StepDecodable while one is.
+  // Handles a worker's message, open step or not, after JobState took note of it. Handles a Tick
+  // and StepDecodable only while a step is open.
   virtual StepResult OnEvent(const Event& event) = 0;
-  // The worker and what it held are gone, or a new process with nothing is in its place.
+  // The worker and its data are gone, or a new process without data is in its place.
   virtual void Gone(WorkerId worker) = 0;
-  // Gives to others what nobody is working on any more in the open step.
+  // Gives work of the open step that nobody does any more to others.
   virtual StepResult Replace() = 0;
   // Takes a refused answer from the books.
   virtual RefusalKind Refused(const RowRejected& event) = 0;
   // Cancels all work of the open step, which is about to begin again or to wait for workers.
   virtual void Cancel() = 0;
-  // When the open step wants a Tick.
+  // When the open step needs a Tick.
   virtual Time Due() const = 0;
-  // Until when silence of everybody is normal.
+  // Until then silence of all workers is normal.
   virtual Time AnswersDue() const = 0;
-  // Adds what is known of workers and the plan to the job's totals.
+  // Adds what is known about workers and the plan to the job's totals.
   virtual void Report(SchedulerStats& stats) const = 0;
 };
 
 // kInvalidArgument, with what to change, when no engine can serve the options.
 Status CheckStepOptions(const SchedulerOptions& options);
-// The one that serves the scheme of job.options, which were checked. `job` must outlive it.
+// Makes the engine for the scheme of job.options, which were checked. `job` must outlive it.
 std::unique_ptr<StepEngine> MakeStepEngine(JobState& job);
 
 }  // namespace motley

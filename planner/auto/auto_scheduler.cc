@@ -14,37 +14,42 @@
 namespace motley {
 namespace {
 
-// At the latest after so many steps there is a decision, whoever was not measured by then.
+// The first decision comes at the latest after this many steps, even if some workers were not
+// measured.
 constexpr uint64_t kFirstDecision = 16;
-constexpr uint64_t kFewSteps = 10;  // Are left: nothing is worth planning for.
-// Steps between rounds while nothing changes, twice as many each time; the first time after a
-// choice, and after somebody came, went or changed speed for good.
+constexpr uint64_t kFewSteps = 10;  // With no more steps left than this, planning is not worth it.
+// Steps between rounds. The first number holds after a choice, and the number doubles up to the
+// last one while nothing changes. The third holds after a worker came, went or changed its speed
+// for good.
 constexpr uint64_t kFirstLook = 8, kLastLook = 2048, kLookAfterChange = 4;
 constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
-constexpr double kTryPart = 0.25, kRoundPart = 0.02;  // Of the time, within a round and between.
-// When more of the data than this is sent within a step, the step takes longer for it.
+// Parts of the time that planning may take, within a round and between rounds.
+constexpr double kTryPart = 0.25, kRoundPart = 0.02;
+// A step in which a larger part of the data is sent takes longer because of it.
 constexpr double kMuchSent = 0.05;
-constexpr double kDataLate = 2;  // Times as long as they take: then they are not waited for.
-// So many times longer than steps took before: a choice is looked at after so many steps.
+// Data later than this many times their usual time are not awaited any more.
+constexpr double kDataLate = 2;
+// A choice is reviewed after kSoon steps if they took this many times longer than steps before.
 constexpr double kFarLonger = 2;
 constexpr size_t kSoon = 2;
 constexpr uint32_t kInsuredCopies = 3;
-constexpr double kMoreWork = 1.1;     // Batches that a step computes: parts of it twice.
-constexpr uint64_t kForgotten = 500;  // Steps after which a scheme may be better than it was.
-// Of the campaign's draws.
+// Batches that a step computes; more means that parts are computed twice.
+constexpr double kMoreWork = 1.1;
+constexpr uint64_t kForgotten = 500;  // After this many steps a scheme may be better than it was.
+// For the random draws of the campaign.
 constexpr uint64_t kDraws = 77;
 
-// What a job does before it knows anything.
+// The candidate of a job that knows nothing yet.
 Candidate FirstOf(const SchedulerOptions& options) {
   const uint32_t copies = options.tolerate + 1;
   const bool room = options.most_sums == 0 || options.workers <= options.most_sums;
-  // Equal shares are asked for where speeds are not to count, and sums are to be the same.
+  // Equal shares mean that speeds do not count and sums are reproducible.
   const bool rows = options.workers == 1 || !room || options.shares == Shares::kEqual;
   if (rows) return {copies == 1 ? kPlain.scheme : "repetition", copies};
   return {kLeases.scheme, copies};
 }
 
-// A job with these options, when it runs this candidate.
+// The job's options while it runs this candidate.
 SchedulerOptions OptionsOf(const Candidate& candidate, SchedulerOptions options) {
   const Scheme& scheme = SchemeNamed(candidate.scheme);
   options.code = candidate.scheme;
@@ -106,7 +111,8 @@ void AutoScheduler::Measure(Time now) {
   const bool first = !applied_;
   step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
   applied_ = now;
-  // A row that is sent to another since its worker is slow is no such thing, but what that costs.
+  // A row that is sent to another worker because its worker is slow does not count as sent data.
+  // Its cost belongs to the scheme.
   const double sent = observed_.sent();
   if (sent > kMuchSent) data_due_ = now + FromSeconds(kDataLate * sent * observed_.DataSeconds());
   data_arrives_ =
@@ -147,7 +153,7 @@ bool AutoScheduler::WorthALook(Time now) const {
   return now >= rest_until_ && next >= looked_ + after;
 }
 
-// Steps are so short that no scheme with copies could gain enough to be taken.
+// True if steps are so short that no scheme with copies could gain enough.
 bool AutoScheduler::TooShortForCopies() const {
   return options_.tolerate == 0 && current_.copies == 1 && recent_.count() >= kFewTimes &&
          recent_.Mean() < kLeastGainSeconds;
@@ -195,7 +201,7 @@ void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
   LookLater();
   confirmed_ = true;
   if (changed && round.request().workers != job_->state().members.Candidates()) {
-    look_after_ = kLookAfterChange;  // It was about others.
+    look_after_ = kLookAfterChange;  // The round was about other workers.
     return;
   }
   const Result<Ranking> ranking = round.Rank();
@@ -235,8 +241,8 @@ void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking
   Tell(took + WhyChosen(current_, ranking, request.cluster, request.workers), out);
 }
 
-// Asked once. Then it, and others that compute as much, are held to take as many times what is
-// foreseen.
+// Judges a change once. After a broken promise, the predictions for the scheme, and for others that
+// compute as much, are multiplied by the observed factor.
 bool AutoScheduler::BrokeItsPromise(const Ranking& ranking) {
   if (!left_ || recent_.count() < kFirstLook) return false;
   const double took = recent_.Median(), promised = std::exchange(left_->promised, 0);
@@ -265,7 +271,7 @@ void AutoScheduler::LookLater() {
   look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
 }
 
-// For the simulator's campaign: any other, whatever the planner thinks of it.
+// For the simulator's campaign: draws any other scheme, whatever its predicted time.
 void AutoScheduler::Draw(std::vector<Command>& out) {
   const StepId next = job_->state().step + 1;
   if (next % options_.draw_codes_every != 0 || next >= options_.steps) return;
@@ -277,7 +283,7 @@ void AutoScheduler::Draw(std::vector<Command>& out) {
   Tell("drawn", out);
 }
 
-// False: it cannot serve, and is not tried again.
+// Returns false if the candidate cannot serve; it is not tried again.
 bool AutoScheduler::ChangeTo(const Candidate& candidate) {
   if (!job_->ChangeTo(OptionsOf(candidate, options_)).ok()) {
     without_.push_back(candidate);
@@ -300,7 +306,7 @@ void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
   out.emplace_back(Notify{notice::CodeChosen{NameOfChoice(current_), why}});
 }
 
-// Its answers did not decode, so it went on without a code.
+// If answers did not decode, the job went on without a code.
 void AutoScheduler::NoticeGivenUp() {
   if (job_->state().options.code == current_.scheme) return;
   without_.push_back(current_);

@@ -16,13 +16,13 @@ namespace {
 constexpr double kGain = 0.1, kSmallGain = 0.05;
 // The part of a step that insurance against unseen stragglers may cost.
 constexpr double kPremium = 0.1;
-// Copies that insure may take so much of the time that is left to be sent, and so many steps: what
-// they insure against would come before them, and they hold up steps meanwhile.
+// Sending copies for insurance may take this part of the remaining time, and this many steps. The
+// trouble they insure against could otherwise come first, and they delay steps meanwhile.
 constexpr double kMovingPart = 0.03, kMovingSteps = 5;
 constexpr double kPayBack = 2;
 constexpr double kAsMuch = 0.02;     // Gains that differ by less of a step count as equal.
 constexpr double kOftenSlow = 0.01;  // A worker that is slow in more of its steps is named.
-// Rounds that say something of a scheme, and the most that are asked.
+// The least number of rounds that say something about a scheme, and the most that are used.
 constexpr size_t kFewRounds = 2, kMostRounds = 8;
 
 // "worker 3, slow in 4 % of its steps"
@@ -38,8 +38,8 @@ std::string MostFeared(const PlannedCluster& cluster, const std::vector<WorkerId
                      ids.empty() ? worst : static_cast<size_t>(ids[worst]), 100 * often);
 }
 
-// How far a gain of `other` over `running` may be chance: twice the standard error of what their
-// replays differ by. 0 where nothing was replayed: a model has no luck.
+// The part of the gain of `other` over `running` that may be chance: twice the standard error of
+// the differences between their replays. 0 without replays, because the model has no luck.
 double Chance(const PlannedScheme& running, const PlannedScheme& other) {
   const auto& a = running.cost.rounds;
   const auto& b = other.cost.rounds;
@@ -53,12 +53,12 @@ double Chance(const PlannedScheme& running, const PlannedScheme& other) {
   return 2 * std::sqrt(std::max(0.0, squares / n - sum * sum / n / n) / n);
 }
 
-// What steps of each scheme take, corrected by what was seen.
+// Predicted step times of each scheme, corrected by observations.
 class Corrected {
  public:
   Corrected(const ChoiceRequest& request, const Ranking& ranking, const PlannedCluster& cluster)
       : request_(request), running_(Foreseen(request.running, ranking)) {
-    if (request.first) return;  // Speeds were not known yet, which made steps longer.
+    if (request.first) return;  // Unknown speeds made steps longer.
     if (const auto factor = FactorOf(request.running, ranking, cluster)) factor_ = *factor;
     for (const Experience& one : request.before) {
       if (one.scheme == request.running.scheme && factor_ == 1) factor_ = one.factor;
@@ -72,7 +72,7 @@ class Corrected {
       if (one.scheme == planned.candidate.scheme) return foreseen * one.factor;
     }
     if (planned.candidate == kPlain || running_ == nullptr) return foreseen;
-    // What the model does not know costs others as much, as far as anybody knows.
+    // Costs that the model does not know are assumed to be the same for other schemes.
     return foreseen + std::max(0.0, factor_ - 1) * running_->cost.expected;
   }
 
@@ -136,12 +136,12 @@ std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ran
   }
   if (able.empty()) return {};
   if (running == nullptr && request.first) running = Foreseen(kPlain, ranking);
-  if (running == nullptr) return able.front()->candidate;  // It cannot go on as it is.
+  if (running == nullptr) return able.front()->candidate;  // The running scheme cannot go on.
   if (request.first) running = Insured(*running, corrected, ranking, cluster);
   const double now = corrected.Seconds(*running);
   struct Gain {
     const PlannedScheme* planned;
-    double gained, moving;  // Seconds, in all.
+    double gained, moving;  // Total seconds.
   };
   std::vector<Gain> gains;
   double most = 0;

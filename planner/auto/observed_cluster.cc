@@ -10,23 +10,27 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kEnough = 3;  // Measurements of a worker,
-constexpr double kMost = 0.5;    // and so many of the workers: the slowest answer last.
-constexpr double kSlow = 2;      // Times as long as expected: it is slow in this step.
-constexpr double kSlowest = 20;  // A step shows no more.
+constexpr uint64_t kEnough = 3;  // Measurements that a worker needs.
+// Part of the workers that need kEnough measurements. The slowest workers answer last.
+constexpr double kMost = 0.5;
+// A worker is slow in a step in which it takes this many times as long as expected.
+constexpr double kSlow = 2;
+constexpr double kSlowest = 20;  // Larger factors count as this one.
 constexpr double kMemory = 500;  // Steps of a worker that count.
 
-// Beliefs, and how many steps of a worker they are worth.
+// Priors, and the number of a worker's steps that they are worth.
 constexpr double kSlowBelief = 0.003, kSlowBeliefSteps = 100;
-constexpr double kWorkerSteps = 50;  // What all workers together say of one.
+constexpr double kWorkerSteps = 50;  // The weight of all workers together in the estimate for one.
 constexpr double kFactorBelief = 3, kFactorBeliefSteps = 1;
 constexpr double kLossBelief = 1e-5, kLossBeliefSteps = 1e4;
 constexpr double kOffBelief = 0.05, kOffBeliefSteps = 4;
-constexpr double kWorkerMeasurements = 10;  // What all workers together say of one.
-constexpr double kMeanAbsolute = 0.8;       // Of a normal error.
-constexpr double kLeastDoubt = 0.03;        // No plan follows speeds more closely.
-constexpr double kNoticeSeconds = 0.05;     // A loss is seldom noticed sooner.
-constexpr double kMuchData = 0.5;           // Of all partitions, sent in one step: shows the link.
+// The weight of all workers together in the estimate for one.
+constexpr double kWorkerMeasurements = 10;
+constexpr double kMeanAbsolute = 0.8;    // Mean absolute value of a standard normal error.
+constexpr double kLeastDoubt = 0.03;     // No plan follows speeds more closely than this.
+constexpr double kNoticeSeconds = 0.05;  // A loss is seldom noticed sooner.
+// Sending this part of all partitions in one step shows the link.
+constexpr double kMuchData = 0.5;
 
 double Median(std::vector<double> values, double otherwise) {
   if (values.empty()) return otherwise;
@@ -69,7 +73,7 @@ ObservedCluster::Seen& ObservedCluster::Of(WorkerId worker) {
   return seen_[worker];
 }
 
-// --- Who is there ---
+// --- Workers that come and go ---
 
 void ObservedCluster::On(const WorkerJoined& event) {
   if (event.worker >= seen_.size()) return;
@@ -79,7 +83,8 @@ void ObservedCluster::On(const WorkerJoined& event) {
 
 void ObservedCluster::On(const WorkerLost& event) {
   if (!job_->members.Live(event.worker)) return;
-  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;  // Else it took its leave.
+  // kCancelled means that the worker left by itself.
+  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;
   Gone(event.worker);
 }
 
@@ -149,7 +154,7 @@ void ObservedCluster::SawData(const Seen& seen) {
 
 void ObservedCluster::On(const AssignRow& command) {
   Seen& seen = Of(command.worker);
-  if (seen.rows++ == 0) {  // Else it is the next one of a list.
+  if (seen.rows++ == 0) {  // Other rows are later ones of a list.
     seen.since = now_;
     seen.late = seen.expected = 0;
   }
@@ -162,7 +167,7 @@ void ObservedCluster::On(const RowArrived& event) {
   Seen& seen = Of(event.worker);
   if (seen.rows == 0 || seen.expected == 0) return;
   if (seen.placed) return SawData(seen);
-  if (seen.rows > 1) return;  // It did something else meanwhile.
+  if (seen.rows > 1) return;  // The worker did other work meanwhile.
   if (job_->transfers.InTheWayOf(event.worker)) return;
   const double elapsed = ToSeconds(now_ - seen.since);
   const auto& habits = job_->habits;
@@ -182,7 +187,8 @@ void ObservedCluster::On(const WorkerFree& event) {
     Count(event.worker, std::max(took, seen.late));
   } else if (!job_->transfers.InTheWayOf(event.worker) && seen.expected > 0 &&
              elapsed > kSlow * seen.expected) {
-    Count(event.worker, elapsed / seen.expected);  // It was stopped before it had done anything.
+    // The worker was stopped before it had done anything.
+    Count(event.worker, elapsed / seen.expected);
   }
 }
 
@@ -209,7 +215,7 @@ void ObservedCluster::On(const LeaseProgress& event) {
   seen.compute = event.compute;
 }
 
-// Within a step: it was silent for longer than the step could wait.
+// Within a step, this means that the worker was silent for longer than the step could wait.
 void ObservedCluster::On(const CancelWork& command) {
   Seen& seen = Of(command.worker);
   if (!leasing_ || committed_ || !seen.leased || seen.speed == 0) return;
@@ -219,14 +225,14 @@ void ObservedCluster::On(const CancelWork& command) {
   Count(command.worker, std::max(kSlow, ToSeconds(now_ - seen.since) / usual));
 }
 
-// --- How often who is slow ---
+// --- How often each worker is slow ---
 
 void ObservedCluster::Count(WorkerId worker, double factor) {
   Seen& seen = seen_[worker];
   for (double* sum : {&seen.steps, &seen.slow, &seen.factors}) *sum *= 1 - 1 / kMemory;
   seen.steps += 1;
   if (factor < kSlow) {
-    if (job_->members[worker].estimator.settled()) {  // Else it is the speed that is off.
+    if (job_->members[worker].estimator.settled()) {  // Otherwise the speed itself is wrong.
       for (double* sum : {&seen.measured, &seen.off}) *sum *= 1 - 1 / kMemory;
       seen.measured += 1;
       seen.off += std::abs(factor - 1) / kMeanAbsolute;
@@ -241,7 +247,7 @@ void ObservedCluster::Count(WorkerId worker, double factor) {
   seen.streak_factors += factor;
 }
 
-// What looked like a run of slow steps is its new speed.
+// A run of slow steps turned out to be a new speed.
 void ObservedCluster::FollowChange(WorkerId worker) {
   Seen& seen = seen_[worker];
   const uint64_t restarts = job_->members[worker].estimator.restarts();
@@ -253,7 +259,7 @@ void ObservedCluster::FollowChange(WorkerId worker) {
   ++changes_;
 }
 
-// What all workers show together, drawn towards a belief that is worth so many of their counts.
+// The estimate from all workers together, drawn towards a prior that is worth `worth` counts.
 double ObservedCluster::Pooled(double belief, double worth, double Seen::*sum,
                                double Seen::*count) const {
   double sums = belief * worth, counts = worth;

@@ -11,8 +11,8 @@ namespace motley {
 namespace {
 
 constexpr size_t kRounds = 32;  // The number of rounds that are kept.
-// With many workers only the last rounds are replayed: so many worker-rounds, but this many rounds
-// at least.
+// With many workers only the last rounds are replayed: this many worker-rounds, but at least
+// kLeastRounds rounds.
 constexpr size_t kReplayed = 2048;
 constexpr size_t kLeastRounds = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
@@ -60,7 +60,7 @@ void ObservedRounds::Give(WorkerId worker, Time now) {
   one.given = true;
 }
 
-// What comes after the step ended belongs to the last one that is kept, until there is new work.
+// A report after the end of a step belongs to the last round that is kept, until there is new work.
 void ObservedRounds::Report(WorkerId worker, double samples, Duration compute, bool row_ended) {
   if (samples <= 0 || compute <= Duration::zero() || worker >= open_.workers.size()) return;
   const auto add = [&](Worked& one) {
@@ -86,8 +86,9 @@ std::optional<double> ObservedRounds::Slope(const Worked& worked) {
   return each;
 }
 
-// What a sample takes each worker when it has begun. A single report does not tell that from a late
-// beginning: so much of its time as of the others' is a sample's, of the least that was seen.
+// Seconds per sample for each worker once it has begun. A single report cannot distinguish slow
+// samples from a late beginning. Such a worker's least mean time per sample is therefore multiplied
+// by the median ratio of slope to mean time among the others.
 std::vector<double> ObservedRounds::SecondsPerSample(const std::vector<WorkerId>& workers) const {
   std::vector<double> slopes(workers.size(), kUnknown), means(workers.size(), kUnknown), parts;
   for (size_t w = 0; w < workers.size(); ++w) {

@@ -9,18 +9,19 @@
 namespace motley {
 namespace {
 
-// Few runs: all candidates have the same draws, so what they differ by shows soon.
+// A few runs are enough: all candidates have the same draws, so differences show soon.
 constexpr CostRuns kRuns = {2, 2, 1, 1, 1};
-// Above, a sample shows what many share; see SampleOf.
+// With more workers, a sample stands for them; see SampleOf.
 constexpr uint32_t kMostWhole = 16;
 constexpr uint32_t kMostCopies = 3;
-// Measured on one core: about 1 microsecond each; twice that where others compute as well.
+// An event takes about 1 microsecond on one core, and twice that if others compute as well
+// (measured).
 constexpr double kSecondsPerEvent = 2e-6;
-constexpr double kSecondsPerTry = 0.001;  // Building a code and its shares.
+constexpr double kSecondsPerTry = 0.001;  // Time to build a code and its shares.
 
 bool HasRoom(const Scheme& scheme, const Candidate& candidate, const RoundRequest& request) {
   if (request.most_sums == 0) return true;
-  // Any worker's whole vector may wait, or one accumulator for each that may be missing.
+  // The server may have to hold a whole vector of each worker, or one accumulator per copy.
   const uint32_t sums =
       scheme.leases() ? static_cast<uint32_t>(request.workers.size()) : candidate.copies;
   return sums <= request.most_sums;

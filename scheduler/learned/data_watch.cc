@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-constexpr StepId kForgotten = 32;  // Steps after them, without an answer.
+constexpr StepId kForgotten = 32;  // This many steps without an answer.
 
 }  // namespace
 

@@ -6,12 +6,13 @@
 namespace motley {
 namespace {
 
-constexpr size_t kWindow = 128;         // Arrivals that count.
-constexpr size_t kEnough = 8;           // Fewer say too little.
-constexpr double kDeviations = 6;       // k; 6 MAD are about 4 standard deviations of normal noise.
-constexpr double kFloorFactor = 1.5;    // Never sooner than this many times the expected ...
-constexpr double kFloorSeconds = 0.05;  // ... and this: a scheduling hiccup is not an absence.
-constexpr double kColdFactor = 4;       // While little is known.
+constexpr size_t kWindow = 128;       // The last arrivals that count.
+constexpr size_t kEnough = 8;         // Fewer arrivals show too little.
+constexpr double kDeviations = 6;     // k; 6 MAD are about 4 standard deviations of normal noise.
+constexpr double kFloorFactor = 1.5;  // The limit is at least this many times the expected time.
+// The limit is at least this long, because a scheduling hiccup is not an absence.
+constexpr double kFloorSeconds = 0.05;
+constexpr double kColdFactor = 4;  // Used while little is known.
 constexpr double kColdSeconds = 1;
 constexpr double kColdTransferSeconds = 2;  // For all the partitions of the first assignments.
 constexpr double kMaxSeconds = 86400;       // Keeps sums of times far from overflow.
@@ -35,7 +36,7 @@ double RobustWindow::Limit(double k) const {
   if (limit_known_ && limit_k_ == k) return limit_;
   const size_t middle = sorted_.size() / 2;
   const double median = sorted_[middle];
-  // Deviations grow to both sides of the middle: the next one is the smaller of two.
+  // The next deviation is the smaller one of the neighbours below and above.
   size_t below = middle;  // Values not passed yet.
   size_t above = middle;
   double deviation = 0;

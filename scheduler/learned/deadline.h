@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long to wait for an answer, learned from the answers that came. Pure.
 //
-// An arrival is recorded as the ratio of the time it took to the time that the worker's speed made
-// one expect; so workers and loads of any size share one window, and overheads that the speeds do
-// not show (network, decoding) are learned with the rest. An answer is overdue at
-// median + k * MAD of these ratios (mechanisms: adaptive deadline), and never before a floor.
+// An arrival is recorded as the ratio of the time it took to the time expected from the worker's
+// speed. So workers and loads of any size share one window, and overheads that the speeds do not
+// show (network, decoding) are learned too. An answer is overdue at median + k * MAD of these
+// ratios (mechanisms: adaptive deadline), and never before a floor.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace motley {
 
-// The last values of something, and their robust centre and spread.
+// The last values of a quantity, with their robust centre and spread.
 class RobustWindow {
  public:
   explicit RobustWindow(size_t capacity) : capacity_(capacity) {}
@@ -27,10 +27,10 @@ class RobustWindow {
 
  private:
   size_t capacity_;
-  size_t next_ = 0;             // Overwritten once full.
-  std::vector<double> values_;  // As they came.
+  size_t next_ = 0;             // The next place to overwrite once full.
+  std::vector<double> values_;  // In order of arrival.
   std::vector<double> sorted_;
-  // The last answer of Limit, which is asked for every assignment of a step.
+  // The last result of Limit, which is needed for every assignment of a step.
   mutable double limit_ = 0;
   mutable double limit_k_ = 0;
   mutable bool limit_known_ = false;
@@ -40,27 +40,27 @@ class DeadlineModel {
  public:
   DeadlineModel();
 
-  // An answer took `elapsed` since its assignment. `placed` partitions had to be sent before;
+  // An answer took `elapsed` since its assignment. `placed` partitions had to be sent first.
   // `expected_seconds` is samples / speed, 0 when the speed is not known.
   void AddArrival(Duration elapsed, double expected_seconds, uint32_t placed);
 
-  // How long after its assignment an answer is overdue. At least 1.5 times what is expected, and
-  // generous while little is known: of transfers, several times the slowest one that was seen.
-  // `wait_seconds`: what answers take besides, as far as others showed that before the first came
-  // here.
+  // Time after its assignment at which an answer is overdue. The limit is at least 1.5 times the
+  // expected time, and generous while little is known: for transfers, several times the slowest one
+  // seen so far. `wait_seconds` is the time that answers take besides computing, if answers to
+  // others showed it before the first one came here.
   Duration Limit(double expected_seconds, uint32_t placed, double wait_seconds = 0) const;
 
-  // What `before` knows of transfers, which are the links' and not a policy's.
+  // Takes over what `before` knows of transfers, which depends on the links and not on a policy.
   void GoOnFrom(const DeadlineModel& before) {
     transfers_ = before.transfers_;
     begun_ = before.begun_;
   }
-  // The first word of one that was sent so many, of which not all may have come: counts as long as
-  // no arrival of all is known.
+  // The first message of a worker that was sent this many partitions, of which not all may have
+  // come. It counts as long as no arrival of all is known.
   void AddBegun(Duration elapsed, double expected_seconds, uint32_t placed);
 
   bool KnowsTransfers() const { return Transfers().count() > 0; }
-  // What sending so many partitions to a worker usually takes; 0 while nothing is known.
+  // The usual time to send this many partitions to a worker; 0 while nothing is known.
   double TransferSeconds(size_t partitions) const {
     return static_cast<double>(partitions) * Transfers().Limit(0);
   }
@@ -69,8 +69,8 @@ class DeadlineModel {
   const RobustWindow& Transfers() const { return transfers_.count() > 0 ? transfers_ : begun_; }
 
   RobustWindow ratios_;     // Elapsed / expected, of answers that needed no transfer.
-  RobustWindow transfers_;  // Extra seconds per partition that had to be sent,
-  RobustWindow begun_;      // and until something was done of the first of them.
+  RobustWindow transfers_;  // Extra seconds per partition that had to be sent.
+  RobustWindow begun_;      // The same until the first message about them.
 };
 
 }  // namespace motley

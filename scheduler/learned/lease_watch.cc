@@ -7,13 +7,14 @@
 namespace motley {
 namespace {
 
-constexpr double kNew = 0.2;     // What one more measurement weighs,
-constexpr double kFaster = 0.5;  // and one that shows a shorter time: delays only ever add to it.
+constexpr double kNew = 0.2;  // Weight of a new measurement.
+// Weight of a measurement that shows a shorter time, because delays only ever add to it.
+constexpr double kFaster = 0.5;
 constexpr double kMostSeconds = 3600;
-// A worker that holds a step up by what it does not deliver rests for so many times as long, which
-// bounds what it costs, and twice as long each time in a row.
+// A worker that holds a step up by not delivering rests for this many times as long, which bounds
+// its cost, and twice as long after each further failure in a row.
 constexpr double kRest = 8;
-constexpr double kForgotten = 0.9;  // What a vector that comes leaves of those that did not.
+constexpr double kForgotten = 0.9;  // Weight of the failures so far after each vector that comes.
 constexpr double kMostDoublings = 10;
 constexpr double kLongestRest = 300;
 

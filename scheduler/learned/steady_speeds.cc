@@ -9,13 +9,15 @@
 namespace motley {
 namespace {
 
-constexpr double kLooks = 20;  // The average goes over about this many.
-// What weighs 1/n for long is as good as a mean of nearly 2 n.
+constexpr double kLooks = 20;  // The average covers about this many looks.
+// Weights of 1/n over a long time are as good as a mean of nearly 2 n.
 constexpr double kMostMeasurements = 2 * kLooks;
-// A look after a change rests on about this many.
+// A look after a change is based on about this many measurements.
 constexpr double kFirstMeasurements = 3;
-constexpr double kChanged = 1.3;  // This many times off the average is no noise of learned speeds,
-constexpr double kChangedNoise = 1.5;  // unless so many standard deviations of one are more.
+// A speed that is kChanged times off the average is a change and not noise, unless kChangedNoise
+// standard deviations of one measurement are more.
+constexpr double kChanged = 1.3;
+constexpr double kChangedNoise = 1.5;
 
 }  // namespace
 
@@ -43,7 +45,7 @@ std::vector<double> SteadySpeeds::Of(const std::vector<WorkerId>& ids, double er
   for (const WorkerId id : ids) {
     MOTLEY_ASSERT(id < averages_.size() && averages_[id].looks > 0);
     const Average& average = averages_[id];
-    // What is measured is seconds per sample: its error moves the speed's inverse.
+    // Measurements are seconds per sample, so their error moves the inverse of the speed.
     const double off = std::abs(errors) * average.noise / std::sqrt(average.measurements);
     speeds.push_back(errors < 0 ? average.speed / (1 + off) : average.speed * (1 + off));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the last steps took, and how sure their mean is. Pure bookkeeping.
+// How long the last steps took, and how certain their mean is. Pure bookkeeping.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ class StepTimes {
 
   void Add(double seconds);
 
-  size_t count() const { return seconds_.size(); }  // That are remembered: at most `kept`.
-  // Of which none counts as more than six times the median: a fault now and then is no verdict on
-  // all other steps. 0 without any.
+  size_t count() const { return seconds_.size(); }  // Steps that are remembered: at most `kept`.
+  // The mean, in which no step counts as more than six times the median: a rare fault says nothing
+  // about all other steps. 0 without any steps.
   double Mean() const;
   double Median() const;
-  // Its standard error. Few steps that are alike by chance are not as sure as they look: at least
-  // as if single ones scattered by 4 %.
+  // The standard error of the mean. A few steps may be alike by chance, so the error is at least
+  // that of single steps that scatter by 4 %.
   double Error() const;
 
  private:

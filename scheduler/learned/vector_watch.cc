@@ -7,9 +7,9 @@
 namespace motley {
 namespace {
 
-// What one more measurement weighs: others in the way only ever make it longer.
+// The weight of a new measurement. Other traffic only ever makes a measurement longer.
 constexpr double kShorter = 0.5, kLonger = 0.05;
-// Of their times, by which vectors came at the same time: then they say what they share.
+// The part of their times for which vectors must overlap to show what they share.
 constexpr double kOverlap = 0.2;
 
 double MiddleOf(std::vector<double> values) {
@@ -37,7 +37,7 @@ void VectorWatch::See(const Event& event, Time now, double part) {
     const double seconds = ToSeconds(measured->vector);
     alone = std::min(alone.value_or(seconds), seconds);
   } else if (const auto* joined = std::get_if<WorkerJoined>(&event)) {
-    Of(joined->worker).alone.reset();  // It may be elsewhere.
+    Of(joined->worker).alone.reset();  // The worker may be at another place now.
   }
 }
 
@@ -77,7 +77,7 @@ bool VectorWatch::KnowsLinks() const {
                      [](const Seen& seen) { return seen.alone && seen.among; });
 }
 
-// Of the time that vectors take among all others; 1 where nobody knows.
+// The part of the time among all others that vectors take alone; 1 if unknown.
 double VectorWatch::PartOfAlone() const {
   std::vector<double> parts;
   for (const Seen& seen : seen_) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// For how long a vector occupies the server's link, and its worker's own, learned from how long
-// vectors took to come. Pure bookkeeping.
+// How long a vector occupies the server's link and its worker's own link, learned from the time
+// that vectors took to come. Pure bookkeeping.
 //
-// One vector shows the slower of both links. Vectors that come at the same time show the server's:
-// they share it if it is the narrow one, and then the time in which any of them came, divided by
-// how many they are, is what each occupies of it. Where they do not, that quotient is smaller than
-// what one takes, as it should be.
+// One vector shows the slower of both links. Vectors that come at the same time show the server's
+// link. If that link is the narrow one, they share it, and each occupies it for the time in which
+// any of them came, divided by their number. If it is not, the quotient is smaller than the time of
+// one vector, as it should be.
 //
-// Vectors that always come all at the same time do not say whose link is narrow: the workers' if
-// each takes as long as it would alone (LinkMeasured), else the server's.
+// Vectors that always come at the same time do not show which link is narrow. It is the workers' if
+// each vector takes as long as it would alone (LinkMeasured), and the server's otherwise.
 #pragma once
 
 #include <optional>
@@ -23,22 +23,23 @@ namespace motley {
 
 class VectorWatch {
  public:
-  // Looks at RowArrived, whose answers are `part` of a vector long, LeaseVector, LinkMeasured and
+  // Uses RowArrived (whose answers have `part` of a vector's length), LeaseVector, LinkMeasured and
   // WorkerJoined.
   void See(const Event& event, Time now, double part = 1);
   void StepEnded();
 
-  // Of a whole vector, on the server's link; 0: not known, or too short to see.
+  // For a whole vector on the server's link; 0 if unknown or too short to see.
   double message_seconds() const { return message_.value_or(0); }
-  // For so much longer on the worker's own. Of a worker that never sent: as the others.
+  // The additional time on the worker's own link. A worker that never sent gets the value of the
+  // others.
   double SendSeconds(WorkerId worker) const;
-  // What one takes alone was measured of somebody; of the others it is what theirs take among all,
-  // as much shortened.
+  // True if some worker's time for a vector alone was measured. The times of other workers among
+  // all are then shortened by the same factor.
   bool KnowsLinks() const;
 
  private:
   struct Seen {
-    std::optional<double> among;  // Seconds of its vectors, whatever else came.
+    std::optional<double> among;  // Seconds of its vectors while others may come, too.
     std::optional<double> alone;  // The least that was measured.
   };
   Seen& Of(WorkerId worker);
@@ -48,10 +49,10 @@ class VectorWatch {
 
   std::optional<double> message_;
   std::vector<Seen> seen_;  // By worker.
-  // Of this step: times in which anything came, apart from each other and in order; the vectors;
-  // and the sum of their times.
+  // This step's times in which anything came (disjoint, in order), its vectors, and the sum of
+  // their times.
   std::vector<std::pair<Time, Time>> busy_;
-  double vectors_ = 0;  // Whole ones.
+  double vectors_ = 0;  // Counted in whole vectors.
   double sum_ = 0;
 };
 

@@ -9,13 +9,13 @@
 namespace motley {
 namespace {
 
-// What a worker that lives but does not get on would have to save, in the time it takes others to
-// compute what it owes: waiting longer than that costs more than it can.
+// A worker that lives but makes no progress is given up after this many times the time that others
+// need to compute the partitions it owes. Waiting longer costs more than it can save.
 constexpr double kStuck = 2;
-// What is left of a step is worth sending data to a newcomer for, if it takes at least so long.
+// The rest of a step is worth sending data to a newcomer if it takes at least this long.
 constexpr double kLongSeconds = 1;
 
-// Somebody else that takes part is not silent.
+// True if another worker that takes part is not silent.
 bool OthersAreAwake(const JobState& job, const LeaseWork& work, WorkerId id) {
   for (WorkerId other = 0; other < work.size(); ++other) {
     if (other == id || !work.TakesPart(other) || work[other].helpless) continue;
@@ -24,20 +24,20 @@ bool OthersAreAwake(const JobState& job, const LeaseWork& work, WorkerId id) {
   return false;
 }
 
-// One that does not take part can still be expected to in this step.
+// True if a worker that does not take part may still do so in this step.
 bool MayComeBack(const JobState& job, const LeaseWork& work, WorkerId id) {
   const Worker& worker = job.members[id];
   return worker.live && worker.ready && !worker.free && !worker.left_out && !work.TakesPart(id) &&
          !work[id].fenced && !job.refusals.Has(id) && !worker.Overdue(job.now);
 }
 
-// Its answer was refused in this step, and it has nothing to do.
+// True if the worker's answer was refused in this step and it has nothing to do.
 bool IsRefused(const JobState& job, const LeaseWork& work, WorkerId id) {
   const Worker& worker = job.members[id];
   return worker.live && worker.ready && worker.free && !work.TakesPart(id) && job.refusals.Has(id);
 }
 
-// Nobody but those whose answers were refused.
+// True if only workers with refused answers may take part.
 bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
   for (WorkerId id = 0; id < work.size(); ++id) {
     if (work.TakesPart(id) ? !job.refusals.Has(id) : MayComeBack(job, work, id)) return false;
@@ -45,9 +45,9 @@ bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
   return true;
 }
 
-// The worker that owes partitions and has not got on for longest, when somebody has nothing to do
-// and no worker that owes any can be expected to save what it costs to wait. A worker that was
-// refused in this step counts as one that has nothing to do: better than nobody.
+// The worker that owes partitions and has made no progress for longest. None unless some worker is
+// idle, and waiting costs more than any worker that owes partitions can save. A worker that was
+// refused in this step counts as idle, because it is better than nobody.
 std::optional<WorkerId> LongestStuck(const JobState& job, const LeaseWork& work) {
   double rate = 0;
   bool idle = false;
@@ -70,7 +70,7 @@ std::optional<WorkerId> LongestStuck(const JobState& job, const LeaseWork& work)
   return longest;
 }
 
-// A newcomer without data, and enough is left of the step to send it some.
+// True for a newcomer without data if the rest of the step is long enough to send it some.
 bool ComesEmptyHandedIntoALongStep(const JobState& job, const LeaseWork& work, WorkerId id) {
   const std::vector<bool>& holds = job.members[id].holds;
   if (std::find(holds.begin(), holds.end(), true) != holds.end()) return false;
@@ -83,15 +83,15 @@ bool ComesEmptyHandedIntoALongStep(const JobState& job, const LeaseWork& work, W
   return left > kLongSeconds * rate;
 }
 
-// The worker that would have a stranded partition done first, besides what it owes and so many
-// more, which are sent to it too.
+// The worker that would have a stranded partition done first, after the partitions that it owes and
+// the `more` partitions that are sent to it too.
 std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, PartitionId stranded,
                                 const std::vector<size_t>& more) {
   std::optional<WorkerId> best;
   double first = std::numeric_limits<double>::infinity();
   for (WorkerId w = 0; w < work.size(); ++w) {
     if (!work.TakesPart(w) || work[w].helpless) continue;
-    if (job.members[w].holds[stranded]) return w;  // Since this step.
+    if (job.members[w].holds[stranded]) return w;  // It got the partition in this step.
     const double seconds = work[w].seconds;
     const double busy = static_cast<double>(work.policy().Owes(w) + more[w]) * seconds;
     const double there =
@@ -102,7 +102,8 @@ std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, Part
   return best;
 }
 
-// Its data may be on their way as long as others' were, or until somebody's have come.
+// True if its data may still be on their way: within the limit learned from other transfers, or
+// within a growing limit until one transfer is known.
 bool MayWaitForData(JobState& job, LeaseWork& work, WorkerId id) {
   if (OnTheirWay(job, work[id], id) == 0) return false;
   Worker& worker = job.members[id];
@@ -112,7 +113,7 @@ bool MayWaitForData(JobState& job, LeaseWork& work, WorkerId id) {
   return job.now < work.Due(id);
 }
 
-// It did not deliver what it took on, and holds the step up since then.
+// The worker did not deliver its leases and holds the step up since `since`.
 void CountMissed(JobState& job, WorkerId id, Time since) {
   LeaseHabits& habits = job.habits[id];
   habits.Missed(job.now - since, job.now);
@@ -130,7 +131,7 @@ void LeaseEngine::Report(SchedulerStats& stats) const {
   for (const WorkerStats& worker : stats.workers) samples += worker.samples;
   for (WorkerId id = 0; id < stats.workers.size(); ++id) {
     WorkerStats& worker = stats.workers[id];
-    // Leases go their own ways: what the plan meant says little of who did it.
+    // Leases move in a step, so the plan shows little about who did the work.
     if (samples > 0) {
       worker.share = static_cast<double>(worker.samples) / static_cast<double>(samples);
     } else if (id < plan.primary.size()) {
@@ -150,7 +151,7 @@ StepResult LeaseEngine::Open() {
   return TakeResult();
 }
 
-// They are of use from the next step on.
+// Copies are of use from the next step on.
 void LeaseEngine::SendCopies() {
   if (!job_.transfers.wants_copies() || !job_.step_open) return;
   auto sent = plans_.CopiesToSend([this](WorkerId id) { return work_.TakesPart(id); });
@@ -161,7 +162,7 @@ void LeaseEngine::SendCopies() {
   }
 }
 
-// Everything is covered: nobody who takes part has anything left to do.
+// Everything is covered, so no worker that takes part has anything left to do.
 void LeaseEngine::Close() {
   job_.Do(CommitStep{job_.step});
   job_.step_open = false;
@@ -259,7 +260,7 @@ RefusalKind LeaseEngine::Refused(const RowRejected& event) {
   return RefusalKind::kInStep;
 }
 
-// --- Who takes part ---
+// --- Participation ---
 
 void LeaseEngine::GiveWork(WorkerId id) {
   work_.MakeRoomFor(id);
@@ -292,7 +293,7 @@ void LeaseEngine::Gone(WorkerId id) {
   if (id >= work_.size()) return;
   const bool took_part = work_.TakesPart(id);
   const bool owes = took_part && work_.policy().Owes(id) > 0;
-  // An incarnation that did work is no part of a storm of joins.
+  // An incarnation that did work is not part of a storm of joins.
   if (owes && !job_.habits[id].delivered) CountMissed(job_, id, work_[id].since);
   job_.habits[id].delivered = false;
   work_.Edit(id) = LeaseWatch{};
@@ -354,7 +355,7 @@ void LeaseEngine::JudgeSilence() {
   work_.SetSilenceDue(due);
 }
 
-// They may be workers that rest until now.
+// Resting workers count, too.
 bool LeaseEngine::OthersCanDoItsPart(WorkerId id) {
   if (OthersAreAwake(job_, work_, id)) return true;
   GiveWorkToFree();
@@ -362,8 +363,8 @@ bool LeaseEngine::OthersCanDoItsPart(WorkerId id) {
   return OthersAreAwake(job_, work_, id);
 }
 
-// It has held the step up since then, by its silence or by a vector that does not come: others
-// compute what it owes, if there are any.
+// The worker has held the step up since `since`, by its silence or by a vector that does not come.
+// Others compute the partitions that it owes, if there are any others.
 void LeaseEngine::DoWithout(WorkerId id, Time since, bool silent) {
   if (!OthersCanDoItsPart(id)) {
     work_.Edit(id).helpless = some_helpless_ = true;
@@ -373,7 +374,7 @@ void LeaseEngine::DoWithout(WorkerId id, Time since, bool silent) {
   Evict(id, silent);
 }
 
-// Somebody is there: the silent ones can be done without.
+// A worker is there that can replace the silent ones.
 void LeaseEngine::JudgeAnew() {
   if (!some_helpless_) return;
   for (WorkerId id = 0; id < work_.size(); ++id) work_.Edit(id).helpless = false;
@@ -381,14 +382,14 @@ void LeaseEngine::JudgeAnew() {
   work_.SetSilenceDue(job_.now);
 }
 
-// Its leases move on; what it still sends counts for nothing.
+// Moves the worker's leases to others. Later messages of these leases do not count.
 void LeaseEngine::Evict(WorkerId id, bool silent) {
   LeaseWatch& watch = work_.Edit(id);
   MeasureSpeed(id, work_.policy().Owes(id) > 0, job_, watch);
   Worker& worker = job_.members[id];
   if (silent) {
     ++job_.habits[id].fenced;
-    worker.speed_bound = 0;  // Its silence says nothing about its speed.
+    worker.speed_bound = 0;  // Its silence shows nothing about its speed.
   }
   watch.takes_part = false;
   watch.fenced = true;
@@ -400,7 +401,7 @@ void LeaseEngine::Evict(WorkerId id, bool silent) {
   PlaceStranded();
 }
 
-// --- What nobody holds ---
+// --- Partitions without a holder ---
 
 void LeaseEngine::PlaceStranded() {
   if (!job_.step_open || work_.policy().orphans().empty()) return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps with exclusive leases. Data is placed so that every partition has copies; each step is
-// worked off by an AdaptiveStep over the workers that are there, and ends when the vectors that
-// came cover every partition once.
+// Steps with exclusive leases. Data is placed so that every partition has copies. An AdaptiveStep
+// works each step off over the workers that are there. The step ends when the vectors that came
+// cover every partition once.
 //
-// A worker that says nothing for longer than is normal, also when asked, is evicted from the step:
-// its leases go to others, and it takes part again when it has spoken. A partition that nobody
-// holds any more is sent to others within the step, which is then late but never given up while a
-// worker lives.
+// A worker that stays silent for longer than is normal, even after a request, is evicted from the
+// step: its leases go to others, and it takes part again after its next message. A partition that
+// nobody holds any more is sent to others within the step. Such a step is late, but is never given
+// up while a worker lives.
 #pragma once
 
 #include <utility>
@@ -57,8 +57,8 @@ class LeaseEngine final : public StepEngine {
   JobState& job_;
   LeasePlans plans_;
   LeaseWork work_;
-  bool some_helpless_ = false;  // Somebody is silent, and nobody is there to do its work.
-  StepResult result_;           // What the call at hand returns.
+  bool some_helpless_ = false;  // A worker is silent, and nobody is there to do its work.
+  StepResult result_;           // The result of the current call.
 };
 
 }  // namespace motley

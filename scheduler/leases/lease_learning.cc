@@ -9,10 +9,10 @@
 namespace motley {
 namespace {
 
-// Without progress for this many times what one report takes, a speed is proven wrong.
+// A speed is proven wrong after this many times the time of one report without progress.
 constexpr double kSlow = 1.25;
-constexpr StepId kLatencySteps = 32;  // After so many, a latency is measured again.
-constexpr double kFaster = 1.3;       // So many times faster than was thought is no noise.
+constexpr StepId kLatencySteps = 32;  // A latency is measured again after this many steps.
+constexpr double kFaster = 1.3;       // A speed this many times the predicted one is not noise.
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -72,7 +72,7 @@ void MeasureSpeed(WorkerId id, bool owes, JobState& job, const LeaseWatch& watch
   habits.idle_steps = 0;
   if (watch.done > 0) {
     const double samples = watch.done * job.samples_per_partition();
-    // As long as it turns out faster than was thought, it goes on.
+    // The trial goes on as long as the worker turns out faster than predicted.
     habits.tried = habits.tried && samples > kFaster * worker.speed() * ToSeconds(watch.compute);
     habits.try_after = LeaseHabits::kFirstTry;
     habits.SawChunk(watch.chunk);
@@ -89,7 +89,7 @@ void MeasureSpeed(WorkerId id, bool owes, JobState& job, const LeaseWatch& watch
   if (!owes || OnTheirWay(job, watch, id) > 0 || seconds < kSlow * habits.chunk * watch.seconds) {
     return;
   }
-  // It has not finished one, and not for the first time: then it is far from it.
+  // The worker has not finished a partition, and not for the first time, so it is far from it.
   const double again = worker.speed_bound > 0 ? worker.speed_bound / 2 : kNoBound;
   worker.speed_bound = std::min(again, job.samples_per_partition() / seconds);
 }

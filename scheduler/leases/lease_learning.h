@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's messages about its leases teach: its speed, how long its messages take, and what
-// sending data takes. Updates JobState; pure otherwise.
+// Learns from a worker's messages about its leases: its speed, the time that its messages take, and
+// the time to send data. Updates JobState; otherwise pure.
 #pragma once
 
 #include "scheduler/job_state.h"
@@ -8,20 +8,20 @@
 
 namespace motley {
 
-// What the worker's messages of the open step take shows what data take, and neither its link nor
-// its work.
+// True if the worker's messages of the open step waited for data. Their timing then shows what data
+// take, and says nothing about its link or its work.
 bool WaitedForData(const JobState& job, const LeaseWatch& watch);
-// Partitions behind which all comes that the worker is asked.
+// Partitions on their way that delay the worker's requests.
 uint32_t OnTheirWay(const JobState& job, const LeaseWatch& watch, WorkerId worker);
-// The same of what it is asked now: data may have been sent in this step, after its leases.
+// The same for requests of this moment: data may have been sent in this step, after its leases.
 bool AsksWaitForData(const JobState& job, const LeaseWatch& watch, WorkerId worker);
 
-// It got on. `opened`: when the step did.
+// The worker made progress. `opened`: when the step opened.
 void LearnFromProgress(const LeaseProgress& event, Time opened, JobState& job, LeaseWatch& watch);
-// A round trip shows its latency, and there is none yet, or the last one is old. Where latency
-// seems to be long, nobody would be asked anything.
+// True if a round trip would show the worker's latency, and none is known or the last one is old. A
+// worker whose latency seems long would otherwise never be asked anything.
 bool LatencyIsDue(const JobState& job, const LeaseWatch& watch, WorkerId worker);
-// The step is over for the worker, which `owes` something or not: what it did shows its speed.
+// The step is over for the worker, and shows its speed. `owes`: it has not delivered everything.
 void MeasureSpeed(WorkerId worker, bool owes, JobState& job, const LeaseWatch& watch);
 
 // The worker failed to deliver several times in a row, and gets nothing for a while.

@@ -11,11 +11,12 @@
 namespace motley {
 namespace {
 
-// Copies that no lease waits for pass the links in the time of so many steps, in each step,
+// In each step, copies that no lease waits for may occupy the links for the time of this many
+// steps.
 constexpr double kCopiesSteps = 2;
-// and are so many of each worker while nothing is known of what they take.
+// The number of such copies per worker while the time of a transfer is not known.
 constexpr double kCopiesPerStep = 4;
-// A worker that is tried gets a partition as if that took it this part of the predicted step.
+// A trial worker gets a partition as if it took this part of the predicted step.
 constexpr double kTry = 0.4;
 
 bool Has(const std::vector<WorkerId>& holders, WorkerId worker) {
@@ -56,10 +57,11 @@ Status LeasePlans::Update() {
   return Status::Ok();
 }
 
-// Not even if nothing had to move: that is known sooner, and soonest where nobody has to be helped.
+// A quick check that no other plan can gain enough, even if nothing had to move. It is quickest if
+// no worker needs help.
 bool LeasePlans::MayCallForAnother(const ShareRequest& request) const {
   const Result<BalancedShares> fresh = BalanceShares(request);
-  if (!fresh.ok()) return true;  // MakeLeasePlan says why.
+  if (!fresh.ok()) return true;  // MakeLeasePlan reports the reason.
   ReplanCase numbers;
   numbers.current_seconds = UnaidedSeconds(copies_, request);
   numbers.fresh_seconds = fresh->step_seconds;
@@ -69,8 +71,8 @@ bool LeasePlans::MayCallForAnother(const ShareRequest& request) const {
   return WorthReplanning(numbers);
 }
 
-// Steps even out what speeds change as far as copies allow, so only what they cannot is a reason to
-// move data.
+// Within a step, leases even out changed speeds as far as copies allow. Only the remaining
+// imbalance is a reason to move data.
 Gain LeasePlans::CallsForAnother(const LeasePlan& fresh,
                                  const std::vector<WorkerId>& candidates) const {
   const auto request = [&](double errors) {
@@ -89,7 +91,7 @@ Gain LeasePlans::CallsForAnother(const LeasePlan& fresh,
   return sure ? Gain::kSure : Gain::kUnsure;
 }
 
-// What the present plan wants first, then what workers hold besides.
+// Copies that the present plan wants come first, then the others that workers hold.
 Placement LeasePlans::WantedOrThere() const {
   Placement all = plan_.placement;
   if (all.holders.empty()) return all;
@@ -101,7 +103,7 @@ Placement LeasePlans::WantedOrThere() const {
   return all;
 }
 
-// Only the part of a worker whose partitions nobody else has would have to be sent to others.
+// Others would have to be sent only those partitions of a worker that nobody else has.
 void LeasePlans::Adopt(LeasePlan plan) {
   if (plan_.copies > 0) ++job_.totals.replans;
   if (plan.compromise && plan.compromise != plan_.compromise) job_.Say(*plan.compromise);
@@ -141,15 +143,16 @@ LeasePlans::Sendings LeasePlans::WithoutCopies(const MaySend& may) const {
   return missing;
 }
 
-// Predicted. Equal shares are planned as if everybody were as fast, and evened out by leases.
+// The predicted step time. Equal shares are planned as if all workers were equally fast, and leases
+// even them out.
 double LeasePlans::EvenStepSeconds() const {
   if (job_.options.shares != Shares::kEqual) return plan_.step_seconds;
   const std::vector<double> speeds = job_.members.SpeedsOf(job_.members.Candidates());
   return job_.options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
 }
 
-// How many copies may follow those that are on their way, for each worker on average. Fewer would
-// hardly be in the way of steps, and late where it matters.
+// How many copies may follow those that are on their way, per worker on average. Fewer would hardly
+// delay steps, but would be late where they matter.
 LeasePlans::CopiesRoom LeasePlans::RoomForCopies() const {
   const double takes = job_.deadlines.TransferSeconds(1);
   const double each = takes > 0 ? kCopiesSteps * EvenStepSeconds() / takes : kCopiesPerStep;
@@ -195,17 +198,17 @@ StepWorker LeasePlans::Predict(WorkerId worker, double speed) const {
   if (habits.tried) {
     known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * EvenStepSeconds());
   }
-  // Its parameters come behind them.
+  // The step's parameters come after these data.
   known.data_seconds = ToSeconds(job_.transfers.Left(worker, job_.now));
   known.overhead_seconds = habits.overhead;
-  // One that is asked nothing for what was only guessed would never be measured: it is tried, too.
+  // A worker that gets no work because of a guess would never be measured, so it gets a trial, too.
   const LeaseHabits unknown;
   const bool latency = !habits.tried || !habits.behind_data;
   const bool vector = !habits.tried || !habits.vector_behind_data;
   known.latency_seconds = (latency ? habits : unknown).latency;
   const double message_seconds = (vector ? habits : unknown).message;
-  // What of a vector's time is the link's that all share cannot be told from the worker's own by
-  // one vector, but by many.
+  // One vector does not show which part of its time belongs to the shared link and which to the
+  // worker's own. Many vectors do.
   known.message_seconds = std::min(job_.transfers.link().message_seconds(), message_seconds);
   known.send_seconds = message_seconds - known.message_seconds;
   known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the copies of a job with leases are, and where they are wanted: planned anew when
-// membership changed, or when the learned speeds promise a placement that is worth its price. Pure.
+// Where the copies of a job with leases are, and where they are wanted. Placement is planned anew
+// when membership changed, or when the learned speeds promise one that is worth its price. Pure.
 #pragma once
 
 #include <functional>
@@ -16,36 +16,37 @@ namespace motley {
 
 class LeasePlans {
  public:
-  // `job` must outlive it. What workers hold from another scheme stays there, as far as balanced
-  // shares allow.
+  // `job` must outlive it. Data that workers hold from another scheme stay there, as far as
+  // balanced shares allow.
   explicit LeasePlans(JobState& job);
 
-  // Looks at who is there and how fast. kInvalidArgument when no placement serves.
+  // Uses the present workers and speeds. kInvalidArgument when no placement serves.
   Status Update();
   const LeasePlan& plan() const { return plan_; }
 
-  // What is there. While a step is open, its first worker of each partition comes first.
+  // Copies that exist. While a step is open, the first worker of each partition in the step comes
+  // first.
   const Holders& copies() const { return copies_; }
   void AddCopies(WorkerId worker, const std::vector<PartitionId>& partitions);
   void DropCopies(WorkerId worker);
   void PutPrimariesFirst();
 
-  // Partitions for each worker, of those that may be sent something.
+  // Partitions for each worker that may be sent data.
   using Sendings = std::vector<std::vector<PartitionId>>;
   using MaySend = std::function<bool(WorkerId)>;
-  // What nobody holds, for whom it is meant.
+  // Partitions that nobody holds, for the workers that the plan means them for.
   Sendings WithoutCopies(const MaySend& may) const;
-  // What the plan wants besides, as much as the links bear beside the steps: whoever computes it
-  // first, first. Sets whether copies are wanted still.
+  // Further copies that the plan wants, as many as the links bear beside the steps. Copies for the
+  // worker that computes a partition first come first. Sets whether copies are still wanted.
   Sendings CopiesToSend(const MaySend& may);
 
-  // What is known of the worker when a step begins, at `speed` samples per second.
+  // The worker's figures at the beginning of a step, at `speed` samples per second.
   StepWorker Predict(WorkerId worker, double speed) const;
 
  private:
   struct CopiesRoom {
-    std::vector<double> of;  // By worker,
-    double all = 0;          // and of all together.
+    std::vector<double> of;  // By worker.
+    double all = 0;          // For all workers together.
   };
 
   bool MayCallForAnother(const ShareRequest& request) const;

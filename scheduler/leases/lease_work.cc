@@ -8,10 +8,10 @@
 namespace motley {
 namespace {
 
-// Ticks of a step in which nobody speaks become as rare as this part of the silence.
+// In a step without messages, ticks become as rare as this part of the silence.
 constexpr int kQuietTicks = 16;
-constexpr int kUndelivered = 2;  // Limits of a message that a vector may take.
-// Each time a worker comes back after its limit for answers, the limit doubles, so often at most.
+constexpr int kUndelivered = 2;  // A vector may take this many times the limit of a message.
+// The limit for answers doubles each time a worker comes back after it, at most this often.
 constexpr uint32_t kMostBackoff = 6;
 
 }  // namespace
@@ -35,7 +35,7 @@ void LeaseWork::Open() {
     watches_[id].takes_part = may(id) && (all_rest || !Rests(job_, id));
     watches_[id].data = job_.transfers.OnTheirWay(id) > 0;
   }
-  // What nobody holds goes to whom it is meant for, before anything is leased.
+  // Partitions that nobody holds go to the workers planned for them, before any leases.
   auto missing = plans_.WithoutCopies([this](WorkerId id) { return TakesPart(id); });
   for (WorkerId w = 0; w < missing.size(); ++w) {
     watches_[w].placed = watches_[w].first = static_cast<uint32_t>(missing[w].size());
@@ -50,7 +50,7 @@ void LeaseWork::Open() {
 
 StepSetting LeaseWork::Setting() {
   StepSetting setting;
-  if (policy_ != nullptr) setting = policy_->TakeSetting();  // Most of it is the same again.
+  if (policy_ != nullptr) setting = policy_->TakeSetting();  // Most of it stays the same.
   setting.least_pace_seconds = kLeastPaceSeconds;
   StepWorker nobody;
   nobody.live = false;
@@ -155,7 +155,7 @@ void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, Data
   job_.SendData(worker, std::move(partitions), why);
 }
 
-// --- What messages teach ---
+// --- Learning from messages ---
 
 void LeaseWork::SawProgress(const LeaseProgress& event) {
   LeaseWatch& watch = watches_[event.worker];
@@ -180,7 +180,8 @@ void LeaseWork::SawVector(WorkerId worker) {
   const LeaseWatch& watch = watches_[worker];
   LeaseHabits& habits = job_.habits[worker];
   if (watch.told != Time{} && policy_->Uncomputed(worker) == 0) {
-    // From when it had computed all and knew that it was to send; both are known here later.
+    // The vector's time begins when the worker had computed all and knew that it was to send. The
+    // server learns both with a delay.
     const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
     habits.SawVector(
         ToSeconds(job_.now - opened_) - std::max(told, ToSeconds(watch.moved - opened_)),
@@ -245,8 +246,9 @@ Time LeaseWork::MessageDue(WorkerId id) const {
   return OnTheirWay(job_, watch, id) > 0 ? std::max(due, reported) : due;
 }
 
-// When a list that is done and was asked for should have come, whatever else its worker says. As
-// long as anything of anybody's vector comes, the link may be what all wait for.
+// When the vector of a finished list should have come after it was asked for, whatever other
+// messages its worker sends. As long as slices of any vector come, the link may be what all wait
+// for.
 Time LeaseWork::DeliveryDue(WorkerId id) const {
   const LeaseWatch& watch = watches_[id];
   if (watch.told == Time{} || policy_->Owes(id) == 0 || policy_->Uncomputed(id) > 0) return kNever;

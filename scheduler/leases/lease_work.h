@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leases of the open step in the workers' hands: tells the step's policy what happened, carries
-// out what it wants, learns from what workers report, and knows until when each worker's next
-// message is due. Who is done without, LeaseEngine decides. Pure.
+// The leases of the open step in the workers' hands: reports events to the step's policy, carries
+// out its commands, learns from the workers' reports, and knows when each worker's next message is
+// due. LeaseEngine decides which workers to do without. Pure.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ namespace motley {
 
 class LeaseWork {
  public:
-  LeaseWork(JobState& job, LeasePlans& plans);  // Which must outlive it.
+  LeaseWork(JobState& job, LeasePlans& plans);  // `job` and `plans` must outlive it.
 
-  // The step begins, or begins again, with those that are free and were not refused; with those
-  // that rest only when there are no others.
+  // The step begins, or begins again, with the free workers that were not refused. Resting workers
+  // take part only if there are no others.
   void Open();
   AdaptiveStep& policy() const { return *policy_; }
 
@@ -33,22 +33,23 @@ class LeaseWork {
   bool TakesPart(WorkerId worker) const;
   bool InStep(WorkerId worker, StepId step) const;
 
-  // Each returns true when the step has enough.
+  // The following calls return true when the step has enough.
   bool Tell(const StepEvent& event);
-  // One that did not take part is there, with nothing leased to it; empty-handed: it holds nothing,
-  // and is sent its part of what nobody has begun.
+  // A worker that did not take part is there, without leases. `empty_handed`: it holds nothing, and
+  // is sent its part of the partitions that nobody has begun.
   bool Join(WorkerId worker, bool empty_handed);
 
-  // Learn from a message of a worker that takes part, before the policy is told.
+  // The following calls learn from a message of a worker that takes part, before the policy handles
+  // it.
   void SawProgress(const LeaseProgress& event);
-  // Returns false when it answered a ping, of which the policy knows nothing.
+  // Returns false for the answer to a ping, which the policy does not know.
   bool SawReleased(WorkerId worker);
   void SawVector(WorkerId worker);
   void SawSlice() { last_slice_ = job_.now; }
-  // A message of any worker, also of one that does not take part.
+  // Any worker sent a message, even one that does not take part.
   void SawMessage() { last_message_ = job_.now; }
 
-  // How long after its last message the next one is due.
+  // Sets how long after its last message the next one is due.
   void SetPatience(WorkerId worker);
   // Asks for nothing but a message.
   void Ping(WorkerId worker);
@@ -56,12 +57,12 @@ class LeaseWork {
   void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
 
   Time TickDue() const;  // When the policy wants a tick.
-  // When the worker has to be looked at: for its silence, or for a vector that does not come.
+  // When the worker has to be checked, for its silence or for a vector that does not come.
   Time Due(WorkerId worker) const;
   Time DeliveryDue(WorkerId worker) const;
-  // What sending what it owes to another takes, where nobody else has that.
+  // The time to send another worker the partitions that this one owes, if nobody else holds them.
   Duration SendingOwed(WorkerId worker) const;
-  // The earliest Due of anybody.
+  // The earliest Due of all workers.
   Time silence_due() const { return silence_due_; }
   void SetSilenceDue(Time due) { silence_due_ = due; }
   Time answers_due() const { return answers_due_; }
@@ -78,12 +79,12 @@ class LeaseWork {
   std::vector<LeaseWatch> watches_;
   std::unique_ptr<AdaptiveStep> policy_;  // The last step that was opened.
   Time opened_{};
-  Time told_{};               // The policy was told something.
-  Time last_message_{};       // From anybody, in the step.
-  Time last_slice_{};         // Any slice came, in the step.
-  std::vector<bool> leased_;  // Partitions that were, in the step.
+  Time told_{};               // When the policy last got an event.
+  Time last_message_{};       // When any worker last sent a message in the step.
+  Time last_slice_{};         // When a slice of any vector last came in the step.
+  std::vector<bool> leased_;  // By partition: it was leased in the step.
   Time silence_due_ = kNever;
-  Time answers_due_{};  // By when everybody should have said something.
+  Time answers_due_{};  // By then every worker should have sent a message.
 };
 
 }  // namespace motley

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// Everybody with what it is the first to hold; nobody where a partition has no holder.
+// All workers with the partitions that they hold first. Empty if a partition has no holder.
 std::vector<BalanceWorker> FirstHolders(const Holders& copies, const ShareRequest& request) {
   std::vector<BalanceWorker> view(request.workers.size());
   for (WorkerId w = 0; w < view.size(); ++w) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes what first, and who holds copies, when steps are worked off by leases. Pure.
+// With leases, which worker computes a partition first, and which workers hold copies. Pure.
 #pragma once
 
 #include <optional>
@@ -14,29 +14,31 @@
 namespace motley {
 
 struct LeasePlan {
-  Placement placement;            // Wanted; what is there follows.
-  std::vector<uint32_t> primary;  // By worker: partitions that it is the first to compute.
-  uint32_t copies = 0;            // Of each partition; 0: there is no plan.
-  double step_seconds = 0;        // Predicted, if all copies are where they are wanted.
-  uint32_t moves = 0;             // Copies to be sent that a plan before it did not want.
+  Placement placement;            // Wanted; the copies that exist follow.
+  std::vector<uint32_t> primary;  // By worker: the number of partitions that it computes first.
+  uint32_t copies = 0;            // Copies of each partition; 0: there is no plan.
+  double step_seconds = 0;  // Predicted for the time when all copies are where they are wanted.
+  uint32_t moves = 0;       // Copies to be sent that the previous plan did not want.
   std::optional<Compromise> compromise;
 };
 
-// Speeds of `members` (not empty, in index order; > 0, one each), as work to share.
+// The request to share work among `members` (not empty, in index order) by `speeds` (> 0, one
+// each).
 ShareRequest RequestFor(const SchedulerOptions& options, const std::vector<WorkerId>& members,
                         const std::vector<double>& speeds);
 
-// A plan with as many copies as were asked for, or members to hold them. From `old`, where copies
-// are wanted or there (no partitions: nowhere), as little as can be moves.
+// A plan with as many copies as were asked for, or one per member if there are fewer members. It
+// moves as few copies as possible from `old`, the placement that is wanted or there (without
+// partitions: nothing is).
 Result<LeasePlan> MakeLeasePlan(const SchedulerOptions& options, const ShareRequest& request,
                                 const Placement& old);
 
-// By partition, who holds it.
+// By partition: its holders.
 using Holders = std::vector<std::vector<WorkerId>>;
-// How long a step takes if the first holder of each partition that is there computes it; infinite
-// when one has none.
+// The time of a step in which the first present holder of each partition computes it. Infinite if a
+// partition has no holder.
 double UnaidedSeconds(const Holders& holders, const ShareRequest& request);
-// The same if holders help each other as well as they can from the beginning: never longer.
+// The same if holders help each other as well as they can from the beginning. Never longer.
 double EvenedSeconds(const Holders& holders, const ShareRequest& request);
 
 }  // namespace motley

@@ -13,8 +13,8 @@
 namespace motley {
 namespace {
 
-constexpr double kAlmostWhole = 1e-9;  // Of a partition, lost to rounding.
-constexpr double kPrecision = 1e-13;   // Of a bisection, relative.
+constexpr double kAlmostWhole = 1e-9;  // Part of a partition that rounding may lose.
+constexpr double kPrecision = 1e-13;   // Relative precision of a bisection.
 constexpr size_t kSurplusPart = 8;
 
 Status CheckWorker(const ShareWorker& worker, size_t index) {
@@ -57,7 +57,7 @@ std::string Needs(const ShareRequest& request, uint64_t room, uint64_t wanted, c
       what, request.partitions, room, wanted - room);
 }
 
-// Whether the caps leave room for everything, computed and held.
+// Fails if the limits leave no room for all partitions, computed and held.
 Status CheckRoom(const ShareRequest& request, const ShareTimes& times) {
   uint64_t computed = 0, held = 0;
   for (WorkerId i = 0; i < request.workers.size(); ++i) {
@@ -74,7 +74,7 @@ Status CheckRoom(const ShareRequest& request, const ShareTimes& times) {
   return Status::Ok();
 }
 
-// Takes away what is too much, one partition at a time, from whoever finishes last.
+// Takes surplus partitions away, one at a time, from the worker that finishes last.
 void TakeSurplus(const ShareTimes& times, uint64_t surplus, std::vector<uint32_t>& counts) {
   std::priority_queue<std::pair<double, WorkerId>> latest;
   for (WorkerId i = 0; i < counts.size(); ++i) {
@@ -98,7 +98,7 @@ double ShareTimes::Seconds(WorkerId worker, uint32_t count) const {
   if (count == 0) return 0;
   const ShareWorker& w = workers_[worker];
   double samples = count * samples_;
-  // As many as just fit, which rounding must not push out.
+  // Rounding must not exclude a number of samples that just fits.
   if (samples <= w.curve.most_samples * (1 + 4 * kAlmostWhole)) {
     samples = std::min(samples, w.curve.most_samples);
   }
@@ -126,7 +126,7 @@ double ShareTimes::Latest() const {
   for (WorkerId i = 0; i < workers_.size(); ++i) {
     if (workers_[i].present) seconds = std::max(seconds, Seconds(i, Most(i)));
   }
-  // Rounding must not keep anybody from it.
+  // Rounding must not exclude a worker.
   return seconds * (1 + kAlmostWhole);
 }
 
@@ -144,7 +144,7 @@ double ShareTimes::LeastTime(const std::function<bool(double seconds)>& enough) 
 double ShareTimes::EnoughFor(uint64_t partitions) const {
   double low = 0;
   double high = Latest();
-  // Taking one too many away costs about as much as looking at some workers once more.
+  // Taking away one partition too many costs about as much as one more look at some workers.
   const uint64_t surplus = workers_.size() / kSurplusPart;
   while (high - low > kPrecision * high) {
     const double middle = low + (high - low) / 2;

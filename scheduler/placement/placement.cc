@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backups by systematic sampling: the others lie on a ring, each as long as what it has to spare,
-// and a worker's backups are points at equal distances on it. So everybody gets its proportional
-// number of them, rounded down or up.
+// Places backups by systematic sampling. The other workers lie on a ring, each with a length in
+// proportion to its spare capacity. A worker's backups are points at equal distances on the ring.
+// So each worker gets its proportional number of backups, rounded down or up.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,15 +17,17 @@
 namespace motley {
 namespace {
 
-// Multiples of it modulo 1 are spread evenly however many are taken.
+// Any number of its multiples modulo 1 are spread evenly.
 constexpr double kGolden = 0.6180339887498949;
-constexpr double kMostOfFair = 2;    // Backups that one may hold, in proportional shares of them.
-constexpr double kPrecision = 1e-4;  // Of a part of what is spare, relative.
-// Partitions that one counts for which computes none: it backs others up only when nobody else can.
+// The most backups of one worker, as a multiple of its proportional share.
+constexpr double kMostOfFair = 2;
+constexpr double kPrecision = 1e-4;  // Relative precision of a part of the spare capacity.
+// A worker that computes no partitions counts as if it computed this many. It backs up others only
+// when nobody else can.
 constexpr double kTooSlow = 1e-3;
 
-// A number without a common divisor with n, near n times the golden ratio's l-th multiple: counting
-// in its steps visits all of 0..n-1, neighbours far apart.
+// A number coprime to n, near n times the l-th multiple of the golden ratio. Counting in its steps
+// visits all of 0..n-1, with neighbours far apart.
 uint32_t SpreadStep(uint32_t n, uint32_t level) {
   if (level == 0 || n < 3) return 1;
   const double part = level * kGolden - std::floor(level * kGolden);
@@ -73,7 +75,7 @@ class Placing {
   }
 
  private:
-  // What the others offer to workers of one size, as lengths on the ring.
+  // The capacity that the others offer to workers of one size, as lengths on the ring.
   struct Ring {
     std::vector<double> end;  // By worker: where its segment ends.
 
@@ -100,7 +102,7 @@ class Placing {
     MOTLEY_ASSERT(next == request_.partitions);
   }
 
-  // Workers by how many partitions they compute, without those that compute none.
+  // Workers by the number of partitions that they compute, without those that compute none.
   std::vector<std::pair<uint32_t, std::vector<WorkerId>>> ClassesOfSize() const {
     std::vector<WorkerId> order;
     for (WorkerId i = 0; i < count_.size(); ++i) {
@@ -121,8 +123,8 @@ class Placing {
     return std::min(room_[worker], whole > count_[worker] ? whole - count_[worker] : 0);
   }
 
-  // What the others of these workers have to spare, at most `part` of what they compute; the least
-  // over the workers.
+  // For each of these workers, the spare capacity of all others, limited to `part` of what each
+  // computes; the least such value.
   double SpareOfOthers(const std::vector<WorkerId>& workers, const std::vector<double>& spare,
                        double part) const {
     double all = 0, own = 0;
@@ -140,9 +142,10 @@ class Placing {
     return spare;
   }
 
-  // For workers that compute so many partitions each: a ring of as much of what is spare at the
-  // horizon as is needed, in proportion to what is computed, so that the backups of all workers
-  // together are, too. Larger sizes come later.
+  // Makes the ring for workers that compute `size` partitions each. It has as much of the spare
+  // capacity at the horizon as is needed, in proportion to the partitions that each worker
+  // computes. The backups of all workers together are then in proportion, too. Call it for smaller
+  // sizes first.
   void MakeRing(uint32_t size, const std::vector<WorkerId>& workers) {
     const double fair = static_cast<double>(size) / request_.partitions;
     double part = kMostOfFair * fair;
@@ -167,7 +170,7 @@ class Placing {
     rings_.push_back(std::move(ring));
   }
 
-  // One backup for each partition that `worker` computes.
+  // Places one backup for each partition that `worker` computes.
   Status PlaceLevel(WorkerId worker, uint32_t level) {
     const uint32_t n = count_[worker];
     if (n == 0) return Status::Ok();
@@ -192,7 +195,7 @@ class Placing {
     return std::find(holders.begin(), holders.end(), worker) != holders.end();
   }
 
-  // To `worker`, or the next one that can hold it.
+  // Gives the copy to `worker`, or to the next worker that can hold it.
   Status GiveTo(WorkerId worker, PartitionId partition) {
     for (size_t tries = 0; tries < count_.size(); ++tries) {
       const auto next = static_cast<WorkerId>((worker + tries) % count_.size());
@@ -204,8 +207,8 @@ class Placing {
     return Exchange(partition);
   }
 
-  // All that have room hold it: one of them takes a backup of another partition from somebody who
-  // can hold this one.
+  // All workers with room hold the partition. One of them takes a backup of another partition from
+  // a worker that can hold this one.
   Status Exchange(PartitionId partition) {
     for (WorkerId free = 0; free < count_.size(); ++free) {
       if (room_[free] == 0) continue;
@@ -233,8 +236,8 @@ class Placing {
   std::vector<uint32_t> room_;          // For more copies.
   std::vector<PartitionId> first_;      // Primary partitions of a worker follow each other.
   Placement placement_;
-  std::vector<double> most_;   // To spare if time does not matter, by worker.
-  std::vector<double> spare_;  // At the horizon of the largest size so far.
+  std::vector<double> most_;   // By worker: its spare capacity if time does not matter.
+  std::vector<double> spare_;  // The same at the horizon of the largest size so far.
   std::vector<Ring> rings_;
   std::vector<size_t> ring_of_;  // By worker.
   uint64_t turn_ = 0;

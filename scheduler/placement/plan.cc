@@ -17,11 +17,12 @@
 namespace motley {
 namespace {
 
-constexpr double kWorthwhileGain = 0.1;   // Of a step's time; less is noise.
-constexpr double kMoveCost = 2;           // A transfer costs as much as computing it this often.
-constexpr double kSamplesPerMessage = 8;  // Fewer cost more to begin and send than they bring.
+constexpr double kWorthwhileGain = 0.1;  // Part of a step's time; a smaller gain is noise.
+constexpr double kMoveCost = 2;  // A transfer costs as much as computing the partition this often.
+// Smaller messages cost more to begin and send than they gain.
+constexpr double kSamplesPerMessage = 8;
 
-// What was asked first, then ever less of it.
+// The requested code first, then attempts that give ever less of it.
 std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t members) {
   std::vector<PlanAttempt> attempts;
   const bool equal = options.shares == Shares::kEqual;
@@ -36,8 +37,8 @@ std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t memb
   return attempts;
 }
 
-// Members that have something to do, so that the others do not count as workers that may be
-// missing. Nullopt when all have.
+// Members with work, so that the others do not count as workers that may be missing. Nullopt if all
+// have work.
 std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
   const auto has_some = [&](RowId row) { return !code.rows[row].empty(); };
   std::vector<size_t> busy;
@@ -51,7 +52,7 @@ std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
   return busy;
 }
 
-// Messages per worker where each has enough samples; one per copy is the least.
+// Messages per worker such that each has enough samples, but at least one per copy.
 uint32_t MessagesThatPay(const SchedulerOptions& options, double copies, size_t members) {
   const double samples = options.batch * copies / static_cast<double>(members);
   const double most = std::max(samples / kSamplesPerMessage, copies);
@@ -66,7 +67,7 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
     request.partitions = options.partitions;
     request.seed = options.seed;
     request.draft = attempt.draft;
-    // With few members left answers get longer before fewer may be missing.
+    // With few members left, answers get longer before the tolerance falls.
     const size_t others = plan.members.size() - attempt.stragglers;
     request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));
     const uint32_t copies = SchemeNamed(attempt.code).Computed(attempt.stragglers, request.parts);
@@ -98,7 +99,7 @@ void KeepFastest(size_t count, Plan& plan) {
   plan = std::move(smaller);
 }
 
-// What the plan does not give of what was asked. `refusal`: of the first attempt.
+// The part of the request that the plan does not give. `refusal` is the error of the first attempt.
 std::optional<Compromise> CompromiseOf(const SchedulerOptions& options, const PlanAttempt& used,
                                        const Plan& plan, const Status& refusal) {
   const std::string code(used.code);
@@ -120,7 +121,8 @@ double RowSeconds(const CodeForm& code, const std::vector<double>& speeds, size_
   return static_cast<double>(code.rows[row].size()) * samples_per_partition / speeds[row];
 }
 
-// Lists worked off, every row by whoever is done first; kept ones by as many as it takes.
+// A run through lists: the first worker to finish a row completes it; kept rows need several
+// workers.
 class ListRun {
  public:
   ListRun(const CodeForm& code, const std::vector<double>& speeds, double samples_per_partition)
@@ -176,9 +178,9 @@ class ListRun {
   const CodeForm& code_;
   const std::vector<double>& speeds_;
   double samples_;
-  std::vector<size_t> place_;  // By worker, of its list.
+  std::vector<size_t> place_;  // By worker: its place in its list.
   std::vector<uint32_t> turn_;
-  std::vector<uint32_t> wanted_;  // By row: times that it is still to be done.
+  std::vector<uint32_t> wanted_;  // By row: how often it has to be done still.
   std::vector<std::vector<WorkerId>> holders_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
@@ -186,7 +188,8 @@ class ListRun {
 }  // namespace
 
 std::span<const RowId> Plan::RowsOf(WorkerId worker) const {
-  if (worker < members.size() && members[worker] == worker) return rows[worker];  // All are there.
+  // A shortcut for plans without missing workers.
+  if (worker < members.size() && members[worker] == worker) return rows[worker];
   const auto at = std::lower_bound(members.begin(), members.end(), worker);
   if (at == members.end() || *at != worker) return {};
   return rows[static_cast<size_t>(at - members.begin())];
@@ -214,7 +217,7 @@ Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerI
                       const std::vector<double>& speeds) {
   MOTLEY_ASSERT(!members.empty() && members.size() == speeds.size());
   const size_t most = std::min<size_t>(members.size(), options.partitions);
-  Status refusal;  // Of the first attempt: what the user wants to know.
+  Status refusal;  // The error of the first attempt, which the user wants to know.
   for (const PlanAttempt& attempt : Attempts(options, static_cast<uint32_t>(most))) {
     Result<Plan> plan = MakePlanOf(attempt, options, members, speeds);
     if (!plan.ok()) {
@@ -257,7 +260,7 @@ double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speed
 }
 
 bool WorthReplanning(const ReplanCase& numbers) {
-  // What cannot go on as it is has no cost to be weighed against.
+  // If the present plan cannot go on, cost does not matter.
   if (!std::isfinite(numbers.current_seconds)) return std::isfinite(numbers.fresh_seconds);
   const double gain = numbers.current_seconds - numbers.fresh_seconds;
   if (!(gain > kWorthwhileGain * numbers.current_seconds)) return false;

@@ -20,7 +20,7 @@ bool PlanPace::WorthALook(StepId step, const std::vector<WorkerId>& ids,
   return gains_ > 0 || surer || Changed(ids, speeds);
 }
 
-// Also of those without a share: they may have become fit for one.
+// Workers without a share count, too, because they may have become fit for one.
 bool PlanPace::Changed(const std::vector<WorkerId>& ids, const std::vector<double>& speeds) const {
   if (ids != judged_) return true;
   for (size_t i = 0; i < speeds.size(); ++i) {

@@ -15,10 +15,10 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// Columns on rows of the same owners: for places, they are alike.
+// Columns on rows of the same owners, which are interchangeable.
 struct Kind {
   std::vector<uint32_t> owners;
-  std::vector<PartitionId> columns;  // As the code numbers them.
+  std::vector<PartitionId> columns;  // Numbers in the code.
   std::vector<PartitionId> takes;    // Their new numbers; at most as many as columns.
 
   bool full() const { return takes.size() == columns.size(); }
@@ -60,7 +60,7 @@ class Matching {
       }
     }
     std::iota(order_.begin(), order_.end(), PartitionId{0});
-    // Those with the fewest holders have the least choice.
+    // Partitions with the fewest holders have the least choice.
     std::stable_sort(order_.begin(), order_.end(), [this](PartitionId a, PartitionId b) {
       return holders_[a].size() < holders_[b].size();
     });
@@ -75,7 +75,7 @@ class Matching {
         left.push_back(p);
       }
     }
-    size_t kind = 0;  // Nobody who is to have them holds any of these.
+    size_t kind = 0;  // No owner that needs these partitions holds any of them.
     for (const PartitionId p : left) {
       while (kinds_[kind].full()) ++kind;
       kinds_[kind].takes.push_back(p);
@@ -89,8 +89,8 @@ class Matching {
                                              [&](uint32_t owner) { return (*held_[owner])[p]; }));
   }
 
-  // With room, and most of `p` held; of those the one with most room, and of these the first. Only
-  // those of its holders are looked at.
+  // A kind with room whose owners hold `p` most often; among equals the one with most room, then
+  // the first. It checks only kinds of the holders.
   size_t Best(PartitionId p) {
     met_.clear();
     for (const uint32_t owner : holders_[p]) {
@@ -109,7 +109,7 @@ class Matching {
     return best;
   }
 
-  // Moves one that a full kind took to another that is as good for it.
+  // Moves a partition of a full kind to another kind that is as good for it.
   bool MakeRoomFor(PartitionId p) {
     for (Kind& full : kinds_) {
       const size_t gain = Overlap(full, p);
@@ -131,10 +131,10 @@ class Matching {
   std::vector<std::vector<uint32_t>> holders_;  // By partition.
   std::vector<PartitionId> order_;
   std::vector<size_t> overlaps_;  // By kind; zeros between calls of Best.
-  std::vector<size_t> met_;       // Room for those that are not.
+  std::vector<size_t> met_;       // Space for the kinds whose counts are not zero.
 };
 
-// By partition, with what belongs to each entry.
+// Sorts entries by partition, together with their data.
 void SortRow(RowId row, CodeForm& code) {
   const std::vector<CodeEntry> entries = code.rows[row];
   std::vector<size_t> order(entries.size());

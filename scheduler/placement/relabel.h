@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which partition is which does not matter to a code: any renumbering of its columns is as good. So
-// a code for workers that hold data already is renumbered to what they hold. Pure.
+// Renumbers the partitions of a code to match what workers already hold. Any numbering of its
+// columns is equally good for a code. Pure.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// `held[i]`: by partition, whether owner i (of RowLists) holds it. Where owners are to have as many
-// partitions as they hold, hardly anything is left to be sent: greedily, those with the fewest
-// holders first.
+// `held[i]` says for each partition if owner i (of RowLists) holds it. If owners are to have as
+// many partitions as they hold, hardly anything is left to send. Greedy: partitions with the fewest
+// holders come first.
 CodeForm RelabelToHeld(const CodeForm& code, const std::vector<const std::vector<bool>*>& held);
 
 }  // namespace motley

@@ -43,13 +43,13 @@ class Relocating {
   bool HasRoom(WorkerId worker) const {
     return held_[worker] < request_.workers[worker].most_partitions;
   }
-  // What a worker holds in proportion to what it computes; one that is too slow to compute anything
-  // comes last.
+  // The partitions that a worker holds in proportion to those that it computes. A worker that is
+  // too slow to compute anything comes last.
   double Fullness(WorkerId worker) const {
     return (held_[worker] + 1.0) / std::max<double>(target_[worker], kNothing);
   }
 
-  // What present workers have; the first of them is the primary now.
+  // Keeps the copies of present workers. The first of them becomes the primary.
   void Keep() {
     holders_.resize(request_.partitions);
     held_.assign(target_.size(), 0);
@@ -60,15 +60,15 @@ class Relocating {
         ++held_[worker];
       }
     }
-    // Partitions that nobody holds any more start where most is missing, in FillUp.
+    // Partitions without a holder begin in FillUp at the workers that lack most.
     primaries_.assign(target_.size(), 0);
     for (const auto& holders : holders_) {
       if (!holders.empty()) ++primaries_[holders.front()];
     }
   }
 
-  // A maximum flow of partitions from workers with too many to those with too few, over holders of
-  // copies: in rounds over shortest paths (Dinic 1970).
+  // Finds a maximum flow of partitions from workers with too many to workers with too few, through
+  // holders of copies. It works in rounds over shortest paths (Dinic 1970).
   void SwitchPrimaries() {
     while (SetDistances()) {
       next_.assign(target_.size(), 0);
@@ -79,7 +79,8 @@ class Relocating {
     }
   }
 
-  // Of each worker from those that compute too much. False: none with too little can be reached.
+  // Sets each worker's distance from the workers that compute too much. Returns false if no worker
+  // with too little can be reached.
   bool SetDistances() {
     owned_.assign(target_.size(), {});
     for (PartitionId p = 0; p < holders_.size(); ++p) {
@@ -108,8 +109,8 @@ class Relocating {
     return found;
   }
 
-  // Moves one partition on from each worker of a path that begins at `source` and ends where too
-  // little is computed. False: there is no such path of shortest length any more.
+  // Moves one partition on from each worker of a path that begins at `source` and ends at a worker
+  // that computes too little. Returns false if no path of the shortest length is left.
   bool Push(WorkerId source) {
     struct Hop {
       PartitionId partition;
@@ -133,7 +134,7 @@ class Relocating {
         continue;
       }
       if (path.empty()) return false;
-      // A dead end: whoever led here tries its next partition.
+      // A dead end: the previous worker tries its next partition.
       distance_[at] = kFar;
       path.pop_back();
       at = path.empty() ? source : path.back().to;
@@ -141,13 +142,13 @@ class Relocating {
     WorkerId from = source;
     for (const Hop& hop : path) {
       MakePrimary(hop.to, hop.partition);
-      ++next_[from];  // It is not its own any more.
+      ++next_[from];  // The partition is no longer its own.
       from = hop.to;
     }
     return true;
   }
 
-  // A holder one step further from the sources; `at` itself when there is none.
+  // A holder one step further from the sources; `at` itself if there is none.
   WorkerId NextHop(WorkerId at, PartitionId partition) const {
     for (const WorkerId to : holders_[partition]) {
       if (distance_[to] == distance_[at] + 1) return to;
@@ -155,7 +156,7 @@ class Relocating {
     return at;
   }
 
-  // `worker` holds it already.
+  // Precondition: `worker` holds the partition.
   void MakePrimary(WorkerId worker, PartitionId partition) {
     auto& holders = holders_[partition];
     const auto at = std::find(holders.begin(), holders.end(), worker);
@@ -164,7 +165,8 @@ class Relocating {
     std::rotate(holders.begin(), at, at + 1);
   }
 
-  // What the flow left over takes a copy each; partitions that lack one anyway go first.
+  // Partitions that the flow could not place need a new copy each. Those that lack a copy anyway go
+  // first.
   Status MovePrimaries() {
     MOTLEY_RETURN_IF_ERROR(GiveAway(true));
     return GiveAway(false);
@@ -176,8 +178,8 @@ class Relocating {
            primaries_[holders.front()] > target_[holders.front()];
   }
 
-  // Of each worker with too much partitions at equal distances, since neighbours have the same
-  // backups; to those with too little in turn, so that each gets some of everybody's.
+  // Takes partitions at equal distances from each worker with too many, because neighbours have the
+  // same backups. Workers with too few take turns, so that each gets some from everybody.
   Status GiveAway(bool lacking) {
     std::vector<uint64_t> candidates(target_.size(), 0), seen(target_.size(), 0), excess;
     for (PartitionId p = 0; p < holders_.size(); ++p) {
@@ -204,8 +206,8 @@ class Relocating {
     return Status::Ok();
   }
 
-  // The next one from `first` on, in turn, that computes too little. It does not hold the
-  // partition, or the flow would have found that.
+  // The next worker from `first` on that computes too little. It does not hold the partition,
+  // because the flow would have found that.
   std::optional<WorkerId> NextTaker(WorkerId first, PartitionId partition) const {
     for (size_t i = 0; i < target_.size(); ++i) {
       const auto worker = static_cast<WorkerId>((first + i) % target_.size());
@@ -216,7 +218,7 @@ class Relocating {
     return std::nullopt;
   }
 
-  // A full worker drops a copy that somebody else computes from.
+  // A full worker drops a copy that another worker computes from.
   Status MakeRoom(WorkerId worker) {
     if (HasRoom(worker)) return Status::Ok();
     for (auto& holders : holders_) {
@@ -229,8 +231,8 @@ class Relocating {
         fmt::format("worker {} has no room for the partitions that it is to compute", worker));
   }
 
-  // Each partition gets the copies that it lacks, at whoever holds least for what it computes, and
-  // loses those that are too many.
+  // Each partition gets the copies that it lacks, at the workers that hold least in proportion to
+  // what they compute, and loses surplus copies.
   Status FillUp() {
     std::priority_queue<std::pair<double, WorkerId>, std::vector<std::pair<double, WorkerId>>,
                         std::greater<>>
@@ -252,7 +254,7 @@ class Relocating {
           passed.emplace_back(fullness, worker);
         } else {
           Add(p, worker);
-          // Who must not begin it can be its next holder.
+          // A worker that must not be its first holder can be its next one.
           if (holders_[p].size() == 1) {
             for (const auto& entry : std::exchange(passed, {})) emptiest.push(entry);
           }
@@ -264,7 +266,7 @@ class Relocating {
     return Status::Ok();
   }
 
-  // A partition without any holder begins at one that computes too little.
+  // A partition without any holder begins at a worker that computes too little.
   bool MayBegin(PartitionId partition, WorkerId worker) const {
     return !holders_[partition].empty() || primaries_[worker] < target_[worker];
   }
@@ -275,7 +277,7 @@ class Relocating {
     ++held_[worker];
   }
 
-  // The last backups go; who gave a partition away comes right behind its new primary.
+  // Drops the last backups. A worker that gave a partition away comes right behind its new primary.
   void DropSurplus(std::vector<WorkerId>& holders) {
     for (; holders.size() > request_.copies; holders.pop_back()) --held_[holders.back()];
   }
@@ -302,10 +304,10 @@ class Relocating {
 
   const Placement& old_;
   const ShareRequest& request_;
-  const std::vector<uint32_t>& target_;  // Primaries, by worker.
+  const std::vector<uint32_t>& target_;  // By worker: its number of primaries.
   std::vector<std::vector<WorkerId>> holders_;
   std::vector<uint32_t> held_, primaries_;
-  // Of a round of the flow.
+  // For one round of the flow:
   std::vector<std::vector<PartitionId>> owned_;
   std::vector<uint32_t> distance_;
   std::vector<size_t> next_;

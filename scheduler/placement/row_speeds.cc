@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-constexpr double kLittle = 0.15;   // Of the step.
-constexpr double kNothing = 1e-6;  // Of its speed: less than a share.
+constexpr double kLittle = 0.15;   // Part of the step.
+constexpr double kNothing = 1e-6;  // Part of its speed, less than a share.
 constexpr int kHalvings = 50;
 
 }  // namespace
@@ -33,11 +33,12 @@ std::vector<double> SpeedsWithWaits(const std::vector<double>& speeds,
     return std::clamp(speeds[i] * (end - waits[i]), 0.0, most);
   };
   const auto [least, longest] = std::minmax_element(waits.begin(), waits.end());
-  // No end is sooner than without caps and longer waits.
+  // Limits and longer waits can only make the end later.
   const double soonest = *least + samples / std::accumulate(speeds.begin(), speeds.end(), 0.0);
   if (*longest - *least < kLittle * soonest) return speeds;
   const double slowest = *std::min_element(speeds.begin(), speeds.end());
-  double low = *least, high = *longest + most / slowest;  // By then everybody has all it can have.
+  // At `high` every worker has the most that it can have.
+  double low = *least, high = *longest + most / slowest;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
     double sum = 0;

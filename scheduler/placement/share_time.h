@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times behind load_balance.h: of whole and divisible partitions of each worker. Pure.
+// The times of whole and divisible partitions for each worker, for load_balance.h. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@ namespace motley {
 
 class ShareTimes {
  public:
-  // The request is borrowed, and its numbers are sane.
+  // Keeps a reference to the request, whose numbers are sane.
   explicit ShareTimes(const ShareRequest& request);
 
-  // That so many partitions take a worker; 0 for none.
+  // The time for `count` partitions; 0 for none.
   double Seconds(WorkerId worker, uint32_t count) const;
-  // Partitions, and whole ones, that a worker finishes within a time; 0 when it is not present.
+  // The partitions, divisible or whole, that a worker finishes within a time; 0 if it is not
+  // present.
   double Divisible(WorkerId worker, double seconds) const;
   uint32_t Whole(WorkerId worker, double seconds) const;
-  uint32_t Most(WorkerId worker) const;  // Whatever time it takes.
+  uint32_t Most(WorkerId worker) const;  // The most partitions, whatever their time.
 
-  // A time in which all workers together finish so many whole ones, and few more; at most what they
-  // can at all.
+  // A time in which all workers together finish that many whole partitions, and few more; at most
+  // what they can finish at all.
   double EnoughFor(uint64_t partitions) const;
-  // The least time for which `enough` holds, as it does for all longer ones; one by which everybody
-  // has finished the most that it can where it never does.
+  // The least time for which `enough` holds, as it does for all longer ones. If it never holds, a
+  // time by which each worker has finished the most that it can.
   double LeastTime(const std::function<bool(double seconds)>& enough) const;
 
  private:

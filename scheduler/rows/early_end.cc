@@ -17,7 +17,7 @@ void EarlyEnd::Open(std::shared_ptr<const CodeForm> code, Time now) {
   code_ = std::move(code);
   const auto rows = static_cast<uint32_t>(std::count_if(
       code_->rows.begin(), code_->rows.end(), [](const auto& row) { return !row.empty(); }));
-  // All but s decode exactly.
+  // All rows but s decode exactly.
   enough_ = quorum_ > 0 ? std::min(quorum_, rows) : rows - std::min(code_->stragglers, rows - 1);
   rows_there_ = 0;
   due_ = deadline_ > Duration::zero() ? now + deadline_ : kNever;

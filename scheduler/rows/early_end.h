@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a step of code "approximate" ends although it does not decode. Pure.
+// Decides when a step of code "approximate" ends although it does not decode. Pure.
 //
-// With so many rows as are enough, unless they lack a partition for the fourth step in a row: who
-// is only a little slower than the others would otherwise be last in every step, and its data count
-// for nothing. Or when there is one at least, and
-//   nobody works on another any more, or
-//   the deadline that the user gave has passed (until then even those that are late are awaited),
-//   or, without one, all others are overdue, and have been given once more the time after which the
-//   last of them was: what made everybody late is no reason to do without anybody.
+// A step ends when enough rows came, unless they lack a partition for the fourth step in a row.
+// Without this exception, the data of a worker that is a little slower than the others would never
+// count. With at least one row, a step also ends when
+//   nobody works on another row any more, or
+//   the user's deadline has passed (until then even late workers are awaited), or
+//   without a deadline, all others are overdue, and have had the longest of their limits once
+//   more. A cause that made all workers late is thus no reason to leave them out.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,21 @@ class EarlyEnd {
         quorum_(options.quorum),
         deadline_(options.step_deadline) {}
 
-  bool wanted() const { return wanted_; }  // If not, no step ends so.
+  bool wanted() const { return wanted_; }  // False: no step ends early.
 
   // A step over `code` begins, or begins again.
   void Open(std::shared_ptr<const CodeForm> code, Time now);
   void RowArrived(RowId row);
-  // All that have not come are overdue; `patience` is how long one of them was given, the longest.
+  // All rows that have not come are overdue; `patience` is the longest time that one of them had.
   void AllOverdue(Time now, Duration patience);
 
-  // It ended, with those rows or with all that it takes.
+  // The step ended, early or decoded.
   void Close(bool approximately);
 
   bool any() const { return rows_there_ > 0; }
-  // `at_work`: somebody works on a row, overdue or not.
+  // `at_work`: a worker has a row in hand, overdue or not.
   bool Enough(Time now, bool at_work) const;
-  // When Enough may change by itself, or kNever.
+  // When the result of Enough may change with time alone, or kNever.
   Time Due() const { return wanted_ && any() ? due_ : kNever; }
 
  private:
@@ -52,13 +52,13 @@ class EarlyEnd {
   bool wanted_;
   uint32_t quorum_;
   Duration deadline_;
-  std::vector<uint32_t> missed_;  // By partition: steps in a row that it was not in.
-  // Of the open step.
+  std::vector<uint32_t> missed_;  // By partition: steps in a row without it.
+  // The open step:
   std::shared_ptr<const CodeForm> code_;
-  uint32_t enough_ = 0;  // Rows.
+  uint32_t enough_ = 0;  // Number of rows that are enough.
   uint32_t rows_there_ = 0;
-  std::vector<bool> covered_;  // Partitions.
-  uint32_t owed_ = 0;          // Of those that are not, the ones not to be missed again.
+  std::vector<bool> covered_;  // By partition.
+  uint32_t owed_ = 0;          // Partitions not covered so far that must not be missed again.
   Time due_ = kNever;
 };
 

@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// Moves what matches out of `from`, keeping the order.
+// Moves the assignments that match out of `from`, keeping the order.
 template <typename Predicate>
 std::vector<Assignment> Extract(std::vector<Assignment>& from, Predicate matches) {
   std::vector<Assignment> taken;
@@ -26,7 +26,7 @@ void OpenStepState::Open(StepId step, const CodeForm& code) {
   rows_.assign(code.rows.size(), Row{});
   pending_.clear();
   given_.assign(given_.size(), 0);
-  // Nothing is to be computed for an empty row, so nobody waits for it.
+  // An empty row needs no work, so it counts as arrived.
   for (size_t i = 0; i < rows_.size(); ++i) rows_[i].arrived = code.rows[i].empty();
   not_arrived_ = static_cast<size_t>(
       std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return !row.arrived; }));

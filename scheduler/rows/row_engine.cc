@@ -22,8 +22,8 @@ bool Owns(const Plan& plan, WorkerId worker, RowId row) {
   return std::find(own.begin(), own.end(), row) != own.end();
 }
 
-// The free worker that holds most of the row, then the fastest, then the first. A worker whose
-// answer was refused in this step is picked only when nobody else can be counted on.
+// The free worker that holds most of the row, then the fastest, then the first. A worker with a
+// refused answer in this step is picked only when nobody else can be counted on.
 std::optional<WorkerId> PickHelper(const JobState& job, const std::vector<CodeEntry>& row) {
   const bool alone = job.refusals.OnlyTheyAreLeft(job.members, job.now);
   std::optional<WorkerId> best;
@@ -42,9 +42,9 @@ std::optional<WorkerId> PickHelper(const JobState& job, const std::vector<CodeEn
   return best;
 }
 
-// A worker that is late with the row may be as good as done: it is waited for as long as sending
-// the data to another would take. So a wrong guess costs twice what the right one would have, at
-// most.
+// A worker that is late with the row may be nearly done, so it is given as much time as sending the
+// data to another would take. A wrong guess then costs at most twice as much as the right one would
+// have.
 Time WorthSendingFrom(const JobState& job, const RowWork& work, WorkerId helper, RowId row) {
   const Plan& plan = work.plan();
   const uint32_t missing = MissingPartitions(job.members[helper], plan.code->rows[row]);
@@ -54,7 +54,7 @@ Time WorthSendingFrom(const JobState& job, const RowWork& work, WorkerId helper,
   for (const Assignment& late : work.book().pending()) {
     if (late.row == row) from = std::max(from, late.due + sending);
   }
-  // Owners may still be busy with the step before.
+  // Owners may still be busy with the previous step.
   for (const WorkerId id : plan.members) {
     const Worker& worker = job.members[id];
     if (!worker.live || worker.free || work.book().Pending(id)) continue;
@@ -65,7 +65,7 @@ Time WorthSendingFrom(const JobState& job, const RowWork& work, WorkerId helper,
   return from;
 }
 
-// The smallest row that somebody has in hand.
+// The smallest row that a worker has in hand.
 std::optional<RowId> SmallestInHand(const RowWork& work) {
   std::optional<RowId> smallest;
   const auto& rows = work.plan().code->rows;
@@ -113,11 +113,12 @@ StepResult RowEngine::Open() {
   return TakeResult();
 }
 
-// A worker too slow for a share would never be measured again: now and then, more rarely each time
-// it disappoints, it gets the smallest row as well, which shows its speed and delays nobody.
+// A worker that is too slow for a share would never be measured again. Now and then, and more
+// rarely each time it disappoints, it also gets the smallest row. This shows its speed and delays
+// nobody.
 void RowEngine::TryWorkersWithoutShare() {
   work_.EndTries(/*all=*/false);
-  if (job_.options.most_workers > 0) return;  // They are not too slow, but too many.
+  if (job_.options.most_workers > 0) return;  // The other workers are not too slow, but too many.
   const std::optional<RowId> smallest = SmallestInHand(work_);
   if (!smallest) return;
   for (WorkerId id = 0; id < job_.members.size(); ++id) {
@@ -126,7 +127,7 @@ void RowEngine::TryWorkersWithoutShare() {
     const bool has_share = !plans_.plan().RowsOf(id).empty();
     if (has_share) pause = LeaseHabits::kFirstTry;
     if (!worker.live || !worker.free || has_share) continue;
-    // What it did last was not what was thought: that is looked into.
+    // The result of its last work was a surprise, so it is measured again.
     const bool surprise = worker.estimator.measurements() > 0 && !worker.estimator.settled();
     if (job_.step < worker.assigned_in + (surprise ? LeaseHabits::kFirstTry : pause)) continue;
     if (!surprise) pause = std::min(2 * pause, LeaseHabits::kLastTry);
@@ -145,7 +146,7 @@ void RowEngine::Close(bool approximately) {
     if (plans_.plan().RowsOf(member).empty() || !worker.live || worker.free) continue;
     if (worker.heard) continue;
     ++worker.silent_steps;
-    // Still busy with an earlier step, it was not even given its row.
+    // The worker was still busy with an earlier step and was not even given its row.
     if (worker.assigned_in < job_.step) ++worker.stats.late;
   }
 }
@@ -173,8 +174,8 @@ void RowEngine::On(const Tick&) {
   if (job_.step_open) GoOnWithout();
 }
 
-// Everything arrived and does not decode, or only with errors beyond the limits: go on without a
-// code rather than not at all.
+// Everything arrived and does not decode, or only with errors beyond the limits. The job goes on
+// without a code rather than not at all.
 void RowEngine::GiveUpOnCode() {
   if (!SchemeNamed(job_.options.code).keeps_copies) {
     result_ = {StepResult::Kind::kFailed,
@@ -196,7 +197,7 @@ void RowEngine::GiveUpOnCode() {
 StepResult RowEngine::OnEvent(const Event& event) {
   std::visit(
       [this](const auto& e) {
-        if constexpr (requires { On(e); }) On(e);  // It leases nothing.
+        if constexpr (requires { On(e); }) On(e);  // Events of leases do not concern it.
       },
       event);
   return TakeResult();
@@ -207,8 +208,8 @@ void RowEngine::On(const WorkerFree& event) {
   if (job_.step_open && job_.members[event.worker].free) GiveWork(event.worker);
 }
 
-// A worker is free while a step is open: its own rows first, unless those are in good hands and
-// others are not.
+// A worker is free while a step is open. It does its own rows first, unless other workers do these
+// and other rows are absent.
 void RowEngine::GiveWork(WorkerId worker) {
   const std::vector<RowId> own = work_.OwnToDo(worker);
   const bool in_hand =
@@ -217,7 +218,7 @@ void RowEngine::GiveWork(WorkerId worker) {
   if (job_.step_open && job_.members[worker].free) work_.AssignOwn(worker);
 }
 
-// A worker that leases had found silent is free as soon as it says anything.
+// A worker that leases had found silent is free with its next message.
 void RowEngine::Spoke(WorkerId id) {
   Worker& worker = job_.members[id];
   if (worker.free || !worker.ready || worker.queued > 0) return;
@@ -248,10 +249,11 @@ void RowEngine::On(const RowLate& event) {
 RefusalKind RowEngine::Refused(const RowRejected& event) {
   const bool open = work_.InStep(event.step, event.row);
   const bool taken = open && work_.TakeRefused(event.worker, event.row);
-  // One bad step of a worker is one refusal, however many rows it was given.
+  // One bad step of a worker counts as one refusal, however many rows it was given.
   if (open && work_.plan().SeveralRows() && !taken && !event.touched) return RefusalKind::kNot;
   if (!open) return RefusalKind::kEarlier;
-  if (!event.touched) work_.TakeBack(event.worker, /*is_told=*/true);  // Else all begins again.
+  // If the sums are touched, the whole step begins again.
+  if (!event.touched) work_.TakeBack(event.worker, /*is_told=*/true);
   return RefusalKind::kInStep;
 }
 
@@ -275,20 +277,21 @@ void RowEngine::ReplaceAbsent() {
   starved_ = false;
   replace_due_ = kNever;
   if (work_.kept().keeping()) {
-    // Rows that are wanted again go to those who are free.
+    // Free workers take rows that are needed again.
     for (const WorkerId id : plans_.plan().members) {
       if (job_.members.Live(id) && job_.members[id].free) work_.AssignOwn(id);
     }
     return AskWhenEnough();
   }
   const OpenStepState& book = work_.book();
-  // Where a step can do without rows, nobody computes another's; but it cannot do without any.
+  // If a step can end without some rows, no worker computes another's row. It still needs at least
+  // one row.
   if (GoOnWithout() || (early_.wanted() && (early_.any() || !book.NothingInHand()))) return;
   const std::vector<bool> absent = book.Absent();
   if (!Any(absent)) return;
   std::vector<RowId> rows = RowsToReplace(absent);
   if (rows.empty() && book.NothingInHand()) {
-    // All that will come is there and does not decode: no answer may be missing then.
+    // Everything that will come is there and does not decode, so every answer is needed.
     for (RowId row = 0; row < absent.size(); ++row) {
       if (absent[row]) rows.push_back(row);
     }
@@ -319,7 +322,7 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
   }
 }
 
-// Ends the step with what is there if that is enough, though it does not decode.
+// Ends the step with the rows that are there if they are enough without decoding.
 bool RowEngine::GoOnWithout() {
   if (!early_.wanted()) return false;
   const OpenStepState& book = work_.book();
@@ -359,7 +362,7 @@ void RowEngine::AskForAnswers() {
     result_ = {StepResult::Kind::kFailed, std::move(opened)};
     return;
   }
-  // A worker that is busy with a row that is not needed stops and does this next.
+  // A worker that is busy with a row that is not needed stops and does this row next.
   for (size_t i = 0; i < awake.size(); ++i) {
     if (awake[i]) work_.AssignOwn(members[i]);
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps with gradient coding. Every step is one plan's code over the workers that are there; it
-// ends as soon as what arrived decodes, or, with a scheme that is not exact, when EarlyEnd says so.
+// Steps with gradient coding. Every step uses the code of one plan over the workers that are there.
+// It ends as soon as what arrived decodes. With a scheme that is not exact, it also ends when
+// EarlyEnd says so.
 //
-// A worker has one row to do, or the list of rows that its plan gives it, which it is told of when
-// the step opens. Rows whose workers are all overdue or gone are given to a worker that is free,
-// the first answer wins and the others drop the row, and the step is late but never given up while
-// a worker lives. Rows that are kept are answered in a second half of the step (kept_rows.h).
+// A worker has one row, or the list of rows that its plan gives it, and learns of them when the
+// step opens. A row whose workers are all overdue or gone is given to a free worker. The first
+// answer wins, and the other workers drop the row. Such a step is late, but is never given up while
+// a worker lives. Rows that workers keep are answered in a second half of the step (kept_rows.h).
 #pragma once
 
 #include <optional>
@@ -60,11 +61,12 @@ class RowEngine final : public StepEngine {
   RowPlans plans_;
   RowWork work_;
   EarlyEnd early_;
-  std::optional<Replacement> replacement_;  // Answers for the code that was asked about last.
-  bool starved_ = false;                    // A row must be replaced and nobody was free.
-  Time replace_due_ = kNever;  // A row is worth sending its data for; see WorthSendingFrom.
-  Time verdict_due_ = kNever;  // Everything arrived; by then it should have decoded.
-  StepResult result_;          // What the call at hand returns.
+  std::optional<Replacement> replacement_;  // The answers for the code that was checked last.
+  bool starved_ = false;                    // A row must be replaced and no worker was free.
+  // From then on a row is worth sending its data for; see WorthSendingFrom.
+  Time replace_due_ = kNever;
+  Time verdict_due_ = kNever;  // Everything arrived; the step should decode by then.
+  StepResult result_;          // The result of the current call.
 };
 
 }  // namespace motley

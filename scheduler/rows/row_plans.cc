@@ -11,7 +11,8 @@
 namespace motley {
 namespace {
 
-constexpr double kMuchFaster = 1.5;  // Than one that takes part: it is worth sending it the data.
+// A worker this many times faster than one that takes part is worth sending it the data.
+constexpr double kMuchFaster = 1.5;
 
 }  // namespace
 
@@ -35,7 +36,7 @@ Status RowPlans::Update() {
   return Status::Ok();
 }
 
-// As many of them as are to take part. Those that do so now stay, unless others are much faster.
+// The workers to use next: keep the current ones unless others are much faster.
 std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) const {
   const size_t most = job_.options.most_workers;
   if (most == 0 || ids.size() <= most) return ids;
@@ -48,8 +49,8 @@ std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) con
   return taking;
 }
 
-// To share by, each moved by so many standard errors. A worker whose answers take long to come has
-// less time to compute.
+// The speeds that shares follow, each moved by `errors` standard errors. A worker whose answers
+// take long to come has less time to compute.
 std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double errors) const {
   const std::vector<double> speeds = steady_.Of(ids, errors);
   std::vector<double> waits(ids.size(), 0);
@@ -61,7 +62,8 @@ std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double er
   return SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
 }
 
-// Which partition is which does not matter to a code; what is kept are runs of neighbours.
+// A code works with any numbering of partitions, so plans keep what workers hold. Kept rows depend
+// on runs of neighbours and stay as they are.
 void RowPlans::KeepPlaces(Plan& plan) const {
   if (plan.code->kept_parts > 0) return;
   std::vector<const std::vector<bool>*> held;
@@ -72,7 +74,7 @@ void RowPlans::KeepPlaces(Plan& plan) const {
 bool RowPlans::WorthALook(const std::vector<WorkerId>& candidates,
                           const std::vector<double>& speeds) const {
   if (job_.options.shares == Shares::kEqual) return false;
-  // With equal loads for everybody, the speeds change nothing.
+  // With equal loads for all workers, speeds change nothing.
   if (!plan_.FollowsSpeeds() && plan_.members == candidates) return false;
   return pace_.WorthALook(job_.step, candidates, speeds);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows the workers of a job have: made anew when membership changed, or when the learned
-// speeds promise a plan that is worth its price. Pure.
+// The rows that each worker of a job has. They are planned anew when membership changed, or when
+// the learned speeds promise a plan that is worth its price. Pure.
 #pragma once
 
 #include <vector>
@@ -17,15 +17,15 @@ uint32_t MissingPartitions(const Worker& worker, const std::vector<CodeEntry>& r
 
 class RowPlans {
  public:
-  // `job` must outlive it. Where workers hold data already, another scheme put them there.
+  // `job` must outlive it. Data that workers already hold come from another scheme.
   explicit RowPlans(JobState& job);
 
-  // Looks at who is there and how fast. kInvalidArgument when no code can share the work.
+  // Uses the present workers and speeds. kInvalidArgument when no code can share the work.
   Status Update();
   // Its code is null before the first Update.
   const Plan& plan() const { return plan_; }
-  uint64_t number() const { return number_; }  // Another plan has another one.
-  // The first plan of this scheme found workers that had served another one.
+  uint64_t number() const { return number_; }  // Each plan has another number.
+  // True if the first plan of this scheme found workers that had served another scheme.
   bool follows_another() const { return follows_another_; }
 
  private:

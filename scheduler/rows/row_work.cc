@@ -77,14 +77,14 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   ++worker.queued;
   worker.assigned_in = job_.step;
   assignment.due = job_.now + worker.patience;
-  book_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
+  book_.OwnerGone(row);  // The row has a worker now, so its owner is not awaited.
   book_.Add(assignment);
   job_.Do(AssignRow{id, job_.step, row});
 }
 
-// What it lacks of the row.
+// Sends the partitions of the row that the worker lacks.
 void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
-  if (kept_.answers() == nullptr) {  // Rows of answers have the same numbers.
+  if (kept_.answers() == nullptr) {  // Rows of answers have the same numbers as other rows.
     Seat& seat = SeatOf(id);
     if (seat.placed_plan == plans_.number() && seat.placed_row == row) return;
     seat.placed_plan = plans_.number();
@@ -98,8 +98,8 @@ void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
   if (!missing.empty()) job_.SendData(id, std::move(missing), DataWatch::Why::kNeeded);
 }
 
-// Until it is done, behind what its worker does before it. By the speed that was measured and not
-// its bound: waiting longer for a worker that answers nothing gains nothing.
+// The time until the row is done, after the rows before it. It uses the measured speed and not its
+// bound: waiting longer for a worker that answers nothing gains nothing.
 void RowWork::Predict(Assignment& assignment) const {
   const bool answer = kept_.answers() != nullptr;
   const size_t partitions = answer ? kept_.NotKept(assignment.worker, assignment.row)
@@ -117,7 +117,8 @@ void RowWork::Predict(Assignment& assignment) const {
   assignment.guessed = !estimator.settled();
 }
 
-// Under another scheme its answers took the links as well, or nearly.
+// If the worker has not answered rows before, its answers under another scheme show what the links
+// take.
 Duration RowWork::Limit(const Assignment& assignment) const {
   if (kept_.answers() != nullptr) {
     return kept_.Limit(assignment.expected_seconds, assignment.placed);
@@ -130,7 +131,8 @@ Duration RowWork::Limit(const Assignment& assignment) const {
 
 // --- Answers ---
 
-// Against a wrong guess, an answer says nothing about answers to come; transfers it does show.
+// An answer later than a wrong guess shows nothing about later answers, but it does show what
+// transfers take.
 void RowWork::Arrived(WorkerId worker, RowId row) {
   ++job_.members[worker].stats.steps_in_time;
   book_.MarkArrived(row);
@@ -146,7 +148,7 @@ void RowWork::Arrived(WorkerId worker, RowId row) {
   const bool alone = job_.members[worker].queued == 1 || plan().SeveralRows();
   const bool first = done && done->samples == done->own_samples;
   SeatOf(worker).answered = alone && first && !waits ? took : Duration::zero();
-  // Whoever else was given the row may stop and be of use elsewhere.
+  // Other workers with the row may stop and be of use elsewhere.
   for (const Assignment& other : book_.TakeOthers(row)) Drop(other);
 }
 
@@ -198,13 +200,13 @@ void RowWork::Drop(const Assignment& assignment) {
     if (!IsTried(assignment.worker)) job_.Cancel(assignment.worker);
     return;
   }
-  // That another was faster with a copy says nothing about its worker.
+  // A faster answer from another worker to a copy shows nothing about this worker.
   if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
   job_.Do(CancelRow{assignment.worker, job_.step, assignment.row});
 }
 
-// A worker that has not finished is no faster than this; its next measurement says more. Answers of
-// what is kept say nothing of computing.
+// A worker that has not finished is no faster than this; its next measurement shows more. Answers
+// from kept rows show nothing about computing.
 void RowWork::CountLate(const Assignment& assignment, bool bound_speed) {
   Worker& worker = job_.members[assignment.worker];
   ++worker.stats.late;
@@ -223,7 +225,7 @@ void RowWork::TakeAllBack(bool late) {
   CancelOnce(left);
 }
 
-// Each worker once.
+// Cancels each worker's work once.
 void RowWork::CancelOnce(const std::vector<Assignment>& assignments) {
   std::vector<bool> told(job_.members.size(), false);
   for (const Assignment& assignment : assignments) {
@@ -243,7 +245,7 @@ std::vector<WorkerId> RowWork::DropAll() {
   return overdue;
 }
 
-// --- Tries ---
+// --- Trial rows ---
 
 void RowWork::Try(WorkerId worker, RowId row) {
   if (!job_.members[worker].estimator.settled()) SeatOf(worker).tried = job_.now;

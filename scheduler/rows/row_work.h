@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the open step in the workers' hands: gives them out, with the data that they need,
-// predicts when each will be answered, learns from the answers, and takes rows back. Which row goes
-// to whom, RowEngine decides. Pure.
+// The rows of the open step in the workers' hands: gives them out with the data that they need,
+// predicts when each will be answered, learns from the answers, and takes rows back. RowEngine
+// decides which worker gets which row. Pure.
 #pragma once
 
 #include <vector>
@@ -15,13 +15,13 @@ namespace motley {
 
 class RowWork {
  public:
-  RowWork(JobState& job, const RowPlans& plans);  // Which must outlive it.
+  RowWork(JobState& job, const RowPlans& plans);  // `job` and `plans` must outlive it.
 
-  // The step begins, or begins again, with nothing in anybody's hands.
+  // The step begins, or begins again, without any rows given out.
   void Open();
-  // Its second half begins, with the code of the answers to what was kept.
+  // The second half begins, with the code of the answers to kept rows.
   Status OpenAnswers(const std::vector<bool>& awake);
-  // The plan of the half that is open.
+  // The plan of the open half.
   const Plan& plan() const;
   bool InStep(StepId step, RowId row) const;
   OpenStepState& book() { return book_; }
@@ -33,37 +33,39 @@ class RowWork {
   void AssignOwn(WorkerId worker);
   void Assign(WorkerId worker, RowId row, bool as_planned = false);
 
-  // The row has arrived, from this worker: learns from what it took, and frees whoever else has it.
+  // The row arrived from this worker. Learns from the time it took, and frees other workers with
+  // the row.
   void Arrived(WorkerId worker, RowId row);
   // The worker keeps the row now.
   void Kept(WorkerId worker, RowId row);
   // The answer came too late to count.
   void CameLate(WorkerId worker, RowId row);
-  // A refused answer. Returns whether the worker had the row in hand.
+  // The answer was refused. Returns true if the worker had the row in hand.
   bool TakeRefused(WorkerId worker, RowId row);
-  // Takes all that a worker has in hand, which learns of each row if it `is_told`.
+  // Takes all of the worker's rows back. `is_told`: the worker is notified of each.
   void TakeBack(WorkerId worker, bool is_told);
-  // It ended a piece of work: learns what the answer took besides computing.
+  // The worker ended a piece of work. Learns what the answer took besides computing.
   void Ended(const WorkerFree& work);
-  // Takes everything back. `late`: rows that are not answered count as late.
+  // Takes all rows back. `late`: rows without an answer count as late.
   void TakeAllBack(bool late);
-  // Drops all rows, which are kept or not needed any more, before OpenAnswers. Returns whose rows
-  // were overdue.
+  // Drops all rows, which are kept or no longer needed, before OpenAnswers. Returns the workers
+  // with overdue rows.
   std::vector<WorkerId> DropAll();
 
-  // Gives a row to a worker that has no share, to measure it: as long as that may take, it is let
-  // end the row although others have answered.
+  // Gives a row to a worker without a share, to measure it. The worker may end the row although
+  // others have answered, within a limit.
   void Try(WorkerId worker, RowId row);
-  // Cancels tries that took too long, or all of them.
+  // Cancels trials that took too long, or all of them.
   void EndTries(bool all);
 
  private:
   struct Seat {
-    // The row of that plan all of whose partitions were placed last.
+    // The row of that plan whose partitions were all placed last.
     uint64_t placed_plan = 0;
     RowId placed_row = 0;
-    Duration answered{};  // Since the assignment of what it ends next; zero: it says nothing.
-    Time tried{};         // Since then; zero: it is not.
+    Duration answered{};  // Time from its assignment to the answer of the row that it ends next;
+                          // zero: not informative.
+    Time tried{};         // Start of its trial; zero: none.
   };
 
   Seat& SeatOf(WorkerId worker);

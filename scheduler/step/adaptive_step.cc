@@ -12,17 +12,19 @@ namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 constexpr WorkerId kNobody = std::numeric_limits<WorkerId>::max();
-// Decisions are at least this part of the ideal step apart; with more workers than these, each of
-// whom matters less and each decision costs more, further in proportion, up to a twenty-fifth.
+// Decisions are at least this part of the ideal step apart. With more workers than kPacedWorkers,
+// each matters less and a decision costs more, so the distance grows in proportion, up to
+// kMostPace.
 constexpr double kPace = 0.002;
 constexpr double kPacedWorkers = 64;
 constexpr double kMostPace = 0.04;
-// Predictions err in proportion to how far they look ahead: a gain below this part of what is left
-// of the step waits until it is urgent, or gone.
+// Predictions err in proportion to how far they look ahead. A gain below this part of the rest of
+// the step waits until it is urgent, or gone.
 constexpr double kDoubt = 0.1;
-constexpr double kWrong = 0.1;  // What takes less of what was predicted was not known.
+// A time below this part of the predicted one shows that the speed was not known.
+constexpr double kWrong = 0.1;
 
-// When all would be done if work could be divided without end and everybody held everything.
+// When all would be done if work could be divided at will and every worker held everything.
 double EvenedOf(const std::vector<BalanceWorker>& workers) {
   double rate = 0, work = 0;
   for (const BalanceWorker& worker : workers) {
@@ -33,13 +35,14 @@ double EvenedOf(const std::vector<BalanceWorker>& workers) {
   return rate > 0 ? work / rate : 0;
 }
 
-// What moves must gain, however urgent, with `left` of the step to come: where messages take as
-// long as that, what they are to mend has passed before they arrive, and each delays a vector.
+// The gain that moves must have, however urgent, with `left` seconds of the step to come. If
+// messages take as long as that, the problem has passed before they arrive, and each delays a
+// vector.
 double DoubtOfLatency(double latency, double left) {
   return latency > 0 ? latency * latency / std::max(left, latency) : 0;
 }
 
-// `ready`: how long it waits for the parameters, with `data` before them.
+// `ready`: how long the worker waits for the parameters, including `data` before them.
 Forecast ForecastOf(const StepWorker& known, double ready, double data) {
   Forecast forecast(known.seconds_per_partition, known.overhead_seconds + ready,
                     known.latency_seconds, known.report_every);
@@ -79,7 +82,7 @@ void AdaptiveStep::Begin(std::vector<StepCommand>& out) {
   out_ = nullptr;
 }
 
-// The primaries' shares, evened out before anybody has begun.
+// The shares of the primaries, evened out before any work begins.
 void AdaptiveStep::ShareOut() {
   std::vector<BalanceWorker> plan(workers_.size());
   for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -107,7 +110,7 @@ void AdaptiveStep::ShareOut() {
   }
 }
 
-// Vectors that occupy the server's link come one after the other: the slowest workers, whose time
+// Vectors that occupy the server's link come one after the other. The slowest workers, whose time
 // is worth least, are to be done first.
 void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
   if (!link_matters_) {
@@ -133,7 +136,8 @@ void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
 
 void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) {
   now_ = now;
-  // A step that takes far longer than its work, for links or the lost, needs no more decisions.
+  // A step that takes far longer than its work, because of links or lost workers, needs no more
+  // decisions.
   pace_ = std::max(pace_, pace_part_ * now_);
   out_ = &out;
   std::visit([this](const auto& e) { On(e); }, event);
@@ -152,7 +156,7 @@ void AdaptiveStep::On(const ListProgress& event) {
   if (!workers_[event.worker].live) return;
   Forecast& forecast = workers_[event.worker].forecast;
   forecast.Report(event.done, now_ - Latency(event.worker), event.compute_seconds);
-  // Where nobody knew a speed, the whole step may be far shorter than was thought.
+  // If no speed was known, the whole step may be far shorter than predicted.
   const double believed = setting_.workers[event.worker].seconds_per_partition;
   if (forecast.done() == 0 || now_ <= 0 || forecast.Expected() > kWrong * believed) return;
   const double pace = believed_pace_ * forecast.Expected() / believed;
@@ -171,7 +175,7 @@ void AdaptiveStep::On(const ListReleased& event) {
     --worker.asked;
     const auto at = std::find(worker.list.begin() + worker.spent, worker.list.end(), p);
     if (at == worker.list.end()) continue;  // A vector covers it by now.
-    // What it had started, it keeps.
+    // The worker keeps the partitions that it had started.
     if (std::find(event.partitions.begin(), event.partitions.end(), p) == event.partitions.end()) {
       worker.begun = std::max(worker.begun, static_cast<uint32_t>(at - worker.list.begin()) + 1);
       continue;
@@ -205,7 +209,7 @@ void AdaptiveStep::On(const StepWorkerLost& event) {
   Worker& worker = workers_[event.worker];
   if (!worker.live) return;
   worker.live = false;
-  // What it was asked for nobody gets from it, be it covered by a vector meanwhile or not.
+  // The worker gives nothing back any more, even if a vector covers it meanwhile.
   for (const std::vector<PartitionId>& asked : worker.asks) {
     for (const PartitionId p : asked) {
       --workers_[std::exchange(asked_for_[p], kNobody)].incoming;
@@ -217,7 +221,7 @@ void AdaptiveStep::On(const StepWorkerLost& event) {
   worker.asks.clear();
 }
 
-// --- Who comes and what is held ---
+// --- Workers that join, and copies ---
 
 void AdaptiveStep::Join(WorkerId w, const StepWorker& known, double now,
                         std::vector<StepCommand>& out) {
@@ -262,7 +266,7 @@ void AdaptiveStep::DropCopies(WorkerId holder) {
 
 // --- Decisions ---
 
-// `seconds`: what a partition takes it now.
+// `seconds`: the present time of one partition.
 double AdaptiveStep::DryAt(WorkerId w, double seconds) const {
   const Worker& worker = workers_[w];
   const auto kept = static_cast<uint32_t>(worker.list.size()) - worker.asked;
@@ -270,7 +274,7 @@ double AdaptiveStep::DryAt(WorkerId w, double seconds) const {
   return worker.forecast.DoneAt(kept, now_, seconds);
 }
 
-// With what it is meant to get from others.
+// Includes the partitions that it is meant to get from others.
 double AdaptiveStep::BusyUntil(WorkerId w, double seconds) const {
   return DryAt(w, seconds) + workers_[w].incoming * seconds;
 }
@@ -287,14 +291,14 @@ void AdaptiveStep::View() {
     seen.seconds = worker.Seconds(now_);
     if (!worker.live) continue;
     busy_until_[w] = BusyUntil(w, seen.seconds);
-    // What is asked for now is there after the owner's answer: three ways.
+    // A partition that is asked for now arrives after the owner's answer: three ways.
     seen.finish = std::max(busy_until_[w], now_ + 3 * Latency(w));
   }
   SetSlots(view_);
 }
 
-// When the last would be done of those that have, or are to get, anything to do: one that has not
-// would hold nobody up, however far away it is.
+// When the last worker with present or future work would be done. A worker without work would not
+// delay the step, however far away it is.
 double AdaptiveStep::LastOfView() const {
   double last = 0;
   for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -307,7 +311,7 @@ double AdaptiveStep::LastOfView() const {
   return last;
 }
 
-// One whose data come when all is done is no help.
+// A worker whose data come when all is done is no help.
 void AdaptiveStep::LeaveOutWhoWaitsBeyond(double end) {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const Worker& worker = workers_[w];
@@ -316,14 +320,14 @@ void AdaptiveStep::LeaveOutWhoWaitsBeyond(double end) {
   }
 }
 
-// What each will not have begun when it hears of it.
+// The entries that each worker will not have begun when it gets the message.
 void AdaptiveStep::AddMovable() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const Worker& worker = workers_[w];
     if (!worker.live) continue;
     const double begun = now_ + Latency(w);
     auto i = std::max(worker.forecast.done() + setting_.workers[w].report_every, worker.begun);
-    // What is overdue may be so for long, and what it has begun is not given back.
+    // An overdue entry may stay so for long, and an entry that has begun is not given back.
     const bool overdue = worker.forecast.Overdue(now_);
     const double seconds = worker.forecast.Seconds(now_);
     while (!overdue && i < worker.list.size() && worker.forecast.DoneAt(i, now_, seconds) < begun) {
@@ -335,7 +339,7 @@ void AdaptiveStep::AddMovable() {
   }
 }
 
-// Each to the holder that would have it done first.
+// Each orphan goes to the holder that would have it done first.
 void AdaptiveStep::GiveOrphans() {
   if (orphans_.empty()) return;
   View();
@@ -381,7 +385,7 @@ void AdaptiveStep::Decide() {
   TellWhoIsNearlyDone(moves);
 }
 
-// Everything is computed and asked for, so that nothing is left to decide.
+// True if everything is computed and asked for, so that nothing is left to decide.
 bool AdaptiveStep::OnlyAwaits() {
   if (!orphans_.empty()) return false;
   for (size_t looked = 0; looked < workers_.size(); ++looked) {
@@ -393,7 +397,7 @@ bool AdaptiveStep::OnlyAwaits() {
   return true;
 }
 
-// An answer to what is asked later than this comes too late.
+// Requests later than this before the end get their answer too late.
 double AdaptiveStep::Lead(WorkerId giver, WorkerId taker) const {
   return 2 * Latency(giver) + Latency(taker) + 2 * pace_;
 }
@@ -406,7 +410,7 @@ bool AdaptiveStep::AnyNearlyDry() const {
   return false;
 }
 
-// Of the slowest link that they depend on.
+// The latency of the slowest link in these moves.
 double AdaptiveStep::LatencyOf(const std::vector<BalanceMove>& moves) const {
   double latency = 0;
   for (const BalanceMove& move : moves) {
@@ -415,7 +419,7 @@ double AdaptiveStep::LatencyOf(const std::vector<BalanceMove>& moves) const {
   return latency;
 }
 
-// Those that cannot wait: the taker is about to run dry, or the giver to begin them.
+// Moves that cannot wait: the taker is about to run dry, or the giver to begin the partition.
 std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& moves) const {
   std::vector<BalanceMove> urgent;
   if (moves.empty()) return urgent;
@@ -459,7 +463,7 @@ void AdaptiveStep::TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves) {
     Worker& worker = workers_[w];
     if (!worker.live || worker.told || gets[w] || worker.incoming > 0) continue;
     if (worker.spent == worker.list.size()) continue;
-    // Nothing is meant for it, and mostly nothing was asked of it since.
+    // Nothing is meant for the worker, and mostly nothing was asked of it since.
     const double dry = gives[w] ? DryAt(w, worker.Seconds(now_)) : busy_until_[w];
     if (dry > now_ + Latency(w) + 2 * pace_) continue;
     worker.told = true;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exclusive leases: every partition is one worker's at a time, so that plain sums of what each
-// computed add up to the exact gradient, whoever was slow. A step begins with balanced shares; the
-// policy predicts from reports who will be done when, and shortly before a worker runs dry asks the
-// late ones to give back what they have not started and it holds copies of. A partition that was
-// given back is leased again; one that had been started stays. What a straggler did finish counts.
+// Exclusive leases: every partition belongs to one worker at a time. The plain sums of what workers
+// computed therefore add up to the exact gradient, however slow a worker was.
+//
+// A step begins with balanced shares. The policy predicts from reports when each worker will be
+// done. Shortly before a worker runs dry, the policy asks late workers to give back partitions that
+// they have not started and that the dry worker holds. A partition that was given back is leased
+// again; one that had been started stays. The partitions that a straggler finished count.
 #pragma once
 
 #include <deque>
@@ -23,33 +25,34 @@ inline constexpr double kLeastPaceSeconds = 0.00025;
 
 class AdaptiveStep final : public StepPolicy {
  public:
-  // Every live worker that holds copies gets work; `setting` is kept.
+  // Gives work to every live worker that holds copies.
   explicit AdaptiveStep(StepSetting setting);
 
   void Begin(std::vector<StepCommand>& out) override;
   void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
   double NextTick() const override { return next_tick_; }
 
-  // What happens to a job besides, and not in the step model. What it causes comes with the next
-  // event, Join apart.
-  // One that was lost or did not take part is there, with nothing leased to it.
+  // The following calls happen in a job, but not in the step model. Their commands come with the
+  // next event, except for those of Join.
+  // A worker that was lost or did not take part is there, without any leases.
   void Join(WorkerId worker, const StepWorker& known, double now, std::vector<StepCommand>& out);
-  // The same of one that holds nothing. It gets its part of what nobody has begun, now or not at
-  // all in this step: leases of partitions that it has to be sent, which takes so long for each.
+  // The same for a worker that holds nothing. It gets its part of the partitions that nobody has
+  // begun, now or not at all in this step. Their data have to be sent first, which takes
+  // `sending_seconds` for each.
   void JoinEmptyHanded(WorkerId worker, StepWorker known, double sending_seconds, double now,
                        std::vector<StepCommand>& out);
   void AddCopy(PartitionId partition, WorkerId holder);
   void DropCopies(WorkerId holder);
-  // For the next step, after the last call of anything else.
+  // Returns the setting for the next step; it must be the last call.
   StepSetting TakeSetting() { return std::move(setting_); }
 
-  // Leased to nobody, because no live worker holds them.
+  // Partitions leased to nobody, because no live worker holds them.
   const std::vector<PartitionId>& orphans() const { return orphans_; }
-  // Entries that it was given and no vector covers yet.
+  // Entries that the worker was given and no vector covers yet.
   size_t Owes(WorkerId worker) const {
     return worker < workers_.size() ? workers_[worker].list.size() - workers_[worker].spent : 0;
   }
-  // Of those, how many are not known to be computed.
+  // Entries of the worker that are not known to be computed.
   size_t Uncomputed(WorkerId worker) const {
     return worker < workers_.size()
                ? workers_[worker].list.size() - workers_[worker].forecast.done()
@@ -59,17 +62,17 @@ class AdaptiveStep final : public StepPolicy {
  private:
   struct Worker {
     explicit Worker(Forecast as_known) : forecast(as_known) {}
-    std::vector<PartitionId> list;  // Leased to it, in its order.
+    std::vector<PartitionId> list;  // The partitions leased to it, in its order.
     Forecast forecast;
     uint32_t spent = 0;                         // Entries of `list` whose vector came.
-    uint32_t asked = 0;                         // Of `list`, to be given back.
-    uint32_t begun = 0;                         // Entries that are known to be.
+    uint32_t asked = 0;                         // Entries of `list` that it was asked to give back.
+    uint32_t begun = 0;                         // Entries that have certainly begun.
     std::deque<std::vector<PartitionId>> asks;  // Not answered yet, in the order they were made.
-    uint32_t incoming = 0;                      // Meant for it, asked of others.
+    uint32_t incoming = 0;  // Partitions that others were asked to give back for it.
     bool live = true;
-    bool told = false;  // To send at the end of the list.
+    bool told = false;  // It was asked to send at the end of the list.
     bool idle() const { return forecast.done() == list.size(); }
-    // Per partition; the silence of one that has nothing to do says nothing.
+    // Per partition. The silence of a worker with nothing to do is no evidence.
     double Seconds(double now) const {
       return idle() ? forecast.Expected() : forecast.Seconds(now);
     }
@@ -103,25 +106,27 @@ class AdaptiveStep final : public StepPolicy {
 
   StepSetting setting_;
   std::vector<Worker> workers_;
-  std::vector<bool> covered_;         // By vectors that came.
-  std::vector<WorkerId> asked_for_;   // By partition: asked back, and for whom; or kNobody.
+  std::vector<bool> covered_;  // By partition: a vector that came covers it.
+  // By partition: the worker that it was asked back for, or kNobody.
+  std::vector<WorkerId> asked_for_;
   std::vector<PartitionId> orphans_;  // Leased to nobody.
-  // As they were seen at the last decision: everybody, and until when each was busy.
+  // All workers as they were seen at the last decision.
   std::vector<BalanceWorker> view_;
   std::vector<double> busy_until_;
-  WorkerId slowest_link_ = 0;  // Of the greatest latency.
-  double start_link_ = 0;      // For which everybody's parameters occupy it.
-  bool link_matters_ = false;  // Some vector occupies it.
-  WorkerId at_work_ = 0;       // It was, when somebody was last looked for who is.
-  size_t missing_ = 0;         // Partitions that are not covered.
-  size_t leased_ = 0;          // Entries of live workers that no vector covers yet.
+  WorkerId slowest_link_ = 0;  // The worker with the greatest latency.
+  // Seconds for which the parameters for all workers occupy the server's link.
+  double start_link_ = 0;
+  bool link_matters_ = false;  // Some vector occupies the link.
+  WorkerId at_work_ = 0;       // The worker that the last search for a busy one found.
+  size_t missing_ = 0;         // Number of partitions that are not covered.
+  size_t leased_ = 0;          // Number of entries of live workers that no vector covers yet.
   double now_ = 0;
   double pace_ = 0;           // Least time between decisions.
-  double pace_part_ = 0;      // The same, of the step.
-  double believed_pace_ = 0;  // The same, of the step as it was predicted.
+  double pace_part_ = 0;      // The part of it that follows from the length of the step.
+  double believed_pace_ = 0;  // The same for the length that was predicted.
   double decided_ = -std::numeric_limits<double>::infinity();
   double next_tick_ = std::numeric_limits<double>::infinity();
-  std::vector<StepCommand>* out_ = nullptr;  // Of the event being handled.
+  std::vector<StepCommand>* out_ = nullptr;  // The commands of the event being handled.
 };
 
 }  // namespace motley

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a code, and an end that does not wait for all that exactness needs: after so many rows,
-// or at a deadline with what there is (but never without any). What decodes exactly ends it too.
-// The error that is left is that of coding/decode/approximate.h's optimal decoder.
+// A policy with rows of a code that ends before an exact step would: after a number of rows, or at
+// a deadline with the rows that came (at least one). A step also ends as soon as it decodes
+// exactly. The remaining error is that of the optimal decoder in coding/decode/approximate.h.
 #pragma once
 
 #include <limits>
@@ -15,7 +15,7 @@
 namespace motley {
 
 struct ApproximateLimits {
-  uint32_t quorum = 1;  // Rows that are enough; of fewer workers that are left, all of these.
+  uint32_t quorum = 1;  // Enough rows; if fewer workers are left, their rows are enough.
   double deadline_seconds = std::numeric_limits<double>::infinity();
 };
 

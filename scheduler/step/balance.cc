@@ -12,8 +12,8 @@
 namespace motley {
 namespace {
 
-// Turns without end for gains that nobody could see are cut off here.
-constexpr double kLeastGain = 1e-3;  // Of a partition's time.
+// Gains too small to notice could repeat without end; these limits stop them.
+constexpr double kLeastGain = 1e-3;  // Part of a partition's time.
 constexpr int kRounds = 8;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -36,7 +36,7 @@ class Balancing {
 
  private:
   struct Choice {
-    size_t index;  // In the movable ones of the giver.
+    size_t index;  // Index into the giver's `movable`.
     WorkerId to;
     double done;
   };
@@ -48,7 +48,7 @@ class Balancing {
     one_more_[w] = worker.takes ? late_[w] + worker.seconds : kNever;
   }
 
-  // Goes once through all, the latest first. True when anything moved.
+  // One pass over all workers, the latest first. Returns true when anything moved.
   bool Round() {
     earliest_ = kNever;
     for (const double done : one_more_) earliest_ = std::min(earliest_, done);
@@ -61,8 +61,9 @@ class Balancing {
     while (!latest.empty()) {
       const auto [late, w] = latest.top();
       latest.pop();
-      if (late <= earliest_) break;  // Nobody can help this one, nor those that are done before it.
-      if (late != Late(w)) {         // It was given something, or gave, since.
+      // Nobody can help this worker, nor those that are done before it.
+      if (late <= earliest_) break;
+      if (late != Late(w)) {  // It took or gave a partition since.
         if (late > Late(w)) latest.emplace(Late(w), w);
         continue;
       }
@@ -75,11 +76,13 @@ class Balancing {
     return moved;
   }
 
-  // Who could have one of the worker's partitions done first; the last such in its order.
+  // The worker that could have one of the partitions done first, with the last such partition in
+  // order.
   std::optional<Choice> Best(WorkerId w) const {
     const BalanceWorker& giver = workers_[w];
     std::optional<Choice> best;
-    double limit = Late(w) - kLeastGain * giver.seconds;  // Then that of the best so far.
+    // `limit` falls to the time of the best choice so far.
+    double limit = Late(w) - kLeastGain * giver.seconds;
     for (size_t i = giver.movable.size(); i-- > 0;) {
       for (const WorkerId to : holders_[giver.movable[i]]) {
         const double done = one_more_[to];
@@ -109,11 +112,11 @@ class Balancing {
 
   std::vector<BalanceWorker>& workers_;
   const std::vector<std::vector<WorkerId>>& holders_;
-  // By worker, close together, for they are read much more often than all else: when it will be
-  // done, and when it would be with one more partition (never, if it takes none).
+  // By worker: when it will be done, and when it would be with one more partition (never if it
+  // takes none). Separate arrays, because they are read much more often than all else.
   std::vector<double> late_, one_more_;
   std::map<PartitionId, BalanceMove> moves_;
-  double earliest_ = 0;  // Nobody could have one more done before.
+  double earliest_ = 0;  // No worker could have one more partition done before this time.
 };
 
 }  // namespace

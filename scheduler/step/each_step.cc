@@ -35,7 +35,7 @@ void EachStep::Begin(std::vector<StepCommand>& out) {
       for (PartitionId p = begin; p < end; ++p) list.partitions.push_back(p);
     }
     out.emplace_back(std::move(list));
-    // The last chunk may be a short one, which no count of partitions ends.
+    // The last chunk may be a short one, so no count of partitions ends it.
     out.emplace_back(SendVector{w});
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several messages per worker and step (Ozfatura, Gunduz, Ulukus, ISIT 2019): every worker works
-// through all that it holds and sends a vector after every chunk, a run of partitions; each chunk
-// counts once, from whoever has it first. No feedback but, where lists say so, what came. What a
-// lost worker holds others compute anyway, as long as they hold it.
+// Several messages per worker and step (Ozfatura, Gunduz, Ulukus, ISIT 2019). Every worker works
+// through all that it holds and sends a vector after every chunk, a run of partitions. Each chunk
+// counts once, from the worker that delivers it first. The server sends no feedback, except that
+// it reports chunks that came if `skips` is set. The other holders compute the chunks of a
+// lost worker anyway.
 #pragma once
 
 #include <limits>
@@ -19,8 +20,8 @@ struct EachLists {
   uint32_t partitions = 0;
   uint32_t size = 1;
   WorkLists chunks;  // By worker, in its order.
-  // Nobody begins a chunk once the server has told that it came. Only with size 1, for what is
-  // begun cannot be left.
+  // Workers skip a chunk after the server's report that it came. Only with size 1, because a chunk
+  // that was begun cannot be left.
   bool skips = false;
 };
 
@@ -34,7 +35,7 @@ class EachStep final : public StepPolicy {
   bool wants_progress() const override { return false; }
   uint32_t sends_every() const override { return lists_->size; }
 
-  // The worker of whose vectors each chunk counts; partitions' workers are its chunk's.
+  // The worker whose vector counts, for each chunk.
   const std::vector<WorkerId>& awarded() const { return awarded_; }
 
  private:
@@ -45,7 +46,7 @@ class EachStep final : public StepPolicy {
   std::shared_ptr<const EachLists> lists_;
   std::vector<uint32_t> next_;  // By worker, the place in its list of the next vector.
   std::vector<bool> live_;
-  std::vector<std::vector<PartitionId>> dropped_;  // By worker; empty: nobody skips.
+  std::vector<std::vector<PartitionId>> dropped_;  // By worker; empty if no worker skips.
   std::vector<bool> counted_;                      // By chunk.
   std::vector<WorkerId> awarded_;
   size_t missing_;

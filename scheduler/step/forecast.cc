@@ -7,14 +7,14 @@
 namespace motley {
 namespace {
 
-// Reports that differ by less than this from the prediction are taken for noise, and averaged with
-// it as if it had been so many reports.
+// Reports that differ from the prediction by less than this count as noise. They are averaged with
+// the prediction, which weighs as much as this many reports.
 constexpr double kAgrees = 0.25;
 constexpr double kPriorWeight = 1;
-// A report may be late by this much before silence says anything,
+// A report may be late by this much before silence counts.
 constexpr double kPatience = 1.25;
-// and the first one by this part of what passes before it besides: who begins late need not be
-// slow.
+// The first report may be late by a further part of the time before it, because a worker that
+// begins late need not be slow.
 constexpr double kLateStart = 0.5;
 
 }  // namespace

@@ -96,7 +96,7 @@ void PartialStep::Lose(WorkerId w) {
     solved_[list[i]] = false;
     ++lacking_;
   }
-  // Its vector may be there already: then all that were asked for still fit together.
+  // Its vector may have arrived already; all the vectors of the cut then still fit together.
   if (is_cut_ && asked_[w]) {
     is_cut_ = false;
     to_come_ = 0;
@@ -108,7 +108,7 @@ void PartialStep::Lose(WorkerId w) {
   if (!is_cut_) SetParts();
 }
 
-// A partition that nobody holds any more keeps the step from ever ending.
+// If a partition has no live holder, the step never ends.
 void PartialStep::SetParts() {
   const uint32_t before = code_.parts;
   const auto workers = static_cast<uint32_t>(live_.size());

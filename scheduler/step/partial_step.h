@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient coding that counts what partial stragglers did (Ramamoorthy, Meng, Girimaji, NeurIPS
-// 2024; coding/decode/partial_code.h): workers go through what they hold, keep every partition's
-// gradient and report. As soon as l = `parts` live holders have finished each partition, and their
-// rows of R solve for it within the limits of precision, the server cuts: every worker sends one
-// vector, 1/l of a gradient long, with weights that follow from who finished what. l = 1 is
-// deduplication without any code.
+// Gradient coding that counts the work of partial stragglers (Ramamoorthy, Meng, Girimaji, NeurIPS
+// 2024; coding/decode/partial_code.h). Workers go through what they hold, keep every partition's
+// gradient and report. The server cuts as soon as l = `parts` live holders have finished each
+// partition, and their rows of R solve for it within the limits of precision. Every worker then
+// sends one vector, 1/l of a gradient long, with weights that follow from the partitions that each
+// worker has finished. l = 1 is deduplication without any code.
 //
-// A worker that is lost after the cut takes its vector along: as soon as the others finished enough
-// there is another cut. Where the live holders of a partition are fewer than l or too alike, l
-// falls to what they can solve for.
+// A worker that is lost after the cut takes its vector along: another cut follows as soon as the
+// others finished enough. If a partition has fewer than l live holders, or holders with rows too
+// alike, l falls to a value that they can solve for.
 #pragma once
 
 #include <limits>
@@ -23,8 +23,8 @@ namespace motley {
 
 class PartialStep final : public StepPolicy {
  public:
-  // lists[w]: what worker w computes, in order: all that it holds. Where partitions stand for rows
-  // (StepSetting::work), a row that is solved for is not begun any more, as jobs do it.
+  // lists[w] is everything that worker w holds, in the order of its work. If partitions stand for
+  // rows (StepSetting::work), nobody begins a row that is solved for, as in jobs.
   PartialStep(std::shared_ptr<const StepSetting> setting, std::shared_ptr<const WorkLists> lists,
               uint32_t parts);
 
@@ -35,7 +35,7 @@ class PartialStep final : public StepPolicy {
   bool resends() const override { return true; }
 
   uint32_t parts() const { return parts_; }
-  // By worker, how much of its list counted at the last cut; 0 for the lost.
+  // By worker: the length of its list that counted at the last cut; 0 for lost workers.
   const std::vector<uint32_t>& cut() const { return cut_; }
 
  private:
@@ -44,23 +44,23 @@ class PartialStep final : public StepPolicy {
   bool Solved(PartitionId p) const;
   void Lose(WorkerId w);
   void SetParts();
-  bool HoldersSolveAll() const;  // With the rows of R that l has now.
+  bool HoldersSolveAll() const;  // With the rows of R for the present l.
   void Cut(std::vector<StepCommand>& out);
 
   std::shared_ptr<const StepSetting> setting_;
-  WorkLists lists_;  // Without what was given back.
+  WorkLists lists_;  // Without the entries that were given back.
   uint32_t parts_;
   std::vector<bool> live_;
-  std::vector<uint32_t> done_;                   // By worker, of its list.
-  std::vector<std::vector<WorkerId>> finished_;  // By partition, live workers that did it.
+  std::vector<uint32_t> done_;                   // By worker: finished entries of its list.
+  std::vector<std::vector<WorkerId>> finished_;  // By partition: live workers that did it.
   std::vector<bool> solved_;                     // By partition.
   PartialCode code_;
-  std::vector<uint32_t> holders_;                           // By partition, live.
-  uint32_t fewest_ = std::numeric_limits<uint32_t>::max();  // Of them.
+  std::vector<uint32_t> holders_;                           // By partition: its live holders.
+  uint32_t fewest_ = std::numeric_limits<uint32_t>::max();  // The least of `holders_`.
   size_t lacking_;                                          // Partitions that are not solved.
   std::vector<uint32_t> cut_;
-  std::vector<uint32_t> stale_;  // By worker, vectors under way that belong to a former cut.
-  std::vector<bool> asked_;      // Whose vectors of this cut are to come.
+  std::vector<uint32_t> stale_;  // By worker: vectors on their way that belong to a former cut.
+  std::vector<bool> asked_;      // By worker: its vector of this cut is to come.
   size_t to_come_ = 0;
   bool is_cut_ = false;
 };

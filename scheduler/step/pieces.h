@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job's data and a worker's work are cut: one rule for jobs and for those who predict them.
-// What is on a device cannot be stopped any more, and each piece of work costs its start.
+// How a job's data and a worker's work are cut: one rule for jobs and for their predictions. A
+// piece of work on a device cannot be stopped, and each piece costs its start.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Partitions of a job: shares can then follow speeds within a sixteenth of an equal share.
+// Partitions of a job. Shares can then follow speeds within a sixteenth of an equal share.
 inline constexpr uint64_t kPartitionsPerWorker = 16;
 inline constexpr uint64_t kLeastPartitions = 64;
 
@@ -16,11 +16,11 @@ inline constexpr uint64_t kLeastPieceSamples = 32;
 inline constexpr uint64_t kPiecesOfRow = 6;
 inline constexpr uint64_t kPartsOfTheRest = 8;
 
-// Whole partitions are added to a piece until it has so many samples: of a row of `total`,
+// A row of `total` samples is cut into pieces of whole partitions with at least this many samples.
 inline uint64_t RowPieceSamples(uint64_t total) {
   return std::max(kLeastPieceSamples, (total + kPiecesOfRow - 1) / kPiecesOfRow);
 }
-// and of leases of which `left` are not begun.
+// The same for leases of which `left` samples are not begun.
 inline uint64_t LeasePieceSamples(uint64_t left) {
   return std::max(kLeastPieceSamples, left / kPartsOfTheRest);
 }

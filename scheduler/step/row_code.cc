@@ -13,14 +13,15 @@ namespace {
 
 constexpr DecodeLimits kAnyPrecision{.tolerance = 1};
 
-// Of a code all of whose rows but any so many are needed, and are enough.
+// For a code in which all rows except for any `stragglers` are necessary and enough.
 void NeedAllBut(uint32_t stragglers, RowCode& code) {
   uint32_t busy = 0;
   for (const auto& row : code.rows) busy += row.empty() ? 0 : 1;
   code.least_rows = busy - std::min(busy, stragglers);
 }
 
-// Rows that are no use without each other: without redundancy all that are not empty.
+// Classes of rows that only decode together. Without redundancy, all rows that are not empty form
+// one class.
 void SetClasses(const CodeForm& form, RowCode& code) {
   const bool one = form.tiling();
   code.class_of.assign(form.workers, kNoClass);

@@ -69,7 +69,7 @@ void RowStep::On(const StepWorkerLost& event) {
   if (std::exchange(worker.at_own, false)) expected_[event.worker] = false;
   const std::vector<Piece> pieces = std::exchange(worker.others, {});
   for (const Piece& piece : pieces) expected_[piece.row] = false;
-  // What it made up for goes on where it can; its own row may no longer be needed.
+  // The rows that it made up for go on elsewhere if possible. Its own row may no longer be needed.
   std::set<RowId> broken = {event.worker};
   for (const Piece& piece : pieces) {
     if (!HeldByLive(piece.partitions)) broken.insert(piece.row);
@@ -112,7 +112,7 @@ bool RowStep::HeldByLive(std::span<const PartitionId> partitions) const {
   });
 }
 
-// Each partition to the holder that would have it done first.
+// Gives each partition to the holder that would have it done first.
 void RowStep::MakeUp(RowId row, std::span<const PartitionId> partitions) {
   expected_[row] = true;
   std::map<WorkerId, Piece> given;
@@ -134,11 +134,11 @@ void RowStep::MakeUp(RowId row, std::span<const PartitionId> partitions) {
   for (auto& [w, piece] : given) Give(w, std::move(piece));
 }
 
-// The lowest lost rows that others can make up for, until what is expected decodes.
+// Makes up for the lowest lost rows until the expected rows decode.
 void RowStep::Mend() {
   if (Decodes(*code_, expected_)) return;
   for (RowId row = 0; row < expected_.size(); ++row) {
-    // Of a row that was made up for in vain, vectors may have come.
+    // Vectors of a failed attempt to make up for the row may have come.
     if (expected_[row] || missing_[row] != code_->rows[row].size()) continue;
     if (code_->rows[row].empty() || !HeldByLive(code_->rows[row])) continue;
     MakeUp(row, code_->rows[row]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Codes with fixed rows: every worker computes its row and sends one vector, and the step has
-// enough as soon as what came decodes. No feedback while all is well.
+// enough as soon as the rows that came decode. There is no feedback while all is well.
 //
-// When so many workers are lost that the others' rows cannot decode, rows of the lost are made up
-// for: their partitions are computed again, with the lost row's coefficients, by live workers that
-// hold them, after these have sent what they were at; the sum of such vectors is the lost row. Rows
-// of which somebody held the only copy stay lost; when nothing is left to be made up for, the step
+// If so many workers are lost that the others' rows cannot decode, live workers make up for lost
+// rows. They compute a lost row's partitions, if they hold them, with the row's coefficients, after
+// sending the vector that they were working on. The sum of such vectors is the lost row. A row with
+// a partition whose only copy was lost stays lost. If nothing is left to be made up for, the step
 // never ends.
 #pragma once
 
@@ -30,16 +30,16 @@ class RowStep final : public StepPolicy {
   bool wants_progress() const override { return false; }
 
  private:
-  // One vector to come, in another's place.
+  // One vector to come, in place of another.
   struct Piece {
     RowId row;
     std::vector<PartitionId> partitions;
   };
   struct Worker {
-    double free_at = 0;  // As predicted; who is asked to make up for others.
+    double free_at = 0;  // Predicted; used to choose workers that make up for others.
     bool live = true;
-    bool at_own = false;        // Its own row is under way,
-    std::vector<Piece> others;  // or the first of these, if there are any.
+    bool at_own = false;        // Its own row is under way.
+    std::vector<Piece> others;  // If not, the first of these is under way.
   };
 
   void On(const VectorArrived& event);

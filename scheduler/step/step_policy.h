@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one step is worked off: who computes which partitions in which order, who sends its vector
-// when, and when the step has enough. A policy decides and nothing else: no I/O, clock, threads or
-// hidden randomness, so the cost-only step model (planner/step_model.h) runs the very code that
-// serves a job.
+// How one step is worked off: a policy decides which worker computes which partitions in which
+// order, when a worker sends its vector, and when the step has enough. A policy only decides: no
+// I/O, clock, threads or hidden randomness. The cost-only step model (planner/step_model.h)
+// therefore runs the very code that serves a job.
 //
-// Every worker has a list of partitions and computes them in order into one running sum. What it
-// sends, a vector, covers the entries computed since the last one; once sent, an entry is spent.
+// Every worker has a list of partitions and computes them in order into one running sum. The vector
+// that it sends covers the entries computed since the last vector; once sent, an entry is spent.
 #pragma once
 
 #include <algorithm>
@@ -18,28 +18,28 @@
 
 namespace motley {
 
-// What is known of a worker when a step begins. Seconds count from the beginning of the step.
+// A worker's figures at the beginning of a step. Seconds count from that moment.
 struct StepWorker {
   double seconds_per_partition = 1;  // Predicted, > 0.
   double overhead_seconds = 0;       // Before its first partition.
   double latency_seconds = 0;        // One way, of a control message.
-  double message_seconds = 0;        // For which one of its vectors occupies the server's link.
+  double message_seconds = 0;        // How long one of its vectors occupies the server's link.
   bool live = true;
-  double send_seconds = 0;    // For which one of its vectors occupies its own link, before.
+  double send_seconds = 0;    // How long one occupies its own link first.
   uint32_t report_every = 1;  // Partitions between two of its reports, > 0.
-  // Of every piece of work that it cuts this into (scheduler/step/pieces.h): what it takes besides,
+  // The time that each piece of its work (scheduler/step/pieces.h) takes besides computing.
   double piece_overhead_seconds = 0;
-  double piece_knee = 0;   // how many partitions take as long as fewer,
-  double least_piece = 0;  // and the fewest in one. 0: leased partitions are pieces by themselves,
-                           // and what is given out once is one.
-  // Until it has the step's parameters, and for how long these occupy the server's link.
+  double piece_knee = 0;   // The number of partitions up to which a piece takes the same time.
+  double least_piece = 0;  // The fewest partitions in a piece. 0: each leased partition is a piece,
+                           // and so is work given out once.
+  // Until it has the step's parameters, and how long these occupy the server's link.
   double start_seconds = 0;
   double start_link_seconds = 0;
-  // Until what was sent to it before is there, behind which all else comes.
+  // Until data that were sent before are there. All other messages come behind them.
   double data_seconds = 0;
 };
 
-// When it has the parameters, if those for everybody occupy the server's link for so long.
+// When the worker has the parameters, if those for all workers occupy the server's link this long.
 inline double ReadySeconds(const StepWorker& worker, double start_link_seconds) {
   const double link = start_link_seconds > 0 ? worker.latency_seconds + start_link_seconds : 0;
   return std::max(worker.start_seconds, link);
@@ -50,19 +50,19 @@ struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
   double least_pace_seconds = 0;               // Decisions need not be closer together than this.
-  // Where partitions stand for rows: how much work each is beside the mean. Rows may be left when
-  // they were begun, after the piece of work that is on the device. Else empty.
+  // If partitions stand for rows: the work of each compared with the mean. A worker may leave a row
+  // that it has begun, after the piece of work on the device. Otherwise empty.
   std::vector<double> work;
 };
 
 // --- Events ---
-// The first `done` entries of everything that it was given and kept are computed.
+// The first `done` entries that the worker was given and kept are computed.
 struct ListProgress {
   WorkerId worker;
   uint32_t done;
-  double compute_seconds = 0;  // In which they were, by the worker's clock; 0: it does not say.
+  double compute_seconds = 0;  // The compute time by the worker's clock; 0: not reported.
 };
-// The answer to RevokeList: these had not been started and are dropped; the others asked for stay.
+// The answer to RevokeList: these partitions had not been started and are dropped; the others stay.
 struct ListReleased {
   WorkerId worker;
   std::vector<PartitionId> partitions;
@@ -79,27 +79,27 @@ struct StepTick {};
 using StepEvent = std::variant<ListProgress, ListReleased, VectorArrived, StepWorkerLost, StepTick>;
 
 // --- Commands ---
-// Appended to the worker's list. It sends nothing until it is told to.
+// Appends to the worker's list. The worker sends nothing until SendVector.
 struct ExtendList {
   WorkerId worker;
   std::vector<PartitionId> partitions;
-  RowId row = 0;  // Of fixed codes: whose coefficients they are added with.
-  std::span<const PartitionId> of_row = {};  // All of a row, which lasts as long as the policy.
+  RowId row = 0;  // For fixed codes: the row whose coefficients they are added with.
+  std::span<const PartitionId> of_row = {};  // The whole row; it must last as long as the policy.
 
   std::span<const PartitionId> all() const { return of_row.empty() ? partitions : of_row; }
 };
-// Give back those that were not started.
+// Asks for partitions back that were not started.
 struct RevokeList {
   WorkerId worker;
   std::vector<PartitionId> partitions;
 };
-// Send the vector: as soon as the list is done, or now over what is done. Void when the list is
-// extended before that.
+// Asks for the vector: as soon as the list is done, or now over the entries that are done. Void if
+// the list is extended before that.
 struct SendVector {
   WorkerId worker;
   bool now = false;
 };
-// The step has enough: everybody stops.
+// The step has enough: all workers stop.
 struct StepEnough {};
 using StepCommand = std::variant<ExtendList, RevokeList, SendVector, StepEnough>;
 
@@ -107,20 +107,21 @@ class StepPolicy {
  public:
   virtual ~StepPolicy() = default;
 
-  // Appends to `out` what the beginning of the step causes.
+  // Appends to `out` the commands that begin the step.
   virtual void Begin(std::vector<StepCommand>& out) = 0;
-  // `now` in seconds since the beginning, never going back.
+  // `now` is in seconds since the beginning and never goes back.
   virtual void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) = 0;
-  // When to send the next StepTick; infinity when none is wanted.
+  // The time of the next StepTick; infinity when none is wanted.
   virtual double NextTick() const = 0;
-  // What a vector has of the gradient's length: 1, or less for codes that shorten messages.
+  // The length of a vector relative to the gradient: 1, or less for codes that shorten messages.
   virtual double vector_fraction() const { return 1; }
-  // Not 0: a worker sends after every so many partitions, without being told.
+  // Not 0: a worker sends by itself after every this many partitions.
   virtual uint32_t sends_every() const { return 0; }
   // Workers keep the gradient of every partition: each vector covers all entries that are done.
   virtual bool resends() const { return false; }
-  // False: it makes nothing of ListProgress, never takes anything back, and, unless vectors are
-  // sent every so often, extends only lists all of which came, and has each sent at its end.
+  // False: the policy ignores ListProgress and never takes anything back. Unless workers send by
+  // themselves (sends_every), it extends only lists whose vectors all came, and has each sent at
+  // its end.
   virtual bool wants_progress() const { return true; }
 };
 

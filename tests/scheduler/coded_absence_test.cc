@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when workers are late, lost or send nonsense.
+// Tests workers that are late, lost or send nonsense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
   return options;
 }
 
-// A job in a steady state, with deadlines learned.
+// A job in a steady state that has learned its deadlines.
 class Steady {
  public:
   Steady(const SchedulerOptions& options, const std::vector<double>& speeds)
@@ -55,14 +55,14 @@ TEST(CodedAbsence, AnOverdueRowGoesToTheOneWhoIsFree) {
   script.Free(0, 60, 0.6);
   EXPECT_THAT(script.TickAtDeadline(), ElementsAre("place 0 x6", "assign 0 step 8 row 1"));
   EXPECT_EQ(script.Stats().rows_reassigned, 1u);
-  // The first answer wins, whoever sends it, and frees the other.
+  // The first answer wins, from any worker, and frees the other worker.
   EXPECT_THAT(script.Arrive(1, 1), ElementsAre("cancel 0 step 8", "commit 8"));
 }
 
 TEST(CodedAbsence, AnOverdueRowIsWaitedForAsLongAsSendingItsDataTakes) {
   Script script(Options(2));
   script.Start({100, 100});
-  script.Advance(12.6);  // Of which data take twelve: two seconds for each partition.
+  script.Advance(12.6);  // Sending data takes twelve of these seconds, two for each partition.
   for (const WorkerId id : {0, 1}) {
     script.Arrive(id, id);
     script.Free(id, 60, 0.6);
@@ -116,8 +116,8 @@ TEST(CodedAbsence, WithinTheToleranceNobodyIsReplaced) {
   script.Advance(0.5);
   script.Arrive(0, 0);
   script.Free(0, 80, 0.5);
-  // Worker 2 is overdue as well, but one more answer is enough and worker 1 may still give it; when
-  // neither does, one row is replaced, not two.
+  // Worker 2 is overdue as well, but one more answer is enough and worker 1 may still give it. If
+  // neither answers, one row is replaced, not two.
   EXPECT_THAT(script.TickAtDeadline(), ElementsAre("place 0 x4", "assign 0 step 8 row 1"));
   EXPECT_THAT(script.Arrive(0, 1), ElementsAre("cancel 1 step 8", "commit 8", "cancel 2 step 8"));
 }
@@ -161,7 +161,7 @@ TEST(CodedAbsence, ALostWorkerIsReplacedWithoutWaiting) {
   EXPECT_EQ(stats.workers[0].placed_partitions, 12u);
 }
 
-// Its row of this step was awaited until it would be done with the last one.
+// The worker's row of this step would be awaited until it had finished the previous one.
 TEST(CodedAbsence, ALostWorkerThatWasBusyWithAnEarlierStepIsReplacedWithoutWaiting) {
   Steady steady(Options(3, "rs"), {100, 100, 100});
   Script& script = steady.script;
@@ -250,11 +250,12 @@ TEST(CodedAbsence, ALongSilentWorkerIsLeftOutUntilItSpeaks) {
   EXPECT_EQ(script.decoder().code().rows.size(), 2u);
 }
 
-// Silence said nothing about its speed.
+// The worker's silence showed nothing about its speed.
 TEST(CodedAbsence, OneThatIsBackFromSilenceHasItsOldShare) {
   Steady steady(Options(2), {100, 100});
   Script& script = steady.script;
-  // Worker 0 gets the other's data first: in a step that data are sent in, lateness proves nothing.
+  // Worker 0 gets the other's data first: in a step in which data are sent, lateness proves
+  // nothing.
   script.Advance(0.6);
   script.Arrive(0, 0);
   script.Free(0, 60, 0.6);
@@ -275,7 +276,7 @@ TEST(CodedAbsence, OneThatIsBackFromSilenceHasItsOldShare) {
     script.Applied();
   }
   ASSERT_EQ(script.decoder().code().rows.size(), 1u) << "planned without worker 1";
-  script.Free(1);  // Nothing was measured.
+  script.Free(1);  // This message contains no measurement.
   ASSERT_THAT(Only<notice::AnswersAgain>(script.notices()), ElementsAre(notice::AnswersAgain{1}));
   script.Advance(1.2);
   script.Arrive(0, 0);

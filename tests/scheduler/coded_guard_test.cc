@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes whose answers the norm guard of the decoder refuses.
+// Tests codes whose answers the norm guard of the decoder refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::SizeIs;
 
-// No coded answer is exact enough for this, however many there are; plain sums are.
+// No number of coded answers is exact enough for this limit; plain sums are.
 constexpr DecodeLimits kHopeless = {.residual = 1e-6, .tolerance = 1e-30};
 
 TEST(CodedGuard, AJobWhoseCodeIsRefusedFinishesWithoutACode) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps whose rows are kept by who computes them, until enough are: partial-coded.
+// Tests steps whose workers keep rows until enough are done: partial-coded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Three workers of equal speed, of which one may be missing: all three hold all rows.
+// Three workers of equal speed, one of which may be missing: all three hold all rows.
 class CodedKept : public testing::Test {
  protected:
   CodedKept() : script_(Options()) {
@@ -42,7 +42,7 @@ class CodedKept : public testing::Test {
   const CodeForm& Code() const { return script_.decoder().code(); }
   const std::vector<RowId>& List(WorkerId worker) const { return lists_.at(worker); }
   bool Keeping() const { return Code().kept_parts > 0; }
-  // A worker has done the next row of its list, and says so.
+  // A worker has done the next row of its list and reports it.
   Script::Lines Do(WorkerId worker) {
     script_.Advance(0.1);
     const Script::Lines lines = script_.Arrive(worker, List(worker)[done_[worker]++]);
@@ -50,7 +50,7 @@ class CodedKept : public testing::Test {
     script_.Free(worker, 10, 0.1);
     return lines;
   }
-  // In turns, until the answers are asked for; returns the lines that did so.
+  // The workers take turns until the answers are asked for. Returns the lines that ask.
   Script::Lines RunToAnswers(const std::vector<WorkerId>& workers) {
     Script::Lines lines;
     for (size_t turn = 0; turn < 100 && Keeping(); ++turn) {
@@ -61,7 +61,7 @@ class CodedKept : public testing::Test {
     EXPECT_FALSE(Keeping());
     return lines;
   }
-  // What was cancelled of its list ends, with a word for each.
+  // The cancelled entries of each list end with one message each.
   void EndQueues() {
     for (WorkerId id = 0; id < 3; ++id) {
       for (; left_[id] > 0; --left_[id]) script_.Free(id);
@@ -115,8 +115,8 @@ TEST_F(CodedKept, WhatALostWorkerKeptIsDoneByOthers) {
   EXPECT_EQ(script_.Stats().steps_restarted, 0u);
 }
 
-// With one of three left, no two can do every row: it computes for its own row of the answers and
-// for that of another.
+// With one of three workers left, no two can do every row. It computes for its own row of the
+// answers and for another's.
 TEST_F(CodedKept, TheLastWorkerAnswersForAnother) {
   Do(0);
   script_.Lost(0);
@@ -174,7 +174,7 @@ TEST_F(CodedKept, OneThatIsInsideTheSumsBeginsTheStepAgain) {
   EXPECT_EQ(script_.Stats().steps_restarted, 1u);
 }
 
-// A paused worker has kept rows that count; nobody waits longer for it than for a row.
+// A paused worker has kept rows that count. Nobody waits longer for it than for a row.
 TEST_F(CodedKept, RowsOfWhoIsOverdueCountForOthersOnlyWhereTheyMust) {
   Do(0);
   for (size_t turn = 0; turn < 100 && Keeping(); ++turn) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that give every worker a list of rows: multi-message.
+// Tests plans that give every worker a list of rows: multi-message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,12 @@ SchedulerOptions Options(uint32_t workers, uint32_t tolerate = 1) {
   return options;
 }
 
-// Two workers hold all six rows, and begin with different ones.
+// Two workers hold all six rows and begin with different ones.
 const std::vector<RowId> kFirstList = {5, 3, 1, 4, 2, 0};
 const std::vector<RowId> kSecondList = {4, 2, 0, 5, 3, 1};
 
-// Both work at 100 samples per second, so that a row takes 0.2 s: three turns end a step. Every row
-// that a worker was given ends with its word.
+// Both work at 100 samples per second, so a row takes 0.2 s and a step ends after three turns.
+// Every row that a worker was given ends with one message.
 void QuietStep(Script& script) {
   for (size_t turn = 0; turn < 3; ++turn) {
     script.Advance(0.2);
@@ -88,7 +88,7 @@ TEST(CodedLists, AWorkerIsFreeWhenItEndedAllThatItWasGiven) {
     script.Free(1, 20, 0.2);
   }
   for (int i = 0; i < 3; ++i) script.Free(1);
-  // Worker 0 has not said yet that it dropped the last three.
+  // Worker 0 has not reported yet that it dropped the last three.
   EXPECT_THAT(script.Applied(), Each(Not(StartsWith("assign 0"))));
   EXPECT_THAT(script.Free(0), IsEmpty());
   EXPECT_THAT(script.Free(0), IsEmpty());
@@ -167,7 +167,7 @@ TEST(CodedLists, ABadStepOfAWorkerIsOneRefusal) {
   EXPECT_THAT(last, ElementsAre("commit 0"));
 }
 
-// Alone it is asked again, and what it then answers counts each time.
+// A lone worker is asked again, and each of its refused answers counts.
 TEST(CodedLists, ALoneWorkerThatOnlyAnswersNonsenseEndsTheJob) {
   Script script(Options(1, 0));
   script.Start({100});
@@ -193,7 +193,8 @@ TEST(CodedLists, ARestartedStepBeginsWhenTheOldRowsHaveEnded) {
   EXPECT_EQ(script.Stats().steps_restarted, 1u);
 }
 
-// Its first answer shows what parameters and a vector take; before the others it computed more.
+// The first answer shows how long parameters and a vector take; more computing precedes the later
+// answers.
 TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
   auto made = JobScheduler::Make(Options(2));
   ASSERT_TRUE(made.ok()) << made.status().ToString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What measured speeds may change, and what noise and wrong guesses may not.
+// Tests which changes follow from measured speeds, but not from noise and wrong guesses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ SchedulerOptions Options(uint32_t workers, const std::string& code) {
   return options;
 }
 
-// Compute times vary by `noise`; learned speeds by a third of that.
+// Compute times vary by `noise`, and learned speeds by a third of that.
 std::vector<double> Noisy(std::vector<double> speeds, double noise, Random& random) {
   for (double& speed : speeds) speed /= std::max(0.3, 1 + noise * random.Normal());
   return speeds;
@@ -44,7 +44,7 @@ TEST(CodedSpeeds, NoiseHardlyEverMovesData) {
   }
 }
 
-// Steps until worker 0 has at most `share`, from a change of its speed after 200 steps on.
+// Number of steps, after a change of its speed in step 200, until worker 0 has at most `share`.
 int StepsUntilShare(double share, double change, double noise, uint64_t seed) {
   Random random(seed, Stream::kTest);
   Script script(Options(4, "none"));
@@ -70,7 +70,7 @@ TEST(CodedSpeeds, ChangesAreFollowedThroughNoise) {
   }
 }
 
-// --- No more workers than are to take part ---
+// --- A limited number of workers ---
 
 std::vector<WorkerId> Sharers(const Script& script) {
   std::vector<WorkerId> sharers;
@@ -90,7 +90,7 @@ TEST(CodedSpeeds, TheFastestTakePartAndOthersStandBy) {
   for (int step = 0; step < 30; ++step) script.WholeStep(speeds);
   EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{1, 3}));
   EXPECT_EQ(script.Stats().workers[2].samples,
-            0u);  // Nor does it show now and then how fast it is.
+            0u);  // It gets no trials either.
   script.Lost(1);
   for (int step = 0; step < 5; ++step) script.WholeStep(speeds);
   EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{2, 3}));
@@ -116,12 +116,12 @@ TEST(CodedSpeeds, AGuessFarTooHighDoesNotStretchDeadlines) {
   script.Start(std::vector<double>(8, 50000));
   for (int step = 0; step < 12; ++step) {
     script.WholeStep(std::vector<double>(8, 50));
-    if (step < 2) continue;  // The first steps still go by the guess.
+    if (step < 2) continue;  // The first steps still depend on the guess.
     EXPECT_LE(script.SecondsToDeadline(), 3.0) << "it takes 0.64 s, step " << step;
   }
 }
 
-// A worker that is too slow for any share, for `steps` steps: in which of them it was tried.
+// Runs `steps` steps and returns those in which worker 2, too slow for a share, had a trial.
 std::vector<int> StepsTried(Script& script, const std::vector<double>& speeds, int steps) {
   std::vector<int> tried;
   for (int step = 1; step <= steps; ++step) {
@@ -156,10 +156,10 @@ TEST(CodedSpeeds, WhoIsFastAgainGetsAShareAgain) {
   EXPECT_LE(steps, 200);
 }
 
-// What a worker says of itself may come of one sample on a busy machine. Steps may be so short that
-// the owner of a row has always answered before a copy of it begins.
+// A worker's claim about itself may come from one sample on a busy machine. Steps may be so short
+// that a row's owner always answers before a copy of it begins.
 TEST(CodedSpeeds, WhoSaysItIsSlowIsMeasuredAlthoughItsCopiesComeTooLate) {
-  constexpr int kBehind = 3;  // Steps that pass before it can begin.
+  constexpr int kBehind = 3;  // Number of steps before it can begin.
   Script script(Options(3, "none"));
   script.Start({1000, 1000, 1});
   int steps = 0;
@@ -191,7 +191,7 @@ TEST(CodedSpeeds, WhoSaysItIsSlowIsMeasuredAlthoughItsCopiesComeTooLate) {
   EXPECT_LE(steps, 120);
 }
 
-// It is busy no longer than for a second, then others may need it.
+// Its trial lasts no longer than a second, because others may need the worker then.
 TEST(CodedSpeeds, WhoDoesNotEndWhatItIsTriedWithIsTold) {
   Script script(Options(3, "none"));
   script.Start({1000, 1000, 1});

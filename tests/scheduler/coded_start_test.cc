@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job starts, goes through its steps and ends.
+// Tests how a job starts, goes through its steps and ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

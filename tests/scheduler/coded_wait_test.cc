@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user is reported while nothing comes, and for whom the start does not wait.
+// Tests the notices during silence, and the workers that the start does not wait for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
 using Silences = std::vector<notice::AllSilent>;
 Silences SilencesIn(const Script& script) { return Only<notice::AllSilent>(script.notices()); }
 
-// Through the first steps, so that it is known what is normal.
+// Runs the first steps, so that normal times are known.
 void Warm(Script& script, const std::vector<double>& speeds) {
   script.Start(speeds);
   for (int step = 0; step < 12; ++step) script.WholeStep(speeds);
@@ -154,7 +154,7 @@ TEST(CodedWait, WithoutAnybodyTheStartWaitsOn) {
   EXPECT_THAT(script.Ready(0, 100), Contains("open 0"));
 }
 
-// The first to come back waits for the others, and may be lost again meanwhile.
+// The first worker to come back waits for the others, and may be lost again meanwhile.
 TEST(CodedWait, TheWaitForTheOthersEndsWithTheWorkerThatWaits) {
   Script script(Options(2));
   Warm(script, {100, 100});
@@ -173,7 +173,7 @@ TEST(CodedWait, TheWaitForTheOthersEndsWithTheWorkerThatWaits) {
   EXPECT_THAT(script.PassTime(3), Contains("open 12"));
 }
 
-// Other deadlines of the start may pass while the first to come back waits for the others.
+// Other deadlines of the start may pass while the first worker to come back waits for the others.
 TEST(CodedWait, TheWaitForTheOthersHasOneDeadline) {
   for (const double late : {9.0, 39.0}) {
     SchedulerOptions options = Options(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of code "approximate": when they do without the rest, and when not.
+// Tests when steps of code "approximate" end without the rest, and when not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr double kRow = 0.3;  // Seconds, of a row of 30 samples at 100 per second.
+constexpr double kRow = 0.3;  // Seconds for a row of 30 samples at 100 per second.
 
 SchedulerOptions Options(uint32_t quorum, double deadline_seconds, uint32_t tolerate = 0) {
   SchedulerOptions options;
@@ -56,7 +56,7 @@ TEST_F(EarlyEndTest, AQuorumIsEnough) {
   EXPECT_EQ(script_->Stats().workers[3].steps_in_time + script_->Stats().workers[3].late, 9u);
 }
 
-// Two are always a little later.
+// Two workers are always a little later than the others.
 TEST_F(EarlyEndTest, AQuorumIsNotEnoughWhereTheSameDataWouldBeMissingAllTheTime) {
   SchedulerOptions options = Options(2, 0);
   script_ = std::make_unique<Script>(options);
@@ -124,7 +124,7 @@ TEST_F(EarlyEndTest, WithoutADeadlineWhoeverIsOverdueIsLeftOut) {
     EXPECT_THAT(Arrive(worker), IsEmpty());
     script_->Free(worker, 30, kRow);
   }
-  // As learned, and once more.
+  // The learned limit passes, and once more the same time.
   EXPECT_THAT(script_->PassTime(0.3), IsEmpty());
   EXPECT_THAT(script_->PassTime(1), ElementsAre("commit 8 as it is", "cancel 3 step 8"));
   EXPECT_EQ(script_->Stats().rows_reassigned, 0u);
@@ -157,7 +157,7 @@ TEST_F(EarlyEndTest, TheLossOfAllTheOthersEndsTheStep) {
   EXPECT_THAT(script_->Lost(3), Contains("commit 8 as it is"));
 }
 
-// Every row is gone, and there is no step without any.
+// Every row is lost, and a step needs at least one.
 TEST_F(EarlyEndTest, ARowOfNobodyIsComputedByAnother) {
   SchedulerOptions options = Options(0, 0);
   options.workers = 2;
@@ -165,7 +165,7 @@ TEST_F(EarlyEndTest, ARowOfNobodyIsComputedByAnother) {
   script_->Start({100, 100});
   for (int i = 0; i < 8; ++i) script_->WholeStep({100, 100});
   script_->Advance(0.1);
-  script_->Reject(0, 0, false);  // It is not asked again in this step.
+  script_->Reject(0, 0, false);  // The worker is not asked again in this step.
   script_->Free(0, 0, 0);
   EXPECT_THAT(script_->Lost(1), Contains(HasSubstr("assign 0 step 8")));
 }
@@ -180,10 +180,10 @@ TEST_F(EarlyEndTest, ARestartedStepBeginsItsDeadlineAnew) {
 }
 
 TEST_F(EarlyEndTest, ExactEndsAreExact) {
-  Start(Options(0, 0, 1));  // All but one decode.
+  Start(Options(0, 0, 1));  // All rows but one decode.
   script_->Advance(kRow);
   EXPECT_THAT(Arrive(0), IsEmpty());
-  const Script::Lines lines = Arrive(1);  // Of the other group.
+  const Script::Lines lines = Arrive(1);  // Worker 1 belongs to the other group.
   EXPECT_THAT(lines, ElementsAre("commit 8", "cancel 2 step 8", "cancel 3 step 8"));
 }
 

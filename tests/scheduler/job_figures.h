@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of whole jobs in virtual time have in common.
+// Helpers shared by tests of whole jobs in virtual time.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// 16 partitions and 64 samples of a step for each worker.
+// Options with 16 partitions and 64 samples of a step for each worker.
 inline SchedulerOptions JobOf(uint32_t workers, const std::string& code, uint64_t steps,
                               uint32_t tolerate = 1) {
   SchedulerOptions options;
@@ -35,7 +35,7 @@ inline std::vector<double> Slice(const std::vector<double>& values, size_t begin
           values.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// A step of perfectly divisible work.
+// Time of a step of perfectly divisible work.
 inline double Ideal(const SchedulerOptions& options, const std::vector<double>& speeds) {
   return options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases of workers whose data are on their way, where sending a partition takes far longer than
-// computing it.
+// Tests leases of workers whose data are on their way, where sending a partition takes far longer
+// than computing it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 
-constexpr double kSend = 2;  // Seconds that one partition takes to be sent.
+constexpr double kSend = 2;  // Seconds for sending one partition.
 
 SchedulerOptions Options(uint32_t tolerate) {
   SchedulerOptions options;
@@ -31,7 +31,7 @@ SchedulerOptions Options(uint32_t tolerate) {
   return options;
 }
 
-// The number behind "extend 1 x", or whatever `what` is; 0 if there is no such line.
+// The number after "extend 1 x", or after another `what`; 0 if there is no such line.
 uint32_t CountOf(const Script::Lines& lines, const std::string& what) {
   uint32_t count = 0;
   for (const std::string& line : lines) {
@@ -41,13 +41,13 @@ uint32_t CountOf(const Script::Lines& lines, const std::string& what) {
   return count;
 }
 
-// What `opening` leased is computed, at so many seconds a partition; returns the next opening.
-// `said`: what reports caused.
+// Computes the leases of `opening`, at `seconds` per partition and worker. Returns the next
+// opening. `said` gets the lines that reports caused.
 Script::Lines WorkOff(Script& script, const Script::Lines& opening,
                       const std::vector<double>& seconds, double delay = 0,
                       Script::Lines* said = nullptr) {
   const StepId step = script.step();
-  std::map<double, WorkerId> done;  // When.
+  std::map<double, WorkerId> done;  // By time.
   std::vector<uint32_t> entries(seconds.size());
   for (WorkerId w = 0; w < seconds.size(); ++w) {
     entries[w] = CountOf(opening, "extend " + std::to_string(w) + " x");
@@ -61,13 +61,13 @@ Script::Lines WorkOff(Script& script, const Script::Lines& opening,
     const Script::Lines lines =
         script.Send(LeaseProgress{w, step, entries[w], FromSeconds(compute)});
     if (said != nullptr) said->insert(said->end(), lines.begin(), lines.end());
-    script.Send(LeaseReleased{w, step, {}});  // If it was asked.
+    script.Send(LeaseReleased{w, step, {}});  // The worker may have been asked for partitions.
     script.Send(LeaseVector{w, step, entries[w]});
   }
   return script.Send(StepApplied{step});
 }
 
-// The first step shows how long data take; then a few as usual.
+// The first step shows how long data take; some normal steps follow.
 Script::Lines Warm(Script& script, const std::vector<double>& seconds) {
   std::vector<double> speeds;
   for (const double each : seconds) speeds.push_back(10 / each);
@@ -81,12 +81,12 @@ TEST(LeaseData, CopiesFollowWhenTheOnesBeforeShouldHaveCome) {
   const std::vector<double> seconds = {0.1, 0.1, 0.1};
   const Script::Lines opening = Warm(script, seconds);
   ASSERT_EQ(CountOf(opening, "extend 1 x"), 4u);
-  // A new life of worker 1; the others work its leases off.
+  // A new incarnation of worker 1; the others work its leases off.
   script.Join(1, 2);
   script.Ready(1, 100);
   Script::Lines next = {"extend 0 x6", "extend 2 x6"};
-  std::vector<double> sent;  // When a copy was sent to it.
-  double leased = 0;         // When it was first leased anything.
+  std::vector<double> sent;  // Times at which copies were sent to it.
+  double leased = 0;         // The time of its first lease.
   const Time since = script.now();
   for (int i = 0; i < 16; ++i) {
     next = WorkOff(script, next, seconds);
@@ -100,7 +100,7 @@ TEST(LeaseData, CopiesFollowWhenTheOnesBeforeShouldHaveCome) {
   EXPECT_GE(leased - sent.front(), 0.8 * kSend) << "the others, who hold it, could begin at once";
 }
 
-// They are planned as if everybody computed a sample in a second.
+// Equal shares are planned as if every worker computed a sample in a second.
 TEST(LeaseData, CopiesArePacedWithEqualSharesToo) {
   SchedulerOptions options = Options(1);
   options.shares = Shares::kEqual;
@@ -118,7 +118,7 @@ TEST(LeaseData, CopiesArePacedWithEqualSharesToo) {
 
 TEST(LeaseData, WhatNobodyHoldsAnyMoreIsSentToManyAtATime) {
   Script script(Options(0));
-  // Worker 2 computes four times as fast as worker 1, and is sent data no faster.
+  // Worker 2 computes four times as fast as worker 1, but its data do not arrive faster.
   Warm(script, {0.05, 0.2, 0.05});
   EXPECT_THAT(script.Lost(0), AllOf(Contains("place 1 x3"), Contains("place 2 x3")));
 }

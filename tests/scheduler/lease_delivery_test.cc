@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs worked off by leases with a worker that says its list is done and does not deliver it.
+// Tests jobs with leases whose worker reports a finished list but does not deliver it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +13,10 @@ namespace {
 
 using ::testing::IsEmpty;
 
-class LeaseDelivery : public testing::TestWithParam<uint32_t> {  // Tolerated workers.
+class LeaseDelivery : public testing::TestWithParam<uint32_t> {  // The parameter is the number of
+                                                                 // tolerated workers.
  protected:
-  // Mean of the steps from the 100th on, in which worker 3 of four is as `disturb` makes it.
+  // Mean time of the steps from the 100th on. `disturb` changes worker 3 of the four.
   template <typename Disturb>
   double MeanStep(Disturb disturb) {
     const uint64_t steps = 2000;

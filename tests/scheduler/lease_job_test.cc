@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs worked off by leases, in virtual time: faults, wrong speeds, and many seeds. That
-// leases never overlap and every step covers each partition once, the virtual cluster checks.
+// Tests whole jobs with leases in virtual time: faults, wrong speeds, and many seeds. The virtual
+// cluster checks that leases never overlap and that every step covers each partition once.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(LeaseJob, UndisturbedStepsStayNearTheIdeal) {
     cluster.ReportEvery(every);
     cluster.Run(1000);
     ExpectDone(cluster);
-    // Besides, 3 ms for messages and the update.
+    // 3 ms are for messages and the update.
     EXPECT_LT(Median(Slice(cluster.step_seconds(), 20, 200)), 1.05 * Ideal(options, kLab) + 0.003)
         << every;
     EXPECT_LE(cluster.Stats().replans, 2u);
@@ -60,15 +60,15 @@ TEST(LeaseJob, AStepWithASlowWorkerCostsWhatItWorkWas) {
     cluster.Run(1000);
     ExpectDone(cluster);
     speeds[slow] /= 5;
-    // At once, before anything is learned.
-    // What the slow one has begun it finishes, and what it begins before it is asked.
+    // The change acts at once, before anything is learned. The slow worker finishes the partitions
+    // that it begins before the server asks for them.
     const double partition = 4 / speeds[slow];
     EXPECT_LT(cluster.step_seconds()[40], 1.25 * Ideal(options, speeds) + partition) << slow;
     EXPECT_LT(Median(Slice(cluster.step_seconds(), 45, 60)), 1.2 * Ideal(options, speeds)) << slow;
   }
 }
 
-// Lists would differ if a worker that is paused meanwhile heard messages in another order.
+// Lists would differ if a paused worker received messages in another order.
 TEST(LeaseJob, WhoIsPausedWhileItsDataAreOnTheirWayHearsAllInOrder) {
   const SchedulerOptions options = Options(4, 100);
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -100,7 +100,7 @@ TEST(LeaseJob, WrongSpeedsCostTimeAndNoMoreThanThat) {
   }
 }
 
-// What was measured behind its data, or only guessed, is not held against it for ever.
+// Measurements that waited for data, and guesses, do not count against a worker for good.
 TEST(LeaseJob, WhoJoinsLateWorksAsSoonAsItsDataAreThere) {
   const SchedulerOptions options = Options(4, 800);
   for (const double data : {0.2, 1.0, 3.0, 10.0}) {
@@ -114,10 +114,11 @@ TEST(LeaseJob, WhoJoinsLateWorksAsSoonAsItsDataAreThere) {
   }
 }
 
-// It is sent a part of what the others have not begun, instead of idling for a minute.
+// A newcomer is sent a part of the work that the others have not begun, instead of idling for a
+// minute.
 TEST(LeaseJob, WhoJoinsALongStepGetsAPartOfIt) {
   SchedulerOptions options = Options(3, 4, 0);
-  const std::vector<double> speeds(3, options.batch / 180.0);  // A minute a step.
+  const std::vector<double> speeds(3, options.batch / 180.0);  // A step takes a minute.
   for (const double data : {0.0, 0.05, 0.5}) {
     VirtualCluster cluster(options, speeds, 1);
     cluster.SetDataSeconds(data);
@@ -125,7 +126,7 @@ TEST(LeaseJob, WhoJoinsALongStepGetsAPartOfIt) {
     cluster.Run(10000);
     ExpectDone(cluster);
     // Some 48 s of work are left of it, for four, in pieces of nearly 4 s: 48 to 52 s, and 1 s for
-    // messages and doubt. Alone the three would take 60 s. Their own data come first.
+    // messages and doubt. Three workers alone would take 60 s. Their own data come first.
     EXPECT_LT(cluster.step_seconds()[0], 54 + 16 * data) << data;
     EXPECT_GT(cluster.Stats().workers[3].placed_partitions, 8u) << data;
   }
@@ -177,7 +178,7 @@ TEST(LeaseJob, APauseOfEverybodyOnlyDelays) {
 }
 
 TEST(LeaseJob, PartitionsWithoutAHolderAreSentToOthers) {
-  const SchedulerOptions options = Options(4, 60, 0);  // One copy.
+  const SchedulerOptions options = Options(4, 60, 0);  // Each partition has one copy.
   VirtualCluster cluster(options, {1000, 1000, 500, 250}, 9);
   cluster.Kill(1.5, 0);
   cluster.Run(1000);
@@ -221,7 +222,7 @@ TEST(LeaseJob, AWorkerTooSlowForAShareIsTakenBackWhenItIsFastAgain) {
   EXPECT_LT(Median(Slice(seconds, 300, 400)), 1.15 * options.batch / 4000.0);
 }
 
-// Kills, restarts, pauses, changes of speed, refused vectors; worker 0 is never killed.
+// Adds kills, restarts, pauses, changes of speed and refused vectors. Worker 0 is never killed.
 void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
   const uint64_t faults = random.Below(14);
   for (uint64_t i = 0; i < faults; ++i) {
@@ -237,7 +238,8 @@ void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
       case 1: cluster.Pause(at, worker, 4 * size); break;
       case 2: cluster.SetSpeed(at, worker, 20 + 1000 * size); break;
       case 3: cluster.SpoilNext(at, worker, coin); break;
-      case 4: cluster.Restart(at, worker); break;  // A new life, the old one's end unseen.
+      // A new incarnation; nobody saw the old one's end.
+      case 4: cluster.Restart(at, worker); break;
       case 5: cluster.JoinLate(at, 100 + 900 * size); break;
     }
   }
@@ -258,7 +260,7 @@ uint64_t RunSeed(uint64_t seed) {
   cluster.Run(3600);
   const std::string what = "seed " + std::to_string(seed) + ": ";
   EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
-  // Two workers that send nonsense in one step look like divergence; all else must end well.
+  // Two workers that send nonsense in one step look like divergence. Everything else must end well.
   if (cluster.end_status().code() != StatusCode::kDataError) {
     ExpectDone(cluster, what);
     EXPECT_EQ(cluster.Stats().steps_committed, options.steps) << what;
@@ -277,8 +279,8 @@ TEST(LeaseJob, TheSameSeedGivesTheSameCommandsAtTheSameTimes) {
   for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ(RunSeed(seed), RunSeed(seed));
 }
 
-// One answers and computes nothing, and what the other one sends is refused once: that one is
-// relied on all the same, since nobody else is there.
+// One worker answers and computes nothing, and one vector of the other is refused. The job still
+// relies on the other, because no further worker is there.
 TEST(LeaseJob, OneStuckAndOneRefusedOfTwoCostNoStep) {
   for (const WorkerId stuck : {0, 1}) {
     for (const uint32_t tolerate : {0u, 1u}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens under leases, event by event: the beginning, silence, refusals, losses.
+// Tests leases event by event: the beginning, silence, refusals, losses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ SchedulerOptions Options(uint32_t workers, uint32_t tolerate = 1) {
   return options;
 }
 
-// `workers` of one partition per 0.1 s work off a step of equal lists, and open the next one.
+// `workers` workers that take 0.1 s per partition work off a step of equal lists, and open the next
+// one.
 Script::Lines WholeStep(Script& script, uint32_t workers) {
   const uint32_t entries = 12 / workers;
   const StepId step = script.step();
@@ -38,7 +39,7 @@ Script::Lines WholeStep(Script& script, uint32_t workers) {
     script.Advance(0.1);
     for (WorkerId w = 0; w < workers; ++w) {
       script.Send(LeaseProgress{w, step, done, FromSeconds(0.1 * done)});
-      // To the question after its first report ever.
+      // The answer to the request after its first report ever.
       if (step == 0 && done == 1) script.Send(LeaseReleased{w, step, {}});
     }
     script.TickNow();
@@ -83,7 +84,7 @@ TEST(LeaseScript, OneThatDoesNotAnswerIsFencedAndItsLeasesMoveOn) {
   EXPECT_EQ(script.Stats().workers[2].late, 1u);
   EXPECT_EQ(script.Stats().rows_reassigned, 4u);
   script.Send(LeaseVector{0, step, 2});
-  // What it says now is for nothing, and shows that it is back.
+  // The message has no effect on the step, but shows that the worker is back.
   EXPECT_THAT(script.Send(RowLate{2, step}), IsEmpty());
   EXPECT_THAT(script.Send(LeaseVector{1, step, 2}), Contains("commit 6"));
   EXPECT_THAT(script.Send(StepApplied{step}), Contains("extend 2 x4"));
@@ -131,7 +132,7 @@ TEST(LeaseScript, ARefusedVectorIsComputedByOthers) {
   EXPECT_EQ(script.Stats().workers[1].rejected, 1u);
 }
 
-// Worker 1 answers whatever it is asked and computes nothing; passes time until a line is there.
+// Worker 1 answers every request and computes nothing. Passes time until the line appears.
 Script::Lines UntilLine(Script& script, const std::string& line, double seconds) {
   const StepId step = script.step();
   Script::Lines all;
@@ -154,7 +155,7 @@ TEST(LeaseScript, WhoWasRefusedTakesTheWorkOfOneThatIsStuckWhereNobodyElseIsLeft
   EXPECT_THAT(script.Send(LeaseVector{0, script.step(), 12}), Contains("commit 6"));
 }
 
-// As long as somebody else gets on, nothing is risked with it.
+// The job takes no risk with a refused worker as long as another makes progress.
 TEST(LeaseScript, WhoWasRefusedIsNotNeededWhereAnotherGetsOn) {
   Script script(Options(3));
   Warm(script, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks notices of one kind out of all.
+// Selects the notices of one kind.
 #pragma once
 
 #include <variant>

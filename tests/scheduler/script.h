@@ -19,7 +19,7 @@ namespace motley {
 
 class Script {
  public:
-  // `limits`: what its decoder accepts.
+  // `limits` are those of its decoder.
   explicit Script(const SchedulerOptions& options, DecodeLimits limits = {});
 
   using Lines = std::vector<std::string>;
@@ -34,7 +34,7 @@ class Script {
   Lines Join(WorkerId worker, Incarnation incarnation = 1) {
     return Send(WorkerJoined{worker, incarnation});
   }
-  // First word of a worker: calibrated.
+  // The worker's first message, after calibration.
   Lines Ready(WorkerId worker, double speed) {
     return Send(WorkerFree{worker, 0, Duration::zero(), speed});
   }
@@ -47,25 +47,25 @@ class Script {
   Lines Lost(WorkerId worker) {
     return Send(WorkerLost{worker, Status::Unavailable("connection reset")});
   }
-  // The answer of a row is in; what the decoder then says follows by itself.
+  // The answer to a row arrives. The decoder's events follow by themselves.
   Lines Arrive(WorkerId worker, RowId row);
   Lines Reject(WorkerId worker, RowId row, bool touched);
   Lines Applied() { return Send(StepApplied{step_}); }
   Lines TickNow() { return Send(Tick{}); }
-  // Goes to the deadline and ticks; nothing when there is none.
+  // Goes to the deadline and ticks; does nothing without a deadline.
   Lines TickAtDeadline();
   // Ticks at every deadline of the next `seconds`.
   Lines PassTime(double seconds);
-  // All join and are ready, with these speeds.
+  // All workers join and are ready, with these speeds.
   Lines Start(const std::vector<double>& speeds);
-  // Every worker answers what it was assigned after the time its speed says, frees itself, and the
-  // step is applied; returns the lines that the last of it caused (the next step's opening).
+  // Every worker answers its assignments after the time given by its speed and becomes free, and
+  // the step is applied. Returns the lines of the last event (the opening of the next step).
   Lines WholeStep(const std::vector<double>& speeds);
 
   StepId step() const { return step_; }
   const TinyDecoder& decoder() const { return decoder_; }
   SchedulerStats Stats() const { return scheduler_->Stats(); }
-  const std::vector<Notice>& notices() const { return notices_; }  // All so far.
+  const std::vector<Notice>& notices() const { return notices_; }  // All notices so far.
   const Status& end_status() const { return end_status_; }
   const std::optional<LastWorker>& end_last() const { return end_last_; }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kLength = 4;
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 
-// A gradient of its own for every partition.
+// Each partition has its own gradient.
 std::vector<float> Gradient(PartitionId partition) {
   const float x = static_cast<float>(partition + 1);
   return {x, 1 / x, std::sqrt(x), 3 - x};
@@ -29,7 +29,7 @@ void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
   } else {
     decoder_->Reset(*code_);
   }
-  decoded_ = code_;  // The one before outlives the reset.
+  decoded_ = code_;  // The previous form must outlive the reset.
 }
 
 bool TinyDecoder::Answer(RowId row) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real stream decoder on vectors of four floats, so that tests of the scheduler decode what
-// they claim to decode.
+// The real stream decoder on vectors of four floats, so that scheduler tests really decode.
 #pragma once
 
 #include <memory>
@@ -17,10 +16,11 @@ class TinyDecoder {
   explicit TinyDecoder(DecodeLimits limits = {})
       : limits_(limits), parallel_(MakeSerialParallelFor()) {}
 
-  // Where rows are kept, nothing is decoded before the next Open.
+  // If rows are kept, nothing is decoded before the next Open.
   void Open(std::shared_ptr<const CodeForm> code);
   const CodeForm& code() const { return *code_; }
-  // Adds the true answer of a row; false when it was there or not needed, or nothing is decoded.
+  // Adds the true answer to a row. Returns false if it is a duplicate or not needed, or if rows are
+  // kept.
   bool Answer(RowId row);
   bool Answered(RowId row) const { return Keeping() || decoder_->RowComplete(row); }
   bool Decodable() const { return !Keeping() && decoder_->Decodable(); }
@@ -32,7 +32,7 @@ class TinyDecoder {
   DecodeLimits limits_;
   std::unique_ptr<ParallelFor> parallel_;
   std::shared_ptr<const CodeForm> code_;
-  std::shared_ptr<const CodeForm> decoded_;  // The decoder's.
+  std::shared_ptr<const CodeForm> decoded_;  // The form that the decoder uses.
   std::unique_ptr<StreamDecoder> decoder_;
 };
 

@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-constexpr double kDelaySeconds = 0.0005;  // Of a message, on average.
-constexpr double kDetectSeconds = 0.1;    // Until a death is noticed.
-constexpr double kJitter = 0.03;          // Of compute times.
+constexpr double kDelaySeconds = 0.0005;  // Mean time of a message.
+constexpr double kDetectSeconds = 0.1;    // From a death until it is noticed.
+constexpr double kJitter = 0.03;          // Relative variation of compute times.
 
 }  // namespace
 
@@ -111,7 +111,7 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
   fake.alive = false;
   const uint64_t life = ++fake.life;
   loop_.After(FromSeconds(kDetectSeconds), [this, worker, life, why] {
-    if (fakes_[worker].life != life) return;  // Already started again.
+    if (fakes_[worker].life != life) return;  // The worker has started again.
     fakes_[worker].server_live = false;
     VoidLeases(worker);
     Tell(WorkerLost{worker, Status::Unavailable(why)});
@@ -119,7 +119,7 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
 }
 
 void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
-  // A connection belongs to one life: the one that the server knows.
+  // A connection belongs to one incarnation: the one that the server knows.
   const uint64_t life = fakes_[worker].server_life;
   const Duration data = fakes_[worker].data_until - loop_.Now();
   loop_.After(std::max(FromSeconds(kDelaySeconds), data),
@@ -131,7 +131,7 @@ void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) 
               });
 }
 
-// What came in a pause is heard after it, before all that comes later.
+// Messages of a pause arrive after it, before all later ones.
 void VirtualCluster::Hear(WorkerId worker) {
   Fake& fake = fakes_[worker];
   const uint64_t life = fake.life;
@@ -156,7 +156,7 @@ void VirtualCluster::FromWorker(WorkerId worker, Task task, double more_seconds)
               });
 }
 
-// What it kept of the step is not computed again.
+// Partitions that the worker kept in the step are not computed again.
 uint64_t VirtualCluster::SamplesOf(Fake& fake, const Job& job) const {
   if (std::exchange(fake.kept_in, job.step) != job.step) fake.kept.clear();
   const auto kept = std::count_if(job.partitions.begin(), job.partitions.end(),
@@ -206,7 +206,7 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
 void VirtualCluster::Answer(WorkerId worker, const Job& job) {
   if (ended_) return;
   if (!open_ || *open_ != job.step || committing_) return Tell(RowLate{worker, job.step, job.row});
-  if (job.keep) {  // The runtime tells as well for which opening of the step it was.
+  if (job.keep) {  // The runtime also reports for which opening of the step it was.
     if (!decoder_.Keeping()) return Tell(WorkerProgress{worker, 0, Duration::zero()});
     return Tell(RowArrived{worker, job.step, job.row});
   }
@@ -227,7 +227,7 @@ bool VirtualCluster::Undecodable() const {
   return committed_ >= undecodable_from_ && decoder_.code().name == undecodable_;
 }
 
-// Each that it was given ends with a word, in order.
+// Each order that the worker was given ends with one message, in order.
 void VirtualCluster::SkipCancelled(WorkerId worker) {
   Fake& fake = fakes_[worker];
   while (!fake.queue.empty() && fake.queue.front().cancelled) {
@@ -296,7 +296,7 @@ void VirtualCluster::Do(const OpenStep& command) {
 }
 
 void VirtualCluster::Opened(StepId step) {
-  if (std::exchange(open_, step) == step) return;  // Again.
+  if (std::exchange(open_, step) == step) return;  // The step opened again.
   for (const auto& [at, change] : speed_changes_) {
     if (at == step) fakes_[change.first].speed = change.second;
   }

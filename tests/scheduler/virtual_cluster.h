@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs on the pure scheduler in virtual time: made-up workers with speeds, delays and faults
-// carry out its commands and check each of them. No runtime, no network.
+// Runs whole jobs on the pure scheduler in virtual time. Fake workers with speeds, delays and
+// faults carry out its commands and check each of them. No runtime, no network.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@
 
 namespace motley {
 
-// Of a job with `--code auto`: 16 partitions and a batch of 64 samples for each worker.
+// Options of a job with `--code auto`: 16 partitions and a batch of 64 samples for each worker.
 inline SchedulerOptions AutoOptions(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
   SchedulerOptions options;
   options.workers = workers;
@@ -36,32 +36,34 @@ class VirtualCluster {
  public:
   VirtualCluster(const SchedulerOptions& options, std::vector<double> speeds, uint64_t seed);
 
-  // Faults, at a time after the start. Before Run.
+  // Faults, at a time after the start. Call these before Run.
   void Kill(double at_seconds, WorkerId worker);
   void Pause(double at_seconds, WorkerId worker, double seconds);
   void SetSpeed(double at_seconds, WorkerId worker, double speed);
-  void Restart(double at_seconds, WorkerId worker);  // A new life, after a kill or out of the blue.
-  void JoinLate(double at_seconds, double speed);    // One more worker.
-  void SpoilNext(double at_seconds, WorkerId worker, bool touched);  // Its next answer is refused.
-  // What it says of its speed at first is so many times the truth.
+  // A new incarnation, after a kill or without one.
+  void Restart(double at_seconds, WorkerId worker);
+  void JoinLate(double at_seconds, double speed);  // One more worker.
+  // The worker's next answer is refused.
+  void SpoilNext(double at_seconds, WorkerId worker, bool touched);
+  // The worker's first claim about its speed is `factor` times the truth.
   void Misjudge(WorkerId worker, double factor) { fakes_[worker].misjudged = factor; }
-  // From this step on it computes what it is leased, says so, and sends no vector.
+  // From this step on the worker computes and reports its leases, but sends no vector.
   void WithholdVectors(StepId from, WorkerId worker) { fakes_[worker].withholds_from = from; }
-  // When the step opens.
+  // Changes the speed when the step opens.
   void SetSpeedAtStep(StepId step, WorkerId worker, double speed);
-  // Of leases: partitions between two reports, and the time that a vector takes.
+  // For leases: partitions between two reports, and the time of a vector.
   void ReportEvery(uint32_t partitions) { report_every_ = partitions; }
   void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
-  // What the answer of a row takes besides computing.
+  // The time of a row's answer besides computing.
   void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
   // Exponential noise with this mean on top of that, as on processors that workers share.
   void SetRowNoise(double seconds) { row_noise_ = seconds; }
-  // What a partition takes on its way, with all messages to its worker behind it.
+  // The time of a partition on its way. All messages to its worker come behind it.
   void SetDataSeconds(double seconds) { data_seconds_ = seconds; }
-  // What applying an update takes, so that steps of a code take what a test says.
+  // The time of applying an update, so that a test can set the step times of each code.
   using ApplySeconds = std::function<double(const std::string& code, StepId step)>;
   void SetApplySeconds(ApplySeconds seconds) { apply_seconds_ = std::move(seconds); }
-  // All answers of this code come, and do not decode, from this step on.
+  // From this step on, all answers of this code arrive and do not decode.
   void SetUndecodable(std::string code, StepId from = 0) {
     undecodable_ = std::move(code);
     undecodable_from_ = from;
@@ -91,24 +93,24 @@ class VirtualCluster {
     bool spoiled = false;
     bool cancelled = false;
   };
-  // What a worker computes under leases. `life` tells lists apart that one worker had.
+  // A worker's work under leases. `life` distinguishes the lists of one worker.
   struct LeaseList {
     StepId step = 0;
     uint64_t life = 0;
     std::vector<PartitionId> partitions;
     uint32_t done = 0, sent = 0;
-    uint32_t computing = 0;  // Of those that follow.
+    uint32_t computing = 0;  // Number of partitions after `done` that it computes.
     bool told = false;
-    uint64_t started = 0;  // Chunks; those of void lists do not finish.
+    uint64_t started = 0;  // Chunks. Chunks of void lists do not finish.
     Duration compute{};
   };
-  // What the server knows of it.
+  // The server's knowledge of the list.
   struct LeaseMirror {
     bool open = false;
     uint64_t life = 0;
     std::vector<PartitionId> partitions;
     uint32_t spent = 0;
-    uint32_t released = 0;  // Revocations answered.
+    uint32_t released = 0;  // Revocations with an answer.
     uint32_t asked = 0;
   };
   struct Fake {
@@ -117,19 +119,19 @@ class VirtualCluster {
     double speed = 1;
     double misjudged = 1;
     bool alive = false;
-    uint64_t life = 0;  // Messages of earlier lives are dropped.
+    uint64_t life = 0;  // Incarnation; messages of earlier ones are dropped.
     Time paused_until{};
-    Time data_until{};                               // On its way.
+    Time data_until{};                               // Data are on their way until then.
     std::deque<std::function<void(Fake&)>> unheard;  // Messages that came in a pause.
     std::deque<Job> queue;                           // The first is being computed.
     Time job_started{};
-    uint64_t job_number = 0;    // Cancelled ones do not finish.
-    std::optional<bool> spoil;  // Touched?
+    uint64_t job_number = 0;    // Cancelled jobs do not finish.
+    std::optional<bool> spoil;  // The value says if the sums are touched.
     std::optional<StepId> refused_in;
     std::optional<StepId> withholds_from;
     std::optional<StepId> kept_in;
-    std::set<PartitionId> kept;  // Computed in that step for rows that are kept.
-    // What the server may believe.
+    std::set<PartitionId> kept;  // Partitions computed in that step for kept rows.
+    // The server's possible view:
     bool server_live = false;
     uint64_t server_life = 0;
     std::vector<bool> placed;
@@ -173,7 +175,8 @@ class VirtualCluster {
   void FinishChunk(WorkerId worker, uint64_t number);
   void SendVector(WorkerId worker);
   void VectorCame(WorkerId worker, const LeaseList& as_sent, bool spoiled);
-  // Delivers what a worker says about its list, or only that it spoke when the list is void.
+  // Delivers a worker's message about its list. If the list is void, the server only learns that a
+  // message came.
   void FromList(WorkerId worker, uint64_t life, double seconds, Task task);
   void Violate(std::string what);
   void Digest(uint64_t value);
@@ -184,9 +187,9 @@ class VirtualCluster {
   Random random_{0, Stream::kTest};
   VirtualLoop loop_;
   TinyDecoder decoder_;
-  bool leasing_ = false;             // The open step is worked off by leases.
+  bool leasing_ = false;             // The open step uses leases.
   std::vector<WorkerId> leased_to_;  // By partition; kNoWorker: nobody.
-  std::vector<bool> covered_;        // By vectors that came.
+  std::vector<bool> covered_;        // By partition: a vector that came covers it.
   uint64_t lists_ = 0;
   uint32_t report_every_ = 1;
   double vector_seconds_ = 0.001;
@@ -201,7 +204,7 @@ class VirtualCluster {
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<TimerId> timer_;
   std::optional<StepId> open_;
-  StepId committed_ = 0;  // Steps so far.
+  StepId committed_ = 0;  // Number of steps so far.
   bool committing_ = false;
   bool ended_ = false;
   Status end_status_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leases in the virtual cluster: workers that compute their lists chunk by chunk, and a server that
-// keeps the books of them and complains when a lease overlaps or a step is not covered once.
+// keeps track of them. The server reports a violation when a lease overlaps or a step is not
+// covered exactly once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr WorkerId kNoWorker = std::numeric_limits<WorkerId>::max();
-constexpr double kJitter = 0.03;  // Of compute times.
+constexpr double kJitter = 0.03;  // Relative variation of compute times.
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs in virtual time: speeds that change, and random faults from many seeds.
+// Tests whole jobs in virtual time: speeds that change, and random faults from many seeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,8 +54,8 @@ TEST(WholeJob, ACodeHidesAKillAndAPause) {
   }
 }
 
-// On processors that workers share, what an answer takes besides computing differs from step to
-// step by as much as a step takes.
+// On processors that workers share, the time of an answer besides computing varies between steps by
+// as much as a step takes.
 TEST(WholeJob, NoiseInAnswersLeavesEqualWorkersTheirShares) {
   for (const uint32_t workers : {2U, 4U}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -71,7 +71,7 @@ TEST(WholeJob, NoiseInAnswersLeavesEqualWorkersTheirShares) {
   }
 }
 
-// The promise of the issue: one worker five times slower half way.
+// One worker becomes five times slower half way.
 TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
   for (const char* code : {"none", "repetition", "heterogeneous", "multi-message"}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -187,7 +187,7 @@ Drawn DrawJob(uint64_t seed, Random& random) {
   return drawn;
 }
 
-// Kills, restarts, pauses, changes of speed, refused answers; worker 0 is never killed.
+// Adds kills, restarts, pauses, changes of speed and refused answers. Worker 0 is never killed.
 void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
   const uint64_t faults = random.Below(14);
   for (uint64_t i = 0; i < faults; ++i) {
@@ -203,7 +203,8 @@ void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
       case 1: cluster.Pause(at, worker, 4 * size); break;
       case 2: cluster.SetSpeed(at, worker, 20 + 1000 * size); break;
       case 3: cluster.SpoilNext(at, worker, coin); break;
-      case 4: cluster.Restart(at, worker); break;  // A new life, the old one's end unseen.
+      // A new incarnation; nobody saw the old one's end.
+      case 4: cluster.Restart(at, worker); break;
       case 5: cluster.JoinLate(at, 100 + 900 * size); break;
     }
   }
@@ -217,7 +218,7 @@ uint64_t RunSeed(uint64_t seed) {
   cluster.Run(3600);
   const std::string what = "seed " + std::to_string(seed) + ", " + drawn.options.code;
   ExpectSound(cluster, what);
-  // Two workers that send nonsense in one step look like divergence; all else must end well.
+  // Two workers that send nonsense in one step look like divergence. Everything else must end well.
   if (cluster.end_status().code() != StatusCode::kDataError) {
     EXPECT_TRUE(cluster.end_status().ok()) << what << ": " << cluster.end_status().ToString();
     EXPECT_EQ(cluster.Stats().steps_committed, drawn.options.steps) << what;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose data may still be on their way.
+// Tests the tracking of data that are on their way.
 #include "scheduler/learned/data_watch.h"
 
 #include <gtest/gtest.h>

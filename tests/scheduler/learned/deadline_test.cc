@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// `count` answers of about `ratio` times the expected second.
+// Adds `count` answers of about `ratio` times the expected second.
 void Feed(DeadlineModel& model, double ratio, double noise, int count) {
   Random random(1, Stream::kTest);
   for (int i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ TEST(Deadline, IsGenerousWhileLittleIsKnown) {
   EXPECT_GT(model.Limit(0.1, 5), model.Limit(0.1, 0));
 }
 
-// As where another code ran before: what answers take on the links is known.
+// After another code, the time of answers on the links is known.
 TEST(Deadline, WhatAnswersTakeBesidesCountsUntilItIsLearned) {
   DeadlineModel model;
   EXPECT_GE(ToSeconds(model.Limit(0.01, 0, 10)), 40);
@@ -100,7 +100,7 @@ TEST(Deadline, AFewTransfersSayMoreThanNone) {
   EXPECT_GE(ToSeconds(model.Limit(1, 2)), 1.55 + 4 * 2 * 0.5) << "the slowest one counts";
 }
 
-// It is asked for in between, as the scheduler does, which keeps its answers.
+// The test reads the limit in between, as the scheduler does, because the model caches it.
 TEST(Deadline, FollowsWhatComesAfterItWasAskedFor) {
   DeadlineModel model;
   Feed(model, 1.0, 0.0, 8);

@@ -47,9 +47,9 @@ TEST(SteadySpeeds, ErrorsShrinkWithWhatAnAverageRestsOnAndGrowWithNoise) {
   EXPECT_THAT(steady.Of({1, 2}, 2), ElementsAre(DoubleNear(117.3, 0.1), DoubleNear(134.6, 0.1)));
   for (int look = 0; look < 500; ++look) steady.Add({1}, {100}, {0.3});
   EXPECT_THAT(steady.Of({1}, 2), ElementsAre(DoubleNear(109.5, 0.1)));
-  steady.Add({1}, {100}, {0.6});  // What is known of its noise now counts.
+  steady.Add({1}, {100}, {0.6});  // The latest noise counts.
   EXPECT_THAT(steady.Of({1}, 2), ElementsAre(DoubleNear(119, 0.1)));
-  steady.Add({1}, {20}, {0.3});  // It starts again.
+  steady.Add({1}, {20}, {0.3});  // The average starts again.
   EXPECT_THAT(steady.Of({1}, 1), ElementsAre(DoubleNear(23.5, 0.1)));
 }
 

@@ -46,7 +46,7 @@ TEST(LoadBalance, AWorkerWhoseOverheadAloneIsTooLongGetsNothing) {
   EXPECT_THAT(Balanced(request).partitions, ElementsAre(18, 12, 0));
 }
 
-// LB-BSP's case: below its knee a GPU is given what fills it, since that costs nothing more.
+// LB-BSP's case: below its knee a GPU gets enough work to fill it, because that costs nothing more.
 TEST(LoadBalance, AKneeIsFilled) {
   ShareRequest request = SharesOf({10, 1}, 40);
   request.workers[0].curve.knee_samples = 35;
@@ -55,7 +55,7 @@ TEST(LoadBalance, AKneeIsFilled) {
   EXPECT_DOUBLE_EQ(shares.step_seconds, 3.7);
 }
 
-// Poplar's case: who is full leaves the rest to others.
+// Poplar's case: a full worker leaves the rest to others.
 TEST(LoadBalance, CapsAreKept) {
   ShareRequest request = SharesOf({10, 1, 1}, 40);
   request.workers[0].curve.most_samples = 20;
@@ -103,7 +103,7 @@ TEST(LoadBalance, WhatMakesNoSenseIsRefused) {
   }
 }
 
-// The least time over all ways to share, by trying them.
+// The least time over all ways to share, by trying them all.
 double LeastByTrying(const ShareRequest& request, size_t worker, uint32_t left,
                      std::vector<uint32_t>& counts) {
   if (worker == request.workers.size()) {
@@ -137,7 +137,7 @@ TEST(LoadBalance, NoSharingIsFaster) {
   EXPECT_GT(balanced, 200);
 }
 
-// Where there are only speeds, shares are those of the codes.
+// With speeds alone, shares are those of the codes.
 TEST(LoadBalance, AgreesWithProportionalAllocation) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const std::vector<double> speeds = RandomSpeeds(seed, 20, 8);

@@ -24,7 +24,7 @@ void ExpectDistinct(const Placement& placement, const ShareRequest& request) {
   }
 }
 
-// What everybody computes when `lost` is gone and first backups take over.
+// Partitions that each worker computes when `lost` is gone and first backups take over.
 std::vector<uint32_t> After(const Placement& placement, size_t workers, WorkerId lost) {
   std::vector<uint32_t> counts(workers, 0);
   for (const auto& holders : placement.holders) {
@@ -33,7 +33,7 @@ std::vector<uint32_t> After(const Placement& placement, size_t workers, WorkerId
   return counts;
 }
 
-// Time after a loss, over that of divisible work on those that are left.
+// Time after a loss, relative to divisible work on the remaining workers.
 double LossRatio(ShareRequest request, const Placement& placement, WorkerId lost) {
   const double seconds = StepSeconds(request, After(placement, request.workers.size(), lost));
   request.workers[lost].present = false;
@@ -58,8 +58,8 @@ TEST(Placement, IsTheSameEveryTime) {
   EXPECT_EQ(Placed(request).holders, Placed(request).holders);
 }
 
-// The cluster of the papers, 64 partitions each: nobody is more than 2 % beyond what divisible work
-// would take without the lost one, and the mean is within 1 %.
+// The cluster of the papers, 64 partitions each. After a loss, nobody takes more than 2 % longer
+// than divisible work would on the remaining workers, and the mean is within 1 %.
 TEST(Placement, ALossIsSharedByAll) {
   const ShareRequest request = SharesOf({2, 2, 4, 4, 8, 8, 8, 12}, 512, 2);
   const Placement placement = Placed(request);
@@ -72,8 +72,8 @@ TEST(Placement, ALossIsSharedByAll) {
   EXPECT_LE(sum / 8, 1.01);
 }
 
-// 16 partitions each, speeds up to 8 times apart: whole partitions are a rough measure for slow
-// workers, yet no loss costs more than 6 % over divisible work, on average 4 %.
+// 16 partitions each, and speeds up to 8 times apart. Whole partitions are coarse for slow workers,
+// yet no loss costs more than 6 % over divisible work, and 4 % on average.
 TEST(Placement, ALossIsSharedInRandomClusters) {
   double sum = 0;
   int losses = 0;
@@ -91,7 +91,7 @@ TEST(Placement, ALossIsSharedInRandomClusters) {
   EXPECT_LE(sum / losses, 1.04);
 }
 
-// Nobody is the backup of much more than its share.
+// No worker backs up much more than its share.
 TEST(Placement, BackupsAreSpreadOverAll) {
   for (const uint32_t copies : {2u, 3u}) {
     const ShareRequest request = SharesOf(RandomSpeeds(3, 64, 4), 64 * 32, copies);
@@ -103,7 +103,7 @@ TEST(Placement, BackupsAreSpreadOverAll) {
   }
 }
 
-// With three copies, two that die together leave their work to many.
+// With three copies, two workers that die together leave their work to many.
 TEST(Placement, TwoLossesAreShared) {
   const ShareRequest request = SharesOf({2, 2, 4, 4, 8, 8, 8, 12}, 512, 3);
   const Placement placement = Placed(request);
@@ -164,7 +164,7 @@ TEST(Placement, KeepsToTheRoomThereIs) {
   }
 }
 
-// Overheads, knees and caps of every kind.
+// The requests have overheads, knees and caps of every kind.
 TEST(Placement, ServesWhateverCanBeShared) {
   int placed = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
@@ -185,7 +185,7 @@ TEST(Placement, ServesWhateverCanBeShared) {
   EXPECT_GT(placed, 200);
 }
 
-// Far from quadratic: 10,000 workers of 16 partitions each.
+// The time is far from quadratic: 10,000 workers of 16 partitions each.
 TEST(Placement, ServesLargeClusters) {
   const ShareRequest request = SharesOf(RandomSpeeds(7, 10000, 8), 160000, 3);
   const Placement placement = Placed(request);

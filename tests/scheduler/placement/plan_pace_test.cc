@@ -9,7 +9,7 @@ namespace {
 const std::vector<WorkerId> kIds = {0, 1};
 const std::vector<double> kSpeeds = {100, 100};
 
-// A plan is in use since step 0, and was looked at in step 10 for the last time.
+// A plan is in use since step 0, and the last look was in step 10.
 PlanPace Looked(Gain found = Gain::kNone) {
   PlanPace pace;
   pace.Looked(10, kIds, kSpeeds);

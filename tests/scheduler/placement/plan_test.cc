@@ -76,7 +76,7 @@ TEST(Plan, PredictionSkipsTheRowsThatAreNotNeeded) {
   }
   const Result<CodeForm> copies = BuildCode("repetition", request);
   ASSERT_TRUE(copies.ok());
-  // Groups {0, 2} and {1, 3}: one of each is enough.
+  // Groups {0, 2} and {1, 3}: one answer of each is enough.
   EXPECT_DOUBLE_EQ(PredictStepSeconds(*copies, {1, 0.01, 0.01, 1}, 1), 4);
   const Result<CodeForm> none = BuildCode("none", {request.speeds, 0, 8, 0});
   ASSERT_TRUE(none.ok());
@@ -92,10 +92,11 @@ TEST(Plan, PredictionOfListsSkipsWhatOthersDid) {
   form.lists = {{0, 1, 3, 2}, {2, 3, 1, 0}};
   ASSERT_TRUE(Validate(form).ok());
   EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 1}, 1), 4) << "two rows each, no copy";
-  // Three rows take worker 0 six seconds; worker 1 is at its third when row 2 is all that is left.
+  // Worker 0 takes six seconds for three rows. Worker 1 is at its third row when only row 2 is
+  // left.
   EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.25}, 1), 8);
   EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.3}, 1), 2 / 0.3);
-  // Whoever is at a row when another has done it goes on with its next.
+  // A worker whose row another completes goes on with its next row.
   form.lists = {{0, 1, 2, 3}, {0, 3, 2, 1}};
   EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.5}, 1), 6);
 }

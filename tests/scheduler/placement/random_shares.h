@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters to share work over, for tests.
+// Requests to share work over clusters, for tests.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace motley {
 
-// Partitions of one sample each, on workers that have speeds and nothing else.
+// Partitions of one sample each, on workers with speeds and no other figures.
 inline ShareRequest SharesOf(const std::vector<double>& speeds, uint32_t partitions,
                              uint32_t copies = 1) {
   ShareRequest request;
@@ -21,7 +21,7 @@ inline ShareRequest SharesOf(const std::vector<double>& speeds, uint32_t partiti
   return request;
 }
 
-// From 1 to `spread`.
+// Speeds from 1 to `spread`.
 inline std::vector<double> RandomSpeeds(uint64_t seed, uint32_t workers, double spread) {
   Random random(seed, Stream::kTest, 1);
   std::vector<double> speeds;
@@ -29,7 +29,8 @@ inline std::vector<double> RandomSpeeds(uint64_t seed, uint32_t workers, double 
   return speeds;
 }
 
-// Up to so many workers and partitions, with overheads, knees and caps; not always feasible.
+// A request with at most this many workers and partitions, with overheads, knees and caps; not
+// always feasible.
 inline ShareRequest RandomShares(uint64_t seed, uint32_t most_workers, uint32_t most_partitions) {
   Random random(seed, Stream::kTest, 2);
   ShareRequest request;

@@ -124,7 +124,7 @@ TEST(Relocation, WithoutCopiesWhatIsLostIsSentAgain) {
   EXPECT_EQ(Moved(old, request).transfers.size(), 40u);
 }
 
-// A worker that became slower hands work to those that have copies: nothing moves.
+// A slower worker hands work to workers with copies, and nothing moves.
 TEST(Relocation, ASpeedThatChangesSwitchesPrimaries) {
   for (const double factor : {0.5, 0.75, 1.5}) {
     std::vector<double> speeds = {2, 2, 4, 4, 8, 8, 8, 12};
@@ -204,7 +204,7 @@ TEST(WorthMoving, WeighsTheGainAgainstTheTransfers) {
   std::vector<double> speeds = {4, 4, 4, 4};
   const Placement old = Placed(SharesOf(speeds, 160));
   speeds[0] = 2;
-  const ShareRequest request = SharesOf(speeds, 160);  // 20 s a step, or 12 s.
+  const ShareRequest request = SharesOf(speeds, 160);  // 20 s per step; 12 s when moved.
   const Relocation moved = Moved(old, request);
   ASSERT_FALSE(moved.transfers.empty());
   EXPECT_TRUE(WorthMoving(request, old, moved, 70, 10));

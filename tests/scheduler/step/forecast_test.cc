@@ -10,7 +10,7 @@ constexpr double kEntry = 0.01, kOverhead = 0.1, kLatency = 0.02;
 
 TEST(Forecast, ALateBeginningIsNoSlowness) {
   Forecast forecast(kEntry, kOverhead, kLatency);
-  const double begun = kOverhead + 0.05;  // Later than was thought.
+  const double begun = kOverhead + 0.05;  // Later than predicted.
   EXPECT_FALSE(forecast.Overdue(begun + kLatency));
   forecast.Report(2, begun + 2 * kEntry, 2 * kEntry);
   EXPECT_DOUBLE_EQ(forecast.Expected(), kEntry);
@@ -29,7 +29,7 @@ TEST(Forecast, SilenceProvesSlownessOnlyOnceTheBeginningIsLongPast) {
   EXPECT_FALSE(forecast.Overdue(kLatency + late + 1.2 * kEntry));
   EXPECT_TRUE(forecast.Overdue(kLatency + late + 1.3 * kEntry));
   EXPECT_NEAR(forecast.Seconds(kLatency + late + 4 * kEntry), 4 * kEntry, 1e-12);
-  // Whoever has reported has begun.
+  // A worker that has reported has begun.
   forecast.Report(1, kOverhead + kEntry, kEntry);
   EXPECT_TRUE(forecast.Overdue(kLatency + kOverhead + 2.3 * kEntry));
 }
@@ -38,7 +38,7 @@ TEST(Forecast, DataOnTheirWayAreWaitedForOnce) {
   Forecast forecast(kEntry, kOverhead, kLatency);
   forecast.SetData(0.5);
   EXPECT_EQ(forecast.DataDue(), 0.5);
-  // Whatever it is given meanwhile comes behind them, and what it is given later does not wait.
+  // Work that arrives meanwhile comes behind the data, and later work does not wait.
   forecast.Start(0.4);
   EXPECT_DOUBLE_EQ(forecast.DoneAt(2, 0.4), 0.5 + kOverhead + 2 * kEntry);
   EXPECT_FALSE(forecast.Overdue(0.5 + kOverhead + kLatency));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step policy that watches another: leases never overlap, and what ends a step covers every
-// partition exactly once.
+// A step policy that checks another one: leases never overlap, and the vectors that end a step
+// cover every partition exactly once.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ class LeaseChecker final : public StepPolicy {
   void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
   double NextTick() const override { return policy_.NextTick(); }
 
-  // What was wrong; empty when nothing was.
+  // Descriptions of violations; empty if there are none.
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
