@@ -45,7 +45,7 @@ OrderBook::Order& OrderBook::Add(WorkerId worker) {
   return order;
 }
 
-// From step to step a row's message differs by its numbers.
+// A row's message differs from step to step only by its numbers.
 const Bytes& OrderBook::GiveRow(WorkerId worker, RowId row, size_t slices) {
   MOTLEY_ASSERT(open_ && !listed() && row < form_->rows.size());
   Order& given = Add(worker);
