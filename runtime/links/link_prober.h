@@ -2,7 +2,7 @@
 // Measures the link to a server over the transport that jobs use. Loop thread only.
 //
 // The first phase sends probes alone. Half of their median round trip is the latency of the idle
-// link, because there are no synchronized clocks that could tell its two directions apart. The
+// link, because there are no synchronized clocks that could separate its two directions. The
 // second phase sends slices of a vector both ways at once, as training does, and probes between
 // them. A bandwidth is what arrived at the far end, by the clock there. These probes also wait in
 // queues behind slices. A simulator counts that wait by itself, so the link's latency is the idle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out how long a vector takes from each worker when nothing else arrives. Steps only show the
-// vectors of all workers at once, which cannot tell narrow worker links from a narrow server link
-// (scheduler/learned/vector_watch.h). While parameters go out, however, nobody answers yet. So the
-// server asks workers that just received work, one at a time, for the beginning of a vector, as
+// vectors of all workers at once, which cannot separate narrow worker links from a narrow server
+// link (scheduler/learned/vector_watch.h). While parameters go out, however, nobody answers yet. So
+// the server asks workers that just received work, one at a time, for the beginning of a vector, as
 // kProbe frames. Any answer that arrives meanwhile voids a measurement. Loop thread only.
 #pragma once
 
