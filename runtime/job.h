@@ -106,7 +106,7 @@ struct JobOptions {
 // k for a job: enough fine partitions to share work smoothly, and never more than samples.
 // kInvalidArgument when there are more workers than samples.
 Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers);
-// The same, with enough partitions that each is small enough to be sent whole and held beside
+// Like the above, with enough partitions that each is small enough to be sent whole and held beside
 // others (256 MiB encoded, estimated if samples are sparse).
 Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers);
 // Encoded bytes of the largest of `partitions` equal parts, by the same estimate; 0 for samples

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job reports to users: the notices of the scheduler and of the server. They are values
-// without text, as in scheduler/notice.h.
+// The notices of a job to its users, from the scheduler and the server. They are values without
+// text, as in scheduler/notice.h.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace motley {
 
-// How a job judges while it trains if it still improves (validator.h).
+// Options for the judgement, while a job trains, if it still improves (validator.h).
 struct ValidationOptions {
   uint64_t every = 0;  // Steps between two judgements; 0: no judgements.
   // Validation samples; null: the mean loss of the steps themselves is judged.

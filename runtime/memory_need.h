@@ -22,8 +22,8 @@ uint64_t ServerVectors(const JobOptions& options);
 // The number of versions of the parameters that may exist at a time within `memory_bytes` (0: any
 // number): those in ServerVectors, and more for slow readers if there is room.
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
-// How many of ServerVectors may be sums and answers of the open step, so that code "auto" chooses
-// one that keeps within `memory_bytes`; 0: any number.
+// The part of ServerVectors that may be sums and answers of the open step, so that code "auto"
+// chooses one that keeps within `memory_bytes`; 0: any number.
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
 uint64_t WorkerVectors();
 
@@ -32,7 +32,7 @@ uint64_t WorkerVectors();
 Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
                    uint64_t memory_bytes);
 
-// The same for the separate memory of a device, or of one in a joined device, on which the whole
+// Checks the separate memory of a device, or of one in a joined device, on which the whole
 // model is trained with the smallest batches possible. Host memory always passes.
 Status CheckDevice(const Device& device, const Model& model);
 

@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kRemembered = 64;
-// These are the cuts of work_order.cc in a worker's part of a step.
+// Limits of the pieces into which work_order.cc cuts a worker's part of a step.
 constexpr double kLeastPieceSamples = 32;
 constexpr double kMostPieces = 6;
 constexpr double kNew = 0.05;  // The weight of one more part in the mean.

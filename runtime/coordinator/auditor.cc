@@ -16,7 +16,7 @@ namespace {
 // The part of the job's time for audits of steps that were not drawn but whose copies differ.
 constexpr double kTimeWhereCopiesDiffer = 0.1;
 constexpr size_t kMostDoubtful = 8;
-constexpr StepId kStepsAlone = 64;  // How many steps it waits for a late copy.
+constexpr StepId kStepsAlone = 64;  // Steps to wait for a late copy.
 // The least time that the end of a job waits for a running audit.
 constexpr double kEndSeconds = 2;
 

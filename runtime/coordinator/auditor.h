@@ -81,7 +81,7 @@ class Auditor {
   double max_difference() const { return max_difference_; }
 
  private:
-  // What an audit reads. It lives as long as the audit runs.
+  // The inputs of an audit, which live as long as it runs.
   struct Work {
     std::shared_ptr<JobGradient> gradient;
     const DataSource& data;

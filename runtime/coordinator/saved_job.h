@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint says about its job besides the numbers themselves: what the job was, so that
-// another run can go on with it or use its model, and how far its report had come. Plain values;
-// any thread.
+// The description of a job in its checkpoints, beside the numbers themselves: what the job was, so
+// that another run can go on with it or use its model, and how far its report had come. Plain
+// values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct JobDescription {
   ModelSpec model;
   bool own_trainer = false;  // The caller brings the trainer; `model` says nothing.
   uint64_t parameters = 0;
-  OptimizerOptions optimizer;  // Its learning rate and L2 term may be changed.
+  OptimizerOptions optimizer;  // The learning rate and L2 term may be changed.
   uint64_t samples = 0;
   bool sparse = false;
   uint64_t fingerprint = 0;  // Hash of some samples; 0 if unknown.
   uint64_t digest = 0;       // Hash of all samples; 0 if unknown, as in older checkpoints.
   uint32_t batch = 0;
-  bool older_batches =
-      false;  // As descriptions before version 3 mean them: see docs/decisions/0029.
+  // The batches are those of descriptions before version 3 (docs/decisions/0029).
+  bool older_batches = false;
   DataMeaning meaning;
   uint64_t steps = 0;        // Steps of the whole job; may be changed.
   uint64_t judge_every = 0;  // ValidationOptions; may be changed.

@@ -93,7 +93,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   if (options_.resume != nullptr) {
     audits_.failures = options_.resume->about.history.audit_failures;
   }
-  options_.resume = nullptr;  // As large as the model, like the next.
+  options_.resume = nullptr;  // These two may be as large as the model.
   options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
@@ -294,7 +294,7 @@ bool ServerJob::CountsAreKnown() const {
   return options_.foreign == nullptr && options_.model.class_weights.empty();
 }
 
-// What answers must weigh, unless the caller's trainer or class weights define what samples weigh.
+// The weights that answers must have, unless the caller's trainer or class weights define them.
 KnownCounts ServerJob::CountsOf(StepId step) const {
   return CountsAreKnown() ? schedule_.SharedRanges(step) : nullptr;
 }

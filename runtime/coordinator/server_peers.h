@@ -71,7 +71,7 @@ class ServerPeers {
   PeerId PeerOf(WorkerId worker) const { return seats_[worker].peer; }
   Incarnation IncarnationOf(WorkerId worker) const { return seats_[worker].incarnation; }
   const std::string& NameOf(WorkerId worker) const { return seats_[worker].name; }
-  // Where the worker joined from, and what it computes with.
+  // The address that the worker joined from, and its device.
   notice::Joined OriginOf(WorkerId worker) const;
   // The header of a message to this worker.
   Header HeaderTo(WorkerId worker, FrameKind kind) const;

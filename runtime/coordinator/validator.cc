@@ -145,7 +145,7 @@ bool Validator::Finish(uint64_t version, const ParameterCopy& parameters) {
   ending_ = true;
   const double loss = loss_sum_, weight = weight_sum_;
   Begin(version, parameters);
-  loss_sum_ = loss;  // They count in the next judgement of a job that resumes from here.
+  loss_sum_ = loss;  // A job that resumes from here counts the losses in its next judgement.
   weight_sum_ = weight;
   return false;
 }

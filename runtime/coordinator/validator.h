@@ -69,7 +69,7 @@ class Validator {
   ValidationSummary Summary() const;
 
  private:
-  struct Work {  // What an evaluation reads.
+  struct Work {  // The inputs of an evaluation.
     std::unique_ptr<Model> model;
     std::shared_ptr<const DataSource> samples;
   };

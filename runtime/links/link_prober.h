@@ -26,7 +26,7 @@ namespace motley {
 struct LinkProbe {
   LinkProfile link;                   // Latency and bandwidths as above, for a cluster's file.
   double idle_latency_seconds = 0;    // Half of the median round trip with no slices under way.
-  double loaded_latency_seconds = 0;  // The same with slices both ways.
+  double loaded_latency_seconds = 0;  // Half of the median round trip with slices both ways.
 };
 
 struct LinkProbeOptions {
@@ -59,7 +59,7 @@ class LinkProber final : private Receiver {
     Bytes control;
     uint64_t probes = 0;  // Probes sent so far; one is under way at a time.
     Time sent{};          // When the probe under way was sent; Time() if there is none.
-    // What the first and the last answer of this phase reported.
+    // The reports in the first and the last answer of this phase.
     uint64_t answers = 0;
     uint64_t first_received = 0, first_received_ns = 0;
     uint64_t last_received = 0, last_received_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers and workers share to exchange messages: control messages that own their bytes while
+// The messages that servers and workers share: control messages that own their bytes while
 // they are sent, the goodbye, and orders as runs of partitions. Loop thread only.
 #pragma once
 

@@ -34,7 +34,7 @@ SignKey SignsAt(uint64_t seed, StepId step, uint64_t offset);
 // The signs with which a slice's header declares its sketch.
 SignKey SignsOf(const Header& header);
 
-// What a slice's header declares about its payload. kDataError: no gradient has that norm, or no
+// The claim of a slice's header about its payload. kDataError: no gradient has that norm, or no
 // vector has that sketch.
 Result<Claim> ClaimOf(const Header& header);
 

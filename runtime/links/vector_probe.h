@@ -30,7 +30,7 @@ class VectorProbe {
   VectorProbe(Loop& loop, Transport& transport, uint32_t workers, const Slicing& cut, Tell tell);
 
   // The worker was given work. `header` names its incarnation. Each worker is measured a few times.
-  // One that stays silent when it is asked keeps the others from being measured.
+  // A worker that stays silent when it is asked keeps the others from being measured.
   void Ask(WorkerId worker, PeerId peer, const Header& header);
   // The room for a kProbe frame of this incarnation. kDataError: it was not asked for.
   Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header);

@@ -13,7 +13,7 @@ namespace motley {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// As a part of the norm. Smaller differences are rounding. An audit decides about larger ones.
+// A part of the norm. Smaller differences are rounding. An audit decides about larger ones.
 constexpr double kCopyTolerance = 1e-4;
 constexpr size_t kMostLate = 1 << 16;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server keeps of a step's answers, so that an audit can find false ones afterwards: a
+// The server's record of a step's answers, so that an audit can find false ones afterwards: a
 // sketch of each slice (8 bytes), and the tallies. In a step that will be audited, the sketches
 // have signs that no worker knows. In other steps they are the sketches that the answers declared.
 //
@@ -81,7 +81,7 @@ class AnswerLog {
   uint32_t LifeOf(WorkerId worker) const { return lives_[worker]; }
 
   StepId step() const { return open_.step; }     // The step of the last Open.
-  bool drawn() const { return open_is_drawn_; }  // That step will be audited.
+  bool drawn() const { return open_is_drawn_; }  // The open step will be audited.
   // One worker has sent all that counts so far, and others were to answer as well.
   bool OneAnswered() const;
   // Copies of a row of the open step differ.

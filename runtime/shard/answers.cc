@@ -290,7 +290,7 @@ void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Orde
     return;
   }
   if (!orders_.FirstLate(worker, header.step, header.row_id)) return;
-  // What an earlier incarnation sent for the open step would look like this one's own answer.
+  // An earlier incarnation's answer to the open step would look like this one's own.
   const bool of_open_step = orders_.open() && header.step == orders_.step();
   if (header.step > orders_.step() || (of_open_step && (fenced || !orders_.listed()))) return;
   hooks_.raise(RowLate{worker, header.step});

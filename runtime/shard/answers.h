@@ -60,7 +60,7 @@ class Answers {
     StepId step = 0;
     uint32_t order = 0;  // 0: no slice is arriving.
     size_t index = 0;
-    Claim claim;  // What the header declared.
+    Claim claim;  // The claim in the header.
   };
 
   Answers(const Shape& shape, ParallelFor& parallel, Hooks hooks);

@@ -21,10 +21,9 @@ constexpr double kMove = 0x1p-18;
 constexpr double kKinkMove = 0x1p-14;
 constexpr uint64_t kKinkDraws = 2;   // One draw may leave a unit where it was.
 constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters in a step.
-constexpr double kExcused =
-    4;  // Times the change that moved parameters make, because a sketch may show more of it.
-constexpr double kDecodeTolerance =
-    1e-2;  // As a part of the decoded sum, because codes amplify rounding.
+// Times the change that moved parameters make, because a sketch may show more of it.
+constexpr double kExcused = 4;
+constexpr double kDecodeTolerance = 1e-2;  // Relative; codes amplify rounding.
 // A sum of logarithms near 0 has few digits. Losses do not enter the training.
 constexpr double kLossTolerance = 1e-2;
 constexpr double kSampleLoss = 1e-3;  // Additional tolerance for each sample.
@@ -40,15 +39,15 @@ struct Group {
   std::vector<Run> runs;
   std::vector<std::pair<size_t, size_t>>
       entries;          // Rows that contain the group, and the place in each.
-  double coverage = 1;  // Its weight in the decoded sum.
+  double coverage = 1;  // The weight in the decoded sum.
 };
 
 // The expected values of a weighted sum of groups. Each row has one, and so has the decoded sum.
 struct Expected {
-  std::vector<double> sketches;  // One for each slice.
+  std::vector<double> sketches;  // A sketch for each slice.
   std::vector<double> declared;  // Sketches with the signs that everybody knows.
   double norms = 0;              // Weighted norms of the groups.
-  double scale = 0;              // The same, or the norms of the pieces if it was looked at again.
+  double scale = 0;              // norms, or those of the pieces after a second look.
   double excused = 0;
   Tally tally;
   double loss_scale = 0;
@@ -255,7 +254,7 @@ class Comparison {
     for (const LoggedAnswer& answer : answers_.answers) {
       const Expected& expected = rows_[answer.row];
       double squares = 0;
-      double of_zeros = 0;  // The same for an answer of zeros.
+      double of_zeros = 0;  // The squares for an answer of zeros.
       for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
         if (std::isnan(answer.sketches[slice])) continue;
         const double gap = answer.sketches[slice] - expected.sketches[slice];

@@ -29,15 +29,14 @@
 
 namespace motley {
 
-// How far an answer may be from its sum, as a part of the norms of the groups that it weighs.
+// The tolerated distance of an answer from its sum, as a part of the norms of its groups.
 inline constexpr double kAuditTolerance = 1e-4;
 
 struct AuditRequest {
   std::shared_ptr<const std::vector<float>> parameters;
   StepAnswers answers;
-  std::vector<float> decoded;  // The decoded sum; the audit overwrites it.
-  std::shared_ptr<const ApproximateSum>
-      approximate;  // How `decoded` approximates the sum; null: it is exact.
+  std::vector<float> decoded;                         // The decoded sum; the audit overwrites it.
+  std::shared_ptr<const ApproximateSum> approximate;  // Null: `decoded` is the exact sum.
 };
 
 struct AuditResult {
@@ -48,7 +47,7 @@ struct AuditResult {
   bool misdecoded = false;
   struct Verdict {
     double difference = 0;      // Relative difference of the gradient, or else of the tally.
-    const char* off = nullptr;  // What is wrong: "gradient", "loss" or "weight"; null: nothing.
+    const char* off = nullptr;  // The wrong part: "gradient", "loss" or "weight"; null: none.
     bool confirms =
         false;  // The answer is right, and zeros would not be, so the server is right as well.
   };

@@ -40,7 +40,7 @@ void OrderBook::Close() {
 
 OrderBook::Order& OrderBook::Add(WorkerId worker) {
   Order& order = seats_[worker].orders.push();
-  SlicesCame came = std::move(order.came);  // Its memory is used again.
+  SlicesCame came = std::move(order.came);  // The memory is used again.
   order = Order{.step = step_, .number = ++last_, .came = std::move(came)};
   return order;
 }

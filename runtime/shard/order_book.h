@@ -75,13 +75,13 @@ class OrderBook {
   // The worker's orders for steps up to this one are not needed and may end unfinished. Its list
   // ends.
   wire::CancelT Cancel(WorkerId worker, StepId step);
-  // The same for one row. Empty if the worker has answered it.
+  // Cancels one row. Empty if the worker has answered it.
   std::optional<wire::CancelT> CancelRow(WorkerId worker, StepId step, RowId row);
   void Forget(WorkerId worker);  // The worker is gone.
 
   // The oldest order that the worker has not ended, which it answers next; null if there is none.
   Order* First(WorkerId worker);
-  // That order if it has this number (First), or any order with this number (Find); null otherwise.
+  // The first order if it has this number, or (Find) any order with this number; null otherwise.
   Order* First(WorkerId worker, StepId step, uint32_t number);
   Order* Find(WorkerId worker, StepId step, uint32_t number);
   // Ends the first order. A row stays readable until the worker gets another, which reuses its

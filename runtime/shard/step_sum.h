@@ -35,7 +35,7 @@ class StepSum {
   // A step starts, or starts again. The decoder stays as it is if workers keep the rows.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
   void OpenLists();
-  const Slicing& cut() const { return cut_; }  // How answers are cut.
+  const Slicing& cut() const { return cut_; }  // The cut of answers.
 
   // The decoder of rows. It exists once a step with rows that are sent was opened.
   StreamDecoder& decoder() const { return *decoder_; }

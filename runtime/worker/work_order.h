@@ -46,7 +46,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
     uint64_t samples = 0;    // Samples in chunks that are done.
     uint64_t in_chunk = 0;   // Samples of the current chunk that the trainer reported.
     Duration compute{};      // Compute time of chunks that are done.
-    Tally tally;             // What these chunks added since TakeTally.
+    Tally tally;             // The tally of these chunks since TakeTally.
     bool on_device = false;  // Part of the sum is on the device.
     bool due = false;        // The order is sent once it is finished.
   };

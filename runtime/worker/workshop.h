@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker computes with. Work on the device shares it, so that it lives until that work is
-// done, whatever became of the node.
+// The model or trainer, data and schedule that a worker computes with. Work on the device shares
+// the workshop, so that it lives until that work is done, whatever became of the node.
 #pragma once
 
 #include <memory>

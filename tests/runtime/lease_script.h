@@ -14,7 +14,7 @@ namespace motley {
 
 class LeaseScript final : public Scheduler {
  public:
-  struct Tale {        // What the random decisions led to.
+  struct Tale {        // The effects of the random decisions.
     int revoked = 0;   // RevokeLease commands.
     int released = 0;  // Partitions that came back.
     int vectors = 0;

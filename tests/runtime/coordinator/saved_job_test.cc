@@ -190,7 +190,7 @@ TEST(SavedJob, OfADivergedJobIsRefused) {
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
 }
 
-// Its model can be exported, but its training cannot be resumed.
+// The model of such a job can be exported, but its training cannot be resumed.
 TEST(SavedJob, OfAnOlderReleaseIsReadAndNotResumed) {
   CheckpointState state = StateOf(Example());
   state.description = Replaced(state.description, "\"version\":4", "\"version\":2");

@@ -106,7 +106,7 @@ TEST(Versions, AreMadeForSlowReadersAsLongAsMemoryLasts) {
   Bench bench(Momentum(0.1), kBytes * (counted + 4));
   const uint64_t most = MostVersions(options, 32, kBytes * (counted + 4));
   EXPECT_EQ(most, MostVersions(options, 32, kBytes * counted) + 2);
-  std::vector<ParameterCopy> held;  // These simulate readers that never finish.
+  std::vector<ParameterCopy> held;  // Versions of readers that never finish.
   for (StepId step = 0; step < most - 1; ++step) {
     held.push_back(bench.model->parameters());
     ASSERT_TRUE(bench.Step(step, 1).ok()) << step;

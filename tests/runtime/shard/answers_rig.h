@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the server's answers share: short vectors in slices, and the events that they
+// Shared by tests of the server's answers: short vectors in slices, and the events that they
 // cause.
 #pragma once
 

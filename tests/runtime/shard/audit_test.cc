@@ -246,7 +246,8 @@ TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
   EXPECT_EQ(world.watcher.lost.count(0), 0u);
 }
 
-// One worker alone has answered when the step starts again. Copies of that attempt are useless.
+// One worker alone has answered when the step starts again. Copies for the earlier attempt are
+// useless.
 TEST(Audit, HoldsNoCancelBackWhenTheStepStartsAgain) {
   JobWorld world(JobWorld::Options(2, "none"));
   world.StartServer();

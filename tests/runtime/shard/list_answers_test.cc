@@ -144,7 +144,7 @@ TEST_F(ListAnswers, ASumIsNotTouchedBeforeTheVectorIsWhole) {
   const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
   Slices(0, a, 1);
   EXPECT_EQ(sum, std::vector<float>(kLength, 1e6f));
-  lists.orders().Forget(0);  // Its unfinished vector is dropped as well.
+  lists.orders().Forget(0);  // The unfinished vector of worker 0 is dropped as well.
   const uint32_t b = Extend(1, {0, 1, 2, 3, 4, 5});
   Slices(1, b, 3);
   EXPECT_TRUE(End(1, b, 6).ok());

@@ -296,7 +296,7 @@ TEST_F(EarlyExecutor, AVectorThatIsStillComputedIsNotUsedForAnother) {
   transport.LetGo(FrameKind::kGradient);
   Order(2);
   Run();
-  trainer->End();  // It ends the first row, so the second begins in the other vector.
+  trainer->End();  // The first row ends, so the second begins in the other vector.
   EXPECT_THAT(Offsets(), ElementsAre(8, 16));
   ASSERT_TRUE(trainer->done);
   trainer->Final(0, 18, 5);

@@ -228,7 +228,7 @@ TEST_F(RevocableOrders, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
   RunFor(kSampleTime * 10);
   ASSERT_TRUE(Extend({1}, 0, kFirst + 1).ok());
-  Flush();  // It is about the old order.
+  Flush();  // This Flush is for the old order.
   ASSERT_TRUE(Revoke({2, 1}).ok());
   Run();
   EXPECT_TRUE(Vectors().empty());

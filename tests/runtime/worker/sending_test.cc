@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server sends, and how much at a time, over a transport that does nothing by itself.
+// Tests the server's messages, and how much it sends at a time, over a transport that does nothing
+// by itself.
 #include <gtest/gtest.h>
 
 #include <string>
