@@ -79,8 +79,8 @@ struct JobOptions {
   uint32_t least_workers = 1;  // As in SchedulerOptions, like the next.
   std::optional<Duration> gather_time;
   bool name_arrivals = false;  // A notice reports who joined, from where, with which device.
-  Duration return_timeout =
-      std::chrono::minutes(10);  // The timeout for a worker to return when the last one was lost.
+  // The timeout for a worker to return when the last one was lost.
+  Duration return_timeout = std::chrono::minutes(10);
   // Ends the job with kUnavailable when its open step makes no progress for this long; zero: never.
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
@@ -153,8 +153,8 @@ struct JobHistory {
 // An audit's finding about an answer that is not the sum it should be.
 struct AuditWarning {
   StepId step = 0;
-  std::optional<WorkerId>
-      worker;             // The worker that answered; none: the server may be at fault itself.
+  // The worker that answered; none: the server may be at fault itself.
+  std::optional<WorkerId> worker;
   std::string name;       // The name of that worker.
   double difference = 0;  // Relative: 1.5 is 150 %.
   bool sent_away = false;

@@ -28,15 +28,15 @@ struct ValidationOptions {
 struct ValidationState {
   JudgeState judge;
   double loss_sum = 0, weight_sum = 0;  // Sums over the steps since the last judgement.
-  std::shared_ptr<const std::vector<float>>
-      best;  // Parameters; null: the job leaves the last version.
+  // Parameters; null: the job leaves the last version.
+  std::shared_ptr<const std::vector<float>> best;
 };
 
 // One judgement.
 struct JudgedVersion {
   uint64_t version = 0;  // Version of the parameters.
-  double training_loss =
-      0;  // Mean over the steps since the last judgement, each before its update.
+  // Mean over the steps since the last judgement, each before its update.
+  double training_loss = 0;
   std::optional<Evaluation> samples;  // The result on the validation samples, if there are any.
   bool best = false;                  // The best version so far.
 };

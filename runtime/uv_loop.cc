@@ -89,8 +89,8 @@ Status UvLoop::Impl::Open() {
   if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
   loop_open = true;
   loop.data = static_cast<LoopGuard*>(this);
-  timer_fd =
-      timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);  // The clock of uv_hrtime.
+  // The clock of uv_hrtime.
+  timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   if (timer_fd < 0) return UvError("timerfd_create", uv_translate_sys_error(errno));
   if (int e = uv_async_init(&loop, &posted_signal,
                             [](uv_async_t* handle) { ImplOf(handle->loop).RunPosted(); })) {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr Duration kProbeEvery = std::chrono::milliseconds(2);
 constexpr double kIdlePart = 0.2;  // The part of the time that has probes alone.
-constexpr double kWarmPart =
-    0.2;  // The part in which slices do not count, because queues fill and windows grow.
+// The part in which slices do not count, because queues fill and windows grow.
+constexpr double kWarmPart = 0.2;
 constexpr uint64_t kLeastAnswers = 3;
 // The least slices each way in a phase that counts. The first slice does not count, because the
 // beginning of its transfer is not known.

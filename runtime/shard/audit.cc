@@ -37,8 +37,8 @@ struct Group {
     PartitionId end;
   };
   std::vector<Run> runs;
-  std::vector<std::pair<size_t, size_t>>
-      entries;          // Rows that contain the group, and the place in each.
+  // Rows that contain the group, and the place in each.
+  std::vector<std::pair<size_t, size_t>> entries;
   double coverage = 1;  // The weight in the decoded sum.
 };
 
@@ -302,8 +302,8 @@ class Comparison {
   // second difference cancels what is smooth. It shows only units that are on at one side and off
   // at the other, even those a little further from that point.
   Result<double> Change(JobGradient::Samples samples, std::vector<float>& moved) {
-    std::vector<float>& other =
-        request_.decoded;  // The decoded sum's buffer; its norm is known already.
+    // The decoded sum's buffer; its norm is known already.
+    std::vector<float>& other = request_.decoded;
     double change = 0;
     uint64_t draw = 1;  // No slice begins at an odd place.
     const auto add = [&](double by) {

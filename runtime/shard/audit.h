@@ -48,8 +48,8 @@ struct AuditResult {
   struct Verdict {
     double difference = 0;      // Relative difference of the gradient, or else of the tally.
     const char* off = nullptr;  // The wrong part: "gradient", "loss" or "weight"; null: none.
-    bool confirms =
-        false;  // The answer is right, and zeros would not be, so the server is right as well.
+    // The answer is right, and zeros would not be, so the server is right as well.
+    bool confirms = false;
   };
   std::vector<Verdict> verdicts;  // One for each answer.
   // For each row of the form: what its slices' headers should declare, and the norms that it

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kMost = 1e100;     // Losses are at most squares of the largest values in vectors.
 constexpr double kRounding = 1e-9;  // Relative rounding in a sum of counts times coefficients.
-constexpr double kDecoding =
-    1e-5;  // Relative rounding in a decoded sum: DecodeLimits, with a margin.
+// Relative rounding in a decoded sum: DecodeLimits, with a margin.
+constexpr double kDecoding = 1e-5;
 constexpr double kNothing = 1e-6;  // A coverage below this is only rounding.
 
 std::string Describe(std::complex<double> weight) {

@@ -46,8 +46,8 @@ class OrderBook {
     std::vector<PartitionId> entries;
     size_t covered = 0;  // Entries that answers cover.
     size_t done = 0;     // Entries that the worker reported as done.
-    std::vector<std::vector<PartitionId>>
-        revoked;                        // Entries asked back, one list for each unanswered request.
+    // Entries asked back, one list for each unanswered request.
+    std::vector<std::vector<PartitionId>> revoked;
     std::vector<AlignedVector> slices;  // Slices of the answer that is arriving.
     std::vector<double> sketches;       // Their sketches, for the log.
   };

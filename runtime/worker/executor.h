@@ -70,8 +70,8 @@ class Executor {
   struct First {        // The state of the first order in the queue.
     bool busy = false;  // The order is being computed, put together or sent.
     Sum sum;            // The buffer for the sum; null if the order has not begun.
-    Outbox::Vector* answer =
-        nullptr;  // The answer that owns the sum; null if the sum is to be kept.
+    // The answer that owns the sum; null if the sum is to be kept.
+    Outbox::Vector* answer = nullptr;
     std::vector<KeptSums::Share> shares;  // Kept sums to add when the rest is computed.
     Tally of_shares;
     size_t sent = 0;  // Partitions that answers cover.

@@ -26,8 +26,8 @@ Outbox::Vector* Outbox::Free() {
 
 Status Outbox::Fit(Vector& vector, size_t length) {
   if (vector.sum->size() == length) return Status::Ok();
-  vector.sum =
-      std::make_shared<std::vector<float>>();  // Freed first, so that memory need not hold both.
+  // Freed first, so that memory need not hold both.
+  vector.sum = std::make_shared<std::vector<float>>();
   return OrNoMemory("the worker's answer", [&] {
     vector.sum->resize(length);
     return Status::Ok();
@@ -49,8 +49,8 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
   for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
     const size_t first = std::max(begin, cut.begin(slice));
     const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
-    MOTLEY_ASSERT(vector.final[slice] <=
-                  cut.size(slice) - (last - first));  // The slice was not sent either.
+    // The slice was not sent either.
+    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));
     vector.final[slice] += last - first;
     if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
   }
@@ -58,8 +58,8 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
 
 void Outbox::Send(Vector& vector) {
   if (filter_ && vector.sends.empty()) filter_(vector.header.step, *vector.sum);
-  vector.computing =
-      true;  // A closed transport calls back at once, and nobody may take the vector then.
+  // A closed transport calls back at once, and nobody may take the vector then.
+  vector.computing = true;
   for (size_t slice = 0; slice < vector.final.size(); ++slice) {
     if (vector.final[slice] != kSent) SendSlice(vector, slice);
   }

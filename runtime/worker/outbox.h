@@ -21,8 +21,8 @@ class Outbox {
   // A vector is free when `unsent` is 0 and nothing is computed into it.
   struct Vector {
     std::shared_ptr<std::vector<float>> sum;
-    Tally
-        tally;  // Tally of the samples in `sum`; the caller sets it before the first slice leaves.
+    // Tally of the samples in `sum`; the caller sets it before the first slice leaves.
+    Tally tally;
     bool computing = false;
 
     // The members below are the outbox's own.

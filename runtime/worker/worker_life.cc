@@ -17,14 +17,14 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
-constexpr Duration kRefusedRetry =
-    std::chrono::seconds(20);  // The delay after a refusal, with `forever`.
-constexpr Duration kQuietConnect =
-    std::chrono::seconds(1);  // After this delay the user is notified.
+// The delay after a refusal, with `forever`.
+constexpr Duration kRefusedRetry = std::chrono::seconds(20);
+// After this time without a connection the user is notified.
+constexpr Duration kQuietConnect = std::chrono::seconds(1);
 // A server that drops its worker before it had work in this many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
-constexpr Duration kAnswerLimit =
-    std::chrono::seconds(5);  // After this delay the user is notified.
+// After this time without an answer the user is notified.
+constexpr Duration kAnswerLimit = std::chrono::seconds(5);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 // A job waits no longer than this for a speed, since answers will show it. A worker that has not
 // finished one sample by then counts as very slow (samples per second).

@@ -96,8 +96,8 @@ class WorkerLife final : public WorkerNode, private Receiver {
   std::unique_ptr<ParameterInbox> parameters_;
   std::unique_ptr<PartitionInbox> partitions_;
   std::unique_ptr<Executor> executor_;
-  std::shared_ptr<std::atomic<bool>>
-      measured_;  // Set when the speed is known or measuring timed out. Null: not measuring.
+  // Set when the speed is known or measuring timed out. Null: not measuring.
+  std::shared_ptr<std::atomic<bool>> measured_;
   Heartbeat heartbeat_;
   Alive alive_;
 };

@@ -26,8 +26,8 @@ struct WorkerOptions {
   // The worker serves one job after the other: `wait` has no end, and neither a goodbye nor a
   // refusal ends it.
   bool forever = false;
-  bool heartbeat =
-      true;  // The worker watches its server, and lets the server watch it (heartbeat.h).
+  // The worker watches its server, and lets the server watch it (heartbeat.h).
+  bool heartbeat = true;
   // Memory for samples. Further partitions go to unnamed files.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
   // The caller's own gradient, with `accumulate`; null for built-in models.

@@ -16,8 +16,8 @@ namespace {
 std::vector<std::string> CodeNames() {
   std::vector<std::string> names;
   for (const Scheme& code : CodedSchemes()) {
-    if (code.name != std::string("approximate"))
-      names.push_back(code.name);  // This code need not wait for all answers.
+    // The approximate code need not wait for all answers.
+    if (code.name != std::string("approximate")) names.push_back(code.name);
   }
   return names;
 }
@@ -169,8 +169,8 @@ TEST_P(Fault, AWorkerThatJoinsLateGetsAShare) {
 }
 
 TEST_P(Fault, AKilledWorkerMayComeBackAsANewLife) {
-  JobWorld world(
-      JobWorld::Options(4, GetParam()));  // An even number, for codes with groups of two.
+  // An even number, for codes with groups of two.
+  JobWorld world(JobWorld::Options(4, GetParam()));
   world.options.steps = 80;
   world.StartServer();
   world.StartWorkers();

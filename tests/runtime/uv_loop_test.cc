@@ -42,8 +42,8 @@ int CreateWithFree(int free) {
 }
 
 TEST(UvLoopDeath, TooFewDescriptorsAreAnErrorAndNoAbort) {
-  GTEST_FLAG_SET(death_test_style,
-                 "threadsafe");  // The test runs in a process of its own from the start.
+  // The test runs in a process of its own from the start.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const rlimit few{64, 64};
   for (int free = 0; free <= 9; ++free) {
     const auto child = [&] {

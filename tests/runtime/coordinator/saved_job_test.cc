@@ -173,8 +173,8 @@ TEST(SavedJob, ThatDoesNotFitItsNumbersIsRefused) {
   state.parameters = std::make_shared<std::vector<float>>(99);
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
   JobDescription wrapped = Example();
-  wrapped.history.first_loss =
-      std::numeric_limits<uint64_t>::max();  // With 2 losses it wraps to step 1.
+  // With 2 losses it wraps to step 1.
+  wrapped.history.first_loss = std::numeric_limits<uint64_t>::max();
   state = StateOf(wrapped);
   state.step = 1;
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);

@@ -280,8 +280,8 @@ TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   saved->about.history.audited_steps = 5;
   saved->about.history.audit_failures = 4;
   EXPECT_EQ(ResultOf(*saved).audit.failures, 4u);
-  saved->parameters =
-      std::make_shared<std::vector<float>>(32);  // A model of 7 features and 4 classes.
+  // A model of 7 features and 4 classes.
+  saved->parameters = std::make_shared<std::vector<float>>(32);
   saved->seed = world.options.seed;
   saved->step = saved->optimizer_steps = 6;
   saved->optimizer_state = std::make_shared<std::vector<float>>();

@@ -94,8 +94,8 @@ class ExecutorRig : public TestRig, public testing::Test {
   template <typename Message>
   std::vector<Message> Said() const {
     constexpr wire::Body kBody = wire::BodyUnionTraits<Message>::enum_value;
-    static_assert(kBody !=
-                  wire::Body::NONE);  // A table outside of the union would silently give NONE.
+    // A table outside of the union would silently give NONE.
+    static_assert(kBody != wire::Body::NONE);
     std::vector<Message> found;
     for (const auto& [id, message] : transport.held) {
       if (message.header.kind != FrameKind::kControl) continue;
