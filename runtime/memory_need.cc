@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kVersions = 4;
 constexpr uint64_t kGradients = 1;
 // An audit holds the decoded gradient, that of a piece, and moved parameters to look at an answer
-// again. The first step has one, too.
+// again. The first step is audited as well.
 constexpr uint64_t kAudit = 3;
 
 constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.

@@ -10,8 +10,9 @@
 
 namespace motley {
 
-// A worker with a wrong answer is sent away if another worker confirmed the server's result. The
-// caller's trainers may compute differently on different devices.
+// A worker with a wrong answer is sent away if another worker confirmed the server's result. With
+// the caller's trainers there is only a warning, because they may compute differently on different
+// devices.
 void ServerJob::OnAudit(const Auditor::Finding& finding) {
   if (finding.wrong.empty() || !finding.confirmed) {
     AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
@@ -59,8 +60,7 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
   }
 }
 
-// Holds the cancel of a copy that an audit needs, and later cancels to the same worker that include
-// it.
+// A cancel is held if an audit needs the copy, and if it would include an earlier held cancel.
 bool ServerJob::Hold(const WorkersCancel& cancel) const {
   const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
   const bool all = cancel.cancel.order == 0;

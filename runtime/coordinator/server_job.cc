@@ -214,8 +214,8 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
   links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
 }
 
-// There is no memory for one more version. The slowest reader of the oldest version loses its
-// connection, because slices under way cannot be taken back otherwise.
+// There is no memory for one more version. The connection that still reads the oldest
+// version is cut, because slices under way cannot be taken back otherwise.
 bool ServerJob::FreeVersion() {
   const std::optional<PeerId> peer = publisher_.OldestReader(record_.steps());
   if (!peer) return false;

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// A probe asks for an eighth of a vector, at most 4 slices, so that it costs little of a step. More
+// A probe asks for an eighth of a vector (kPart), so that it costs little of a step. More than 4
 // slices would show nothing new.
 constexpr size_t kPart = 8, kMostSlices = 4;
 constexpr uint32_t kEnough = 2;     // Measurements per worker.

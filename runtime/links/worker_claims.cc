@@ -8,8 +8,8 @@
 namespace motley {
 namespace {
 
-// Samples per second. The maximum is what a calibration on virtual time reports that takes no time.
-// The minimum is one sample in thirty years.
+// Samples per second. A calibration that takes no virtual time reports the maximum. The minimum is
+// one sample in thirty years.
 constexpr double kLeastSpeed = 1e-9, kMostSpeed = 1e12;
 constexpr uint64_t kMostComputeNs = 1'000'000'000'000'000;  // Eleven days for one assignment.
 constexpr uint64_t kMostHeldBytes = uint64_t{1} << 50;      // A pebibyte.

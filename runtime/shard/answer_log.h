@@ -86,7 +86,7 @@ class AnswerLog {
   bool OneAnswered() const;
   // Copies of a row of the open step differ.
   bool copies_differ() const;
-  // True once for each late copy that differed.
+  // True once after late copies differed.
   bool TakeLateDifference() { return std::exchange(late_differ_, false); }
 
   // Takes the open step's answers for an audit. The log keeps late copies of this step from now on.

@@ -47,7 +47,7 @@ struct Expected {
   std::vector<double> sketches;  // A sketch for each slice.
   std::vector<double> declared;  // Sketches with the signs that everybody knows.
   double norms = 0;              // Weighted norms of the groups.
-  double scale = 0;              // norms, or those of the pieces after a second look.
+  double scale = 0;              // The norms, or those of the pieces after a second look.
   double excused = 0;
   Tally tally;
   double loss_scale = 0;

@@ -6,8 +6,8 @@
 // (both are bulk). It shows the server that nothing more comes. An order to be kept ends with its
 // AnswerEnd alone. Later orders about the same partitions are put together from the kept sum.
 //
-// A revocable order never shares the queue with others: a later order ends it, and earlier ones
-// have ended. It ends without a message, since the server knows.
+// The executor works on a revocable order alone: a later order ends it, and earlier ones have
+// ended. It ends without a message, since the server knows.
 //
 //   orders 1, 2 (rows), cancel 2     AnswerEnd 1 finished, AnswerEnd 2 unfinished
 //   order 3 (a list), Flush 3        AnswerEnd 3 with its entries; the order stays
