@@ -23,8 +23,8 @@
 
 namespace motley {
 
-inline constexpr size_t kProbeSliceBytes = size_t{1}
-                                           << 20;  // The size of slices of answers and parameters.
+// The size of slices of answers and parameters.
+inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;
 inline constexpr int kProbeSlicesUnderWay = 2;
 inline constexpr size_t kMostProbes = 16;  // Connections at a time.
 

@@ -245,8 +245,8 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
   AnswerLog log(3, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
   auto form = std::make_shared<CodeForm>();
   form->workers = form->partitions = 3;
-  form->rows = {
-      {{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};  // The first and the last row are equal.
+  // The first and the last row are equal.
+  form->rows = {{{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};
   const auto answer = [&](StepId step, RowId row, double sketch, double norm) {
     Header header;
     header.step = step;
