@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks that do nothing once their owner is gone: transports, devices and loops outlive nodes.
+// Guards callbacks so that they do nothing once their owner is gone. Transports, devices and loops
+// outlive nodes.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@ namespace motley {
 // A member of the owner, declared last. Loop thread only.
 class Alive {
  public:
-  // `call`, as long as the owner lives.
+  // Wraps `call` so that it runs only as long as the owner lives.
   template <typename Call>
   auto Guard(Call call) const {
     return [token = std::weak_ptr<const char>(token_), call = std::move(call)](auto&&... args) {

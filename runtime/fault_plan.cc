@@ -71,7 +71,8 @@ std::optional<Duration> ParseDuration(std::string_view text) {
   return duration;
 }
 
-// What follows the comma: how long, how much slower, or how wrong. kill and nan have nothing there.
+// Parses the part after the comma: a duration, a slowdown or an error factor. kill and nan have
+// none.
 Status ParseAmount(std::string_view text, std::optional<std::string_view> amount, Fault& fault) {
   const char* example = FormOf(fault.kind).example;
   if (fault.kind == Fault::Kind::kKill || fault.kind == Fault::Kind::kNan) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens inside a job, for progress, traces, fault scripts and the simulator's checkers.
-// Events are reported on the loop's thread. References and spans are valid during the call.
+// The events of a job, for progress, traces, fault scripts and the simulator's checkers. Events are
+// reported on the loop's thread. References and spans are valid during the call.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct WorkerLost {
   WorkerId worker;
   const Status& why;
 };
-// Steps that are worked off by leases have a code without rows.
+// Steps with leases have a code without rows.
 struct StepOpened {
   StepId step;
   const CodeForm& code;
@@ -35,13 +35,13 @@ struct RowAssigned {
   WorkerId worker;
   Time now;
 };
-struct RowArrived {  // All of it, in time.
+struct RowArrived {  // The whole row arrived in time.
   StepId step;
   RowId row;
   WorkerId worker;
   Time now;
 };
-struct VectorArrived {  // The sum has a worker's vector over these partitions, which were leased.
+struct VectorArrived {  // The sum has a worker's vector over these leased partitions.
   StepId step;
   WorkerId worker;
   std::span<const PartitionId> partitions;
@@ -53,7 +53,7 @@ struct LeaseReleased {  // The worker gave these partitions back.
   std::span<const PartitionId> partitions;
   Time now;
 };
-struct VectorRefused {  // What the worker has leased, and no vector covers, is nobody's.
+struct VectorRefused {  // The worker's leased partitions that no vector covers belong to nobody.
   StepId step;
   WorkerId worker;
   Time now;
@@ -64,8 +64,8 @@ struct StepApproximated {
   const ApproximateSum& sum;
   Time now;
 };
-// What a worker says that it computed for the step: `samples` besides those reported before, or,
-// with `so_far`, in all.
+// The samples that a worker computed for the step: `samples` beside those reported before, or in
+// all if `so_far`.
 struct WorkComputed {
   StepId step;
   WorkerId worker;
@@ -74,7 +74,7 @@ struct WorkComputed {
   bool so_far;
   Time now;
 };
-// With JobOptions::measure_links: so many bytes of a worker's vector and headers came in `time`.
+// With JobOptions::measure_links: `bytes` of a worker's vector and headers arrived in `time`.
 struct VectorReceived {
   StepId step;
   WorkerId worker;
@@ -82,15 +82,16 @@ struct VectorReceived {
   Duration time;
   Time now;
 };
-// With JobOptions::measure_links: a message went to a worker and back in `time`, behind so many
-// bytes of parameters (0: ahead of them).
+// With JobOptions::measure_links: the round trip to a worker took `time`, behind this many bytes of
+// parameters (0: ahead of them).
 struct RoundTrip {
   WorkerId worker;
   uint64_t bytes;
   Duration time;
   Time now;
 };
-// With code "auto": a worker's vector of so many bytes would come in `time` if nothing else did.
+// With code "auto": a worker's vector of this many bytes would arrive in `time` if nothing else
+// did.
 struct LinkMeasured {
   WorkerId worker;
   uint64_t bytes;
@@ -116,16 +117,16 @@ struct RateSet {  // The learning rate of the step's update.
 struct VersionJudged {
   const JudgedVersion& judged;
 };
-struct CheckpointSafe {  // A later run can go on from it.
+struct CheckpointSafe {  // A later run can resume from it.
   uint64_t steps;
 };
 struct Noticed {
   const JobNotice& notice;
 };
-struct AuditWarned {  // An audit of an earlier step.
+struct AuditWarned {  // An audit of an earlier step found something wrong.
   const AuditWarning& warning;
 };
-struct CommandGiven {  // By the scheduler.
+struct CommandGiven {  // The scheduler gave a command.
   const Command& command;
   Time now;
 };
@@ -140,7 +141,7 @@ using JobEvent =
                  event::StepApplied, event::RateSet, event::VersionJudged, event::CheckpointSafe,
                  event::Noticed, event::AuditWarned, event::CommandGiven>;
 
-// Calls `call` with what happened, if it takes events of that kind.
+// Calls `call` with the event if it accepts events of that kind.
 template <typename Call>
 void Handle(const JobEvent& event, Call call) {
   std::visit(
@@ -151,7 +152,7 @@ void Handle(const JobEvent& event, Call call) {
 }
 
 // An observer that handles few kinds uses std::get_if. One that handles more has an overload On()
-// for each, and an OnEvent that begins them: see LiveMetrics.
+// for each kind, and its OnEvent dispatches to them (see LiveMetrics).
 class JobObserver {
  public:
   virtual ~JobObserver() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job reports to users: the scheduler's notices and those of the server around it. Values
-// without words, as in scheduler/notice.h.
+// The notices of a job to its users, from the scheduler and the server. They are values without
+// text, as in scheduler/notice.h.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,31 @@ struct Joined {
   std::string host;
   std::string device;
 };
-// A worker that was not let in, or a peer that spoke another protocol (no host).
+// A worker that was refused, or a peer that spoke another protocol (no host).
 struct JoinRefused {
   std::string name;
   std::string host;
   Status why;
   uint64_t before;  // Refusals since the last notice of one.
 };
-struct NotReady {  // It joined so long ago: nobody waits for it any more.
+struct NotReady {  // The worker joined this long ago, and nobody waits for it any more.
   WorkerId worker;
   Duration since;
 };
-struct Quiet {  // No heartbeat for so long.
+struct Quiet {  // The worker has sent no heartbeat for this long.
   WorkerId worker;
   Duration silence;
 };
-struct Back {  // After so long without a heartbeat.
+struct Back {  // The worker has sent a heartbeat after this long.
   WorkerId worker;
   Duration silence;
 };
-struct Reported {  // By the worker itself.
+struct Reported {  // The worker reported this itself.
   WorkerId worker;
   Status what;
-  uint64_t left_out;  // Reports before it that were not shown.
+  uint64_t left_out;  // Earlier reports that were not shown.
 };
-struct Trouble {  // The server had it, and goes on.
+struct Trouble {  // The server had a problem and goes on.
   Status what;
 };
 
@@ -57,21 +57,21 @@ struct Diverges {
   StepId step;
   std::optional<double> loss;
   double first;
-  double times;  // Above the first loss: the limit.
+  double times;  // The limit, as a multiple of the first loss.
 };
 
-// The last version could not be judged. The job leaves the best version before it, or the last one
-// where there is none.
+// The last version could not be judged. The job leaves the best earlier version, or the last one if
+// there is none.
 struct LastNotJudged {
   Status why;
   std::optional<uint64_t> best;
 };
 
-// --- Checkpoints. `safe_step`: the newest safe one; 0: none is. ---
-struct CheckpointSkipped {  // The one before it is still being written.
+// --- Checkpoints. `safe_step` is the newest safe one; 0: none is. ---
+struct CheckpointSkipped {  // The previous checkpoint is still being written.
   uint64_t step;
 };
-struct CheckpointSlow {  // Still being written so long after the job's end.
+struct CheckpointSlow {  // The checkpoint is still being written this long after the job's end.
   uint64_t step;
   Duration waited;
   uint64_t safe_step;
@@ -80,10 +80,10 @@ struct CheckpointFailed {
   enum class Next { kLater, kLast, kNone };
   uint64_t step;
   Status why;
-  Next next;  // What is tried next: one in its turn, the last of the job, none.
+  Next next;  // The next attempt: a regular one, the last of the job, or none.
   uint64_t safe_step;
 };
-struct CheckpointsAgain {  // After failures.
+struct CheckpointsAgain {  // Checkpoints succeed again after failures.
   uint64_t step;
 };
 struct CheckpointDegraded {
@@ -92,16 +92,16 @@ struct CheckpointDegraded {
     Status why;
   };
   uint64_t step;
-  uint32_t survives;  // Folders that may be lost.
+  uint32_t survives;  // Number of folders that may be lost.
   std::vector<Shard> left_out;
 };
-struct CheckpointsWhole {  // After degraded ones.
+struct CheckpointsWhole {  // Checkpoints are whole again after degraded ones.
   uint64_t step;
 };
 struct CheckpointUnlocked {
   std::string folder;
 };
-struct CheckpointNote {  // What the writer met in the folders (WrittenCheckpoint::notes).
+struct CheckpointNote {  // A note about the folders (WrittenCheckpoint::notes).
   std::string text;
 };
 
@@ -114,7 +114,7 @@ using JobNotice =
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
                  notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::CheckpointNote>;
 
-// Most users want such a notice only on demand: it says why, and not what they must know.
+// Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {
   const auto* scheduled = std::get_if<Notice>(&notice);
   return scheduled != nullptr && std::holds_alternative<notice::CodeChosen>(*scheduled);

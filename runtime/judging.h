@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job judges its progress, and what came of it. Plain values.
+// How a job judges its progress, and the results. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,41 @@
 
 namespace motley {
 
-// How a job judges, while it trains, whether it still gets anywhere (validator.h).
+// Options for the judgement, while a job trains, if it still improves (validator.h).
 struct ValidationOptions {
-  uint64_t every = 0;  // Steps between two judgements; 0: none.
-  // Judged on; null: the mean loss of the steps themselves is.
+  uint64_t every = 0;  // Steps between two judgements; 0: no judgements.
+  // Validation samples; null: the mean loss of the steps themselves is judged.
   std::shared_ptr<const DataSource> samples;
-  // Judgements without progress after which the job ends, and leaves its best version; 0: it does
-  // all its steps, and leaves the last one.
+  // The job ends after this many judgements without progress, and leaves its best version. 0: it
+  // does all steps and leaves the last version.
   uint32_t patience = 0;
   double tolerance = JudgeOptions().tolerance;
 };
 
-// What checkpoints keep of it.
+// The part of a validator that checkpoints keep.
 struct ValidationState {
   JudgeState judge;
-  double loss_sum = 0, weight_sum = 0;             // Of the steps since the last judgement.
-  std::shared_ptr<const std::vector<float>> best;  // Parameters; null: the last are to be left.
+  double loss_sum = 0, weight_sum = 0;  // Sums over the steps since the last judgement.
+  // Parameters; null: the job leaves the last version.
+  std::shared_ptr<const std::vector<float>> best;
 };
 
 // One judgement.
 struct JudgedVersion {
-  uint64_t version = 0;      // Of the parameters.
-  double training_loss = 0;  // Mean over the steps since the last one, each before its update.
-  std::optional<Evaluation> samples;  // What was found on the validation samples, if there are any.
-  bool best = false;                  // So far.
+  uint64_t version = 0;  // Version of the parameters.
+  // Mean over the steps since the last judgement, each before its update.
+  double training_loss = 0;
+  std::optional<Evaluation> samples;  // The result on the validation samples, if there are any.
+  bool best = false;                  // The best version so far.
 };
 
-// What came of it.
+// The results of a job's judgements.
 struct ValidationSummary {
-  uint64_t evaluations = 0;   // On validation samples, in this run.
-  double waited_seconds = 0;  // That steps waited for them, in this run.
-  uint64_t best_version = 0;  // 0: none was judged.
+  uint64_t evaluations = 0;   // Evaluations on validation samples in this run.
+  double waited_seconds = 0;  // Time that steps of this run waited for evaluations.
+  uint64_t best_version = 0;  // 0: no version was judged.
   double best_loss = 0;
-  bool kept_best = false;  // JobResult::parameters are that version's.
+  bool kept_best = false;  // JobResult::parameters are those of best_version.
 };
 
 }  // namespace motley

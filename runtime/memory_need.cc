@@ -14,16 +14,16 @@
 namespace motley {
 namespace {
 
-// Of the parameters: the newest, the one being made, one that an audit reads, and one that a slow
-// worker has not read to its end.
+// Versions of the parameters: the newest, the one being made, one that an audit reads, and one that
+// a slow worker has not read to its end.
 constexpr uint64_t kVersions = 4;
 constexpr uint64_t kGradients = 1;
-// Of the first step, too: the decoded gradient, that of a piece, and parameters that are moved to
-// look at an answer again.
+// An audit holds the decoded gradient, that of a piece, and moved parameters to look at an answer
+// again. The first step is audited as well.
 constexpr uint64_t kAudit = 3;
 
-constexpr uint64_t kParameterBuffers = 3;  // One computed with, a newer one, one arriving.
-constexpr uint64_t kAnswers = 2;           // One computed, one on its way.
+constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.
+constexpr uint64_t kAnswers = 2;           // One being computed, and one on its way.
 constexpr uint64_t kMostCounted = 1u << 20;
 
 uint64_t Times(uint64_t a, uint64_t b) {
@@ -39,25 +39,25 @@ std::string Words(uint64_t bytes) {
   return bytes < kGib ? fmt::format("{:.2f} MiB", in(kMib)) : fmt::format("{:.2f} GiB", in(kGib));
 }
 
-// In a step.
+// Vectors for the sum and the answers of a step.
 uint64_t SumVectors(const JobOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
   if (!scheme.keeps_copies) return 1;
-  if (scheme.leases()) return options.workers;  // A vector of each may be arriving.
+  if (scheme.leases()) return options.workers;  // One vector of each worker may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
   if (!scheme.exact) return uint64_t{options.workers} + 1;
-  // As many sums as parts, and half of one beside them.
+  // There are as many sums as parts, and half of one beside them.
   if (scheme.sharing == Sharing::kKeptRows) return 2;
-  // Accumulators of a part's length, and half of one.
+  // There are accumulators of a part's length, and half of one.
   if (scheme.has_parts) {
     const uint64_t half_parts = 2 * std::max<uint64_t>(options.parts, 1);
     return 1 + (2 * uint64_t{options.tolerate} + half_parts) / half_parts;
   }
-  // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
+  // With the gradient's buffer there are s + 2: accumulators, or one sum and answers that wait.
   return uint64_t{options.tolerate} + 1;
 }
 
-// Of the parameters that the validator holds.
+// Versions of the parameters that the validator holds.
 uint64_t JudgedVersions(const JobOptions& options) {
   return options.validation.samples != nullptr ? 2 : 0;
 }
@@ -69,7 +69,8 @@ uint64_t ServerVectors(const JobOptions& options) {
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;
-  // The best version and one that is evaluated; a checkpoint writes the best behind the state.
+  // The validator holds the best version and the one being evaluated. A checkpoint writes the best
+  // behind the state.
   const uint64_t judged = JudgedVersions(options);
   const uint64_t joined = judged > 0 && options.checkpoint.every > 0 ? 1 + state : 0;
   return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined;
@@ -80,7 +81,7 @@ uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t m
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
   const uint64_t counted = ServerVectors(options);
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
-  // The other half of what is left over is for sums (MostSums).
+  // Sums get the other half of the rest (MostSums).
   return kVersions + JudgedVersions(options) + checkpoint +
          (fit > counted ? (fit - counted) / 2 : 0);
 }
@@ -89,7 +90,7 @@ uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memor
   if (memory_bytes == 0 || parameters == 0) return 0;
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
   const uint64_t others = ServerVectors(options) - SumVectors(options);
-  // What one code took stays when another follows it.
+  // Memory that one code took is kept when another code follows.
   const uint64_t room = fit > others ? (fit - others) / 2 : 0;
   return static_cast<uint32_t>(std::clamp<uint64_t>(room, 1, kMostCounted));
 }

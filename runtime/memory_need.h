@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model fits into a node's memory, asked before any of it is taken: a machine that lends
-// memory it does not have ends the process later, without words. Any thread.
+// Checks that a model fits into a node's memory before any of it is allocated. A machine that
+// overcommits memory would kill the process later, without a message. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,31 @@
 
 namespace motley {
 
-// Vectors as long as the model that a node holds at its busiest. Of code "auto": at the least, with
-// the code that takes fewest.
+// Vectors as long as the model that a node holds at its busiest. For code "auto" this is the
+// minimum, with the code that needs the fewest.
 uint64_t ServerVectors(const JobOptions& options);
-// How many versions of the parameters may exist at a time within `memory_bytes` (0: any number):
-// those that ServerVectors counts, and more for slow readers where there is room.
+// The number of versions of the parameters that may exist at a time within `memory_bytes` (0: any
+// number): those in ServerVectors, and more for slow readers if there is room.
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
-// How many of ServerVectors may be sums and answers of the open step, if code "auto" is to choose
-// one that keeps within `memory_bytes`; 0: any number.
+// The part of ServerVectors that may be sums and answers of the open step, so that code "auto"
+// chooses one that keeps within `memory_bytes`; 0: any number.
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
 uint64_t WorkerVectors();
 
-// kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: not known, so
-// everything fits): how much `who` needs, how much may be used, and what to do about it.
+// kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: unknown, so
+// everything fits). The message says how much `who` needs, how much may be used, and what to do.
 Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
                    uint64_t memory_bytes);
 
-// The same for the memory of a device of its own on which the whole model is trained, be it one of
-// several that are joined: with batches as small as they can be. Host memory always does.
+// Checks the separate memory of a device, or of one in a joined device, on which the whole
+// model is trained with the smallest batches possible. Host memory always passes.
 Status CheckDevice(const Device& device, const Model& model);
 
-// What is said when memory runs out all the same.
+// The error when memory runs out in spite of the checks.
 Status NoMemory(std::string_view what);
 
-// What `call` returns (a Status or Result), or kResource when there was no memory for `what`.
+// Returns the result of `call` (a Status or Result), or kResource when there was no memory for
+// `what`.
 template <typename Call>
 auto OrNoMemory(std::string_view what, Call call) -> decltype(call()) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often one worker's reports are repeated as notices, so that a broken one cannot fill the log.
-// Loop thread only.
+// Limits how often one worker's reports become notices, so that a broken worker cannot fill the
+// log. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class NoticeLimit {
 
  private:
   struct Seat {
-    double allowance = 0;  // Of notices, as of `when`.
+    double allowance = 0;  // Notices that may be shown, as of `when`.
     Time when{};
     uint64_t left_out = 0;
     bool any = false;

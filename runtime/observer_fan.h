@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes what happens in a job on to several observers, in their order.
+// Passes the events of a job on to several observers, in their order.
 #pragma once
 
 #include <utility>
@@ -11,7 +11,7 @@ namespace motley {
 
 class ObserverFan final : public JobObserver {
  public:
-  // The observers are borrowed; null pointers are left out. Until this call no event is passed on.
+  // The observers are borrowed; null pointers are left out. Before this call no event is passed on.
   void Tell(std::vector<JobObserver*> observers) {
     std::erase(observers, nullptr);
     observers_ = std::move(observers);

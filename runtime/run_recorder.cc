@@ -11,11 +11,11 @@ namespace motley {
 namespace {
 
 constexpr size_t kRemembered = 64;
-// As work_order.cc cuts a worker's part of a step.
+// Limits of the pieces into which work_order.cc cuts a worker's part of a step.
 constexpr double kLeastPieceSamples = 32;
 constexpr double kMostPieces = 6;
-constexpr double kNew = 0.05;  // What one more part weighs.
-// A link's time behind bytes counts when it is this many times the one without.
+constexpr double kNew = 0.05;  // The weight of one more part in the mean.
+// A link's time behind bytes counts when it is this many times the time without.
 constexpr double kNoticeable = 1.25;
 
 // A link that was in use carried something.
@@ -88,7 +88,7 @@ void RunRecorder::On(const event::RoundTrip& event) {
   const double seconds = ToSeconds(event.time);
   if (event.bytes == 0) return seen.round_trip.Add(seconds);
   const double alone = seen.round_trip.Of(0);
-  // What is hidden in the round trip cannot be told from nothing.
+  // A smaller difference cannot be distinguished from none.
   if (alone > 0 && seconds > kNoticeable * alone) {
     seen.down.Add(static_cast<double>(event.bytes) / (seconds - alone));
   }
@@ -122,8 +122,8 @@ void RunRecorder::Finish() {
 
 DeviceProfile RunRecorder::DeviceOf(const Seen& seen) const {
   DeviceProfile device = seen.device->profile();
-  // A part's time is the sum of its pieces': each varies more than the sum, and a slow one is only
-  // some of it.
+  // A part's time is the sum of its pieces' times. Each piece varies more than the sum, and a slow
+  // piece is only some of it.
   device.jitter = std::min(device.jitter * std::sqrt(seen.parts), kMostJitter);
   device.tail_probability /= seen.parts;
   device.tail_factor = std::min(1 + (device.tail_factor - 1) * seen.parts, kMostTailFactor);
@@ -146,7 +146,7 @@ ClusterProfile RunRecorder::Profile() const {
       const Seen& seen = at->second;
       worker.device = DeviceOf(seen);
       const double latency = seen.round_trip.Of(0) / 2;
-      // Vectors that come together share the server's link, which is not the worker's own.
+      // Vectors that arrive together share the server's link, which is not the worker's own.
       const double up = std::max(seen.up.Of(0), seen.up_alone);
       worker.link = {latency, RateOf(up), LinkDirection{latency, RateOf(seen.down.Of(0))}};
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records a run while it goes on: a line for each worker's part of each step (run_trace.h), and
-// what they say about the cluster, as a profile. Bounded memory, whatever the run's length. Pure
-// but for what `write` does; loop thread.
+// Records a run while it goes on: a line for each worker's part of each step (run_trace.h), and a
+// profile of the cluster from these lines. Memory is bounded, whatever the run's length. Pure
+// except for `write`; loop thread.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,19 @@ class RecentMedian {
 
 class RunRecorder final : public JobObserver {
  public:
-  // What the file says of the job besides; `workers` are filled in.
+  // `write` receives the lines of the file. `about` describes the cluster; the recorder fills in
+  // its `workers`.
   using Write = std::function<void(std::string_view)>;
   RunRecorder(ClusterProfile about, Write write);
 
   void OnEvent(const JobEvent& event) override;
 
-  // The run is over: writes what was held back.
+  // The run is over. Writes the lines that are still held.
   void Finish();
-  // Workers in the order of their numbers, those that computed nothing with a typical speed; none
-  // at all when nobody did. Curve, noise and slow pieces are those of one piece of a worker's part,
-  // of which a row has up to six: so a simulation that cuts it likewise has the run's own spread.
+  // Workers are in the order of their numbers. A worker that computed nothing has a typical speed;
+  // if all computed nothing, there are no workers. Curve, noise and slow pieces are those of one
+  // piece of a worker's part; a row has up to six. A simulation that cuts the part in the same way
+  // therefore has the run's own spread.
   ClusterProfile Profile() const;
 
  private:
@@ -55,11 +57,11 @@ class RunRecorder final : public JobObserver {
 
   struct Seen {
     std::string name;
-    RunTraceLine line;  // Of the step that it is at; no samples: nothing yet.
+    RunTraceLine line;  // The line of the worker's current step; no samples: empty.
     std::optional<DeviceEstimator> device;
     double parts = 0;  // Mean number of pieces in a part.
     RecentMedian round_trip, up, down;
-    double up_alone = 0;  // Bytes per second, nothing else under way; 0: not measured.
+    double up_alone = 0;  // Bytes per second with nothing else under way; 0: not measured.
   };
   void Flush(Seen& seen);
   DeviceProfile DeviceOf(const Seen& seen) const;

@@ -18,8 +18,8 @@ namespace {
 constexpr size_t kColumns = 6;
 constexpr double kMostStep = 0x1p40;
 constexpr double kMostWorkers = 4096;
-constexpr double kMostCount = 0x1p50;     // Samples, bytes.
-constexpr double kMostSeconds = 1e7;      // Of one part of a step: four months.
+constexpr double kMostCount = 0x1p50;     // Samples or bytes.
+constexpr double kMostSeconds = 1e7;      // Seconds in one part of a step: four months.
 constexpr uint64_t kMostCells = 1 << 24;  // Steps times workers: 256 MiB.
 
 Status CheckCount(const char* what, double value, double most) {
@@ -47,7 +47,7 @@ Result<std::array<std::string_view, kColumns>> Split(std::string_view text) {
   return fields;
 }
 
-// Of all lines, while they come.
+// Collects all lines as they come.
 class Builder {
  public:
   Status Add(const RunTraceLine& line) {
@@ -127,7 +127,7 @@ Result<RunTrace> ReadRunTrace(const std::string& path) {
   LineReader text(reader, path);
   Builder builder;
   std::string_view line;
-  bool named = false;  // The columns were.
+  bool named = false;  // The column names were read.
   for (;;) {
     MOTLEY_ASSIGN_OR_RETURN(const bool more, text.Next(line));
     if (!more) break;

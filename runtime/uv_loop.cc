@@ -20,7 +20,7 @@
 
 namespace motley {
 
-// Timers sit in one map over one timerfd: libuv's own timers round to milliseconds, which would
+// Timers are in one map over one timerfd. libuv's own timers round to milliseconds, which would
 // show in paced work.
 struct UvLoop::Impl final : LoopGuard {
   using Key = std::pair<Time, TimerId>;
@@ -46,9 +46,9 @@ struct UvLoop::Impl final : LoopGuard {
 
   TimerId next_timer = 1;
   std::map<Key, Task> timers;
-  std::unordered_map<TimerId, Time> due;  // Only looked up.
+  std::unordered_map<TimerId, Time> due;  // Used for lookups only.
 
-  std::mutex mutex;  // Guards `posted`, which any thread may add to.
+  std::mutex mutex;  // Guards `posted`; any thread may add to it.
   std::vector<Task> posted;
 };
 
@@ -59,11 +59,11 @@ Status UvError(const char* what, int code) {
                           uv_strerror(code) + "; raise the limit of open files (ulimit -n)");
 }
 
-// An epoll, two pipes for signals, an eventfd and our timerfd.
+// An epoll, two pipes for signals, an eventfd and the timerfd.
 constexpr size_t kDescriptors = 7;
 
-// libuv ends the process where its first loop finds none for its pipe, so they are asked for
-// before. Another thread may still take them in between.
+// libuv ends the process if its first loop finds no descriptors for its pipe, so this function asks
+// for them first. Another thread may still take them in between.
 Status CheckDescriptors() {
   std::array<int, kDescriptors> taken{};
   size_t count = 0;
@@ -89,7 +89,8 @@ Status UvLoop::Impl::Open() {
   if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
   loop_open = true;
   loop.data = static_cast<LoopGuard*>(this);
-  timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);  // uv_hrtime's clock.
+  // The clock of uv_hrtime.
+  timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   if (timer_fd < 0) return UvError("timerfd_create", uv_translate_sys_error(errno));
   if (int e = uv_async_init(&loop, &posted_signal,
                             [](uv_async_t* handle) { ImplOf(handle->loop).RunPosted(); })) {
@@ -102,7 +103,7 @@ Status UvLoop::Impl::Open() {
 }
 
 UvLoop::Impl::~Impl() {
-  closing = true;  // What is still pending is dropped, not run.
+  closing = true;  // Pending tasks are dropped, not run.
   if (loop_open) {
     uv_walk(
         &loop,
@@ -119,7 +120,7 @@ UvLoop::Impl::~Impl() {
 void UvLoop::Impl::Arm() {
   itimerspec spec{};
   if (!timers.empty()) {
-    // 0 would disarm it.
+    // A time of 0 would disarm the timer.
     const int64_t ns = std::max<int64_t>(1, timers.begin()->first.first.time_since_epoch().count());
     spec.it_value.tv_sec = ns / 1'000'000'000;
     spec.it_value.tv_nsec = ns % 1'000'000'000;
@@ -131,7 +132,7 @@ void UvLoop::Impl::RunTimers() {
   uint64_t expirations = 0;
   if (read(timer_fd, &expirations, sizeof(expirations)) < 0) MOTLEY_ASSERT(errno == EAGAIN);
   const Time now = HrNow();
-  // Timers set from here on wait for the next turn, so that a chain of zero delays starves nobody.
+  // Timers set from here on wait for the next turn, so a chain of zero delays starves nobody.
   const TimerId limit = next_timer;
   auto next = timers.begin();
   while (!closing && next != timers.end() && next->first.first <= now) {
@@ -156,7 +157,7 @@ void UvLoop::Impl::RunPosted() {
   for (Task& task : tasks) {
     if (closing) return;
     Run([&task] { task(); });
-    task = nullptr;  // What it holds goes now, not after its successors.
+    task = nullptr;  // Its captures are released now, and not after later tasks.
   }
 }
 
@@ -186,7 +187,7 @@ void UvLoop::Cancel(TimerId id) {
   const auto it = impl_->due.find(id);
   if (it == impl_->due.end()) return;
   impl_->timers.erase({it->second, id});
-  impl_->due.erase(it);  // A timerfd that fires too early finds nothing due and is armed anew.
+  impl_->due.erase(it);  // A timerfd that fires too early finds nothing due and is armed again.
 }
 
 void UvLoop::Post(Task task) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Loop of production: one libuv loop, one thread. The only real clock, good to microseconds.
+// The production Loop: one libuv loop, one thread. It is the only real clock, precise to
+// microseconds.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ class UvLoop final : public Loop {
  public:
   // kResource when the process has no file descriptors left.
   static Result<std::unique_ptr<UvLoop>> Create();
-  // After everything that uses it. Tasks still waiting are dropped; handles still open are closed.
+  // Must be destroyed after everything that uses it. Waiting tasks are dropped; open handles are
+  // closed.
   ~UvLoop() override;
 
   Time Now() const override;
@@ -23,18 +25,18 @@ class UvLoop final : public Loop {
   void Cancel(TimerId id) override;
   void Post(Task task) override;
 
-  // Runs on the caller's thread, which becomes the loop thread, until Stop.
+  // Runs on the caller's thread until Stop. This thread becomes the loop thread.
   void Run();
-  // From a task on the loop: Run returns after this turn. Before Run: it returns at once. Tasks
-  // that still wait run when Run is called again.
+  // In a task on the loop, makes Run return after this turn. Before Run, makes Run return at once.
+  // Waiting tasks run when Run is called again.
   void Stop();
 
   // `told` runs on the loop thread when memory ran out in a task, a timer or a callback of the
-  // transport: what was under way there is undone as exceptions undo it. It runs a second time when
-  // memory ran out in it, too. Null: such an exception leaves Run.
+  // transport. The exception has then unwound that call. `told` runs a second time if memory ran
+  // out in it as well. Null: the exception leaves Run.
   void SetOutOfMemory(Task told);
 
-  // For the transport and child processes. Its data points to a LoopGuard.
+  // For the transport and child processes. Its `data` points to a LoopGuard.
   uv_loop_s* handle();
 
  private:

@@ -12,7 +12,7 @@ constexpr std::string_view kWorker = "worker";
 
 bool Digit(char c) { return c >= '0' && c <= '9'; }
 
-// How much of the beginning of `text` is digits.
+// The number of digits at the beginning of `text`.
 size_t Digits(std::string_view text) {
   return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), Digit) - text.begin());
 }

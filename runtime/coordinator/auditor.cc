@@ -13,11 +13,11 @@
 namespace motley {
 namespace {
 
-// Of the time, what audits may take of steps that were not drawn, but whose copies differ.
+// The part of the job's time for audits of steps that were not drawn but whose copies differ.
 constexpr double kTimeWhereCopiesDiffer = 0.1;
 constexpr size_t kMostDoubtful = 8;
-constexpr StepId kStepsAlone = 64;  // So long a late copy is waited for.
-// An audit that runs when the job ends is waited for this long at least.
+constexpr StepId kStepsAlone = 64;  // Steps to wait for a late copy.
+// The least time that the end of a job waits for a running audit.
 constexpr double kEndSeconds = 2;
 
 }  // namespace
@@ -54,7 +54,7 @@ bool Auditor::Drawn(StepId step) const {
   return random.Chance(fraction_) || due || step == first_step_;
 }
 
-// Whether the open step is one to audit.
+// The open step is to be audited.
 bool Auditor::Wanted() const {
   if (fraction_ == 0 || !work_->gradient->can_sum()) return false;
   return log_.drawn() || log_.copies_differ() || look_again_;
@@ -90,7 +90,7 @@ std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
     return nullptr;
   }
   look_again_ = false;
-  result_ = nullptr;  // Late copies are those of this step from now on.
+  result_ = nullptr;  // Late copies belong to this step from now on.
   alone_ = log_.OneAnswered();
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
@@ -120,11 +120,11 @@ void Auditor::Begin() {
                                   std::move(*request), shared->cancelled));
     return Status::Ok();
   };
-  // The parameters are let go on this thread: the model may then use their memory again.
+  // This thread releases the parameters, so the model may then reuse their memory.
   device_.Submit(work_->schedule.batch_size(step_), std::move(work),
                  alive_.Guard([this, step = step_, keep = request->parameters](
                                   const Status& status) { OnDone(step, status); }));
-  running_ = true;  // Not before: memory may run out until here, and OnDone would never come.
+  running_ = true;  // Set last: if memory runs out above, OnDone never comes.
 }
 
 void Auditor::OnDone(StepId step, const Status& status) {
@@ -170,7 +170,7 @@ void Auditor::Report() {
   doubtful_.push_back(std::move(finding));
 }
 
-// Copies that came too late say who is right, too; and so do later steps.
+// Late copies also show which answer is right, and so do later steps.
 void Auditor::HearLate() {
   if (result_ == nullptr || running_) return;
   for (const LateSlice& late : log_.late()) {
@@ -198,7 +198,7 @@ bool Auditor::Confirms(const Finding& finding) const {
   return false;
 }
 
-// Said once: whoever reads the report must know that it is not the whole story.
+// Reports once, because a reader of the report must know that some audits are missing.
 void Auditor::Failed(StepId step, const Status& why) {
   if (std::exchange(has_failed_, true) || !hooks_.failed) return;
   hooks_.failed(why.WithContext(fmt::format("step {} could not be audited", step)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which steps are audited, runs one audit at a time, and says what it found. The first step
-// is audited; of the others each with the chance that JobOptions::audit_fraction says, at least one
-// of 1 / audit_fraction in a row; and those in which copies of an answer differ. Loop thread
-// only; what a device works on is shared with its work, so this object may go at any time.
+// Decides which steps are audited, runs one audit at a time, and reports what it found. It audits
+// the first step, and each further one with probability JobOptions::audit_fraction, at least one of
+// 1 / audit_fraction in a row. It also audits steps in which copies of an answer differ. Loop
+// thread only. Work on a device shares what it uses, so this object may be destroyed at any time.
 #pragma once
 
 #include <atomic>
@@ -28,27 +28,27 @@ class Auditor {
  public:
   struct Finding {
     StepId step = 0;
-    // Whose answers are wrong, once each. Empty: what was decoded is, although they are right.
+    // The workers with wrong answers, once each. If empty, all answers are right but the decoded
+    // sum is wrong.
     struct Worker {
       WorkerId worker = 0;
-      uint32_t life = 0;  // That it answered in (AnswerLog::LifeOf).
+      uint32_t life = 0;  // The worker's AnswerLog::LifeOf when it answered.
       AuditResult::Verdict verdict;
     };
     std::vector<Worker> wrong;
-    // Some other worker's answer, in this audit or a later one, is what the server computed: so the
-    // server can be believed. What was found before that is found again then.
+    // Some other worker's answer, in this audit or a later one, matched the server's result, so the
+    // server's result is trusted. A doubtful finding is then reported again.
     bool confirmed = false;
-    bool told = false;  // It was found before, in doubt.
+    bool told = false;  // The finding was reported before, in doubt.
     double decode_error = 0;
   };
   struct Hooks {
     std::function<void(const Finding&)> found;
-    std::function<void(const Status&)> failed;  // For the first audit that cannot be done.
+    std::function<void(const Status&)> failed;  // Runs for the first audit that fails.
     std::function<void()> idle;                 // busy() may have become false.
   };
 
-  // Audits compute on `device`, which may be the one that updates are computed on: they are then in
-  // its way.
+  // Audits compute on `device`. If updates use the same device, audits delay them.
   Auditor(Loop& loop, Device& device, const JobOptions& options,
           std::shared_ptr<JobGradient> gradient, const DataSource& data,
           const BatchSchedule& schedule, Hooks hooks);
@@ -56,23 +56,23 @@ class Auditor {
 
   AnswerLog& log() { return log_; }
 
-  // The open step has its sum. `commit` is to apply it: it runs now, or once the audit that runs is
-  // done where this step, too, has to be audited.
+  // The open step has its sum, and `commit` will apply it. It runs now, or after the running audit
+  // if this step must be audited as well.
   void WhenFree(std::function<void()> commit);
   bool holding() const { return held_ != nullptr; }
-  // One worker alone has answered this step, so far, and is not known to be right. Copies of others
-  // are of use to the step's audit, although they come too late for the step.
+  // Only one worker has answered this step so far, and its answer is not known to be right. Copies
+  // of others help the step's audit even if they are too late for the step.
   bool NeedsCopies(StepId step) const;
-  // Room for a copy of what the open step is decoded to, if it is to be audited; else null. These
-  // are the parameters that it was computed with. Then either Begin, or the job ends.
+  // Room for a copy of the open step's decoded sum, or null if the step will not be audited.
+  // `parameters` are those of the step. Then Begin follows, or the job ends.
   std::shared_ptr<ServerModel::DecodedCopy> Prepare(
       std::shared_ptr<const std::vector<float>> parameters,
       std::shared_ptr<const ApproximateSum> approximate);
-  void Begin();  // The copy is filled. Nothing if none was wanted.
+  void Begin();  // The copy is filled. Does nothing if no audit was prepared.
 
-  // The job has ended: what is held is dropped. With `hurry` an audit that runs is cancelled at
-  // once. Without it, and where audits have a limit of time, it is cancelled after 2 s, or
-  // after their part of the job's time when that is longer.
+  // The job has ended, so a held commit is dropped. With `hurry` a running audit is cancelled at
+  // once. Otherwise, if audits have a time limit, it is cancelled after 2 s, or after their part of
+  // the job's time if that is longer.
   void End(bool hurry);
   bool busy() const { return running_; }
 
@@ -81,7 +81,7 @@ class Auditor {
   double max_difference() const { return max_difference_; }
 
  private:
-  // What an audit reads, as long as it runs.
+  // The inputs of an audit, which live as long as it runs.
   struct Work {
     std::shared_ptr<JobGradient> gradient;
     const DataSource& data;
@@ -109,9 +109,9 @@ class Auditor {
   const Hooks hooks_;
   AnswerLog log_;
   std::function<void()> held_;
-  std::unique_ptr<AuditRequest> request_;  // Prepared.
+  std::unique_ptr<AuditRequest> request_;  // The prepared audit.
   std::shared_ptr<ServerModel::DecodedCopy> decoded_;
-  // Of the audit that runs, and of the answers that it looks at.
+  // The running audit, and the answers that it checks.
   bool running_ = false;
   StepId step_ = 0;
   struct Asked {
@@ -123,10 +123,10 @@ class Auditor {
   Time begun_{};
   Duration spent_{};
   const Time started_;
-  bool look_again_ = false;        // Copies of a step that is over differed: audit the next one.
-  bool alone_ = false;             // NeedsCopies(step_)
-  std::vector<bool> agreed_;       // By worker: it sent what the last audit computed.
-  std::vector<Finding> doubtful_;  // Not confirmed yet; the newest.
+  bool look_again_ = false;   // Copies of an earlier step differed, so the next one is audited.
+  bool alone_ = false;        // NeedsCopies(step_)
+  std::vector<bool> agreed_;  // The workers whose answers the last audit confirmed.
+  std::vector<Finding> doubtful_;  // The newest unconfirmed findings.
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;
   double max_difference_ = 0;

@@ -33,7 +33,7 @@ bool Checkpointer::SaveLast(uint64_t version) {
   if (writing_ || tried_ == version) return Wait();
   Begin(version);
   if (writing_) Wait();
-  return false;  // Where it was over at once, `idle` has told so.
+  return false;  // `idle` has run already if the write ended at once.
 }
 
 bool Checkpointer::Settle() {
@@ -60,7 +60,7 @@ void Checkpointer::Begin(uint64_t version) {
   tried_ = version;
   const Status begun = OrNoMemory("a checkpoint", [this, version] {
     JobHistory history = hooks_.history();
-    // A last step that was decoded but could not be applied is none of this version's.
+    // A last step that was decoded but could not be applied does not belong to this version.
     history.batch_loss.resize(version - history.first_loss);
     hooks_.take([this, version,
                  history = std::move(history)](const Result<ModelSnapshot>& snapshot) mutable {
@@ -107,7 +107,8 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
       return WriteCheckpoint(store, code, whole, {}, written.get());
     });
   };
-  // The snapshot is let go here, after the disk's thread has: nobody reads what is reused then.
+  // The snapshot is released here, after the disk's thread released it, so nobody reads reused
+  // memory.
   disk_.Submit(std::move(work),
                alive_.Guard([this, version, snapshot, written](const Status& status) {
                  for (const std::string& note : written->notes) {

@@ -30,7 +30,7 @@ void EventPump::Handle(const Event& event) {
 }
 
 void EventPump::SetTimer() {
-  // One that comes too early is set again when it does: mostly the deadline only moves on.
+  // A timer that comes too early is set again then. Usually the deadline only moves on.
   const Time due = scheduler_->Deadline();
   if (due >= timer_due_) return;
   if (timer_due_ != kNever) loop_.Cancel(timer_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds events to the scheduler one after the other and has its commands carried out in order:
-// never inside each other, whoever raises an event from where. Keeps the scheduler's clock. Loop
-// thread only.
+// Feeds events to the scheduler one after the other and has its commands carried out in order. It
+// never nests them, wherever an event is raised. It also keeps the scheduler's clock. Loop thread
+// only.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ class EventPump {
   EventPump(Loop& loop, std::unique_ptr<Scheduler> scheduler, Execute execute);
   ~EventPump();
 
-  // Runs now, or after the events that are being dealt with.
+  // Feeds the event now, or after those that are being handled.
   void Raise(Event event);
-  // Nothing more is fed or carried out.
+  // Feeds and executes nothing more.
   void Stop();
 
   SchedulerStats Stats() const { return scheduler_->Stats(); }
@@ -36,8 +36,8 @@ class EventPump {
   Loop& loop_;
   std::unique_ptr<Scheduler> scheduler_;
   Execute execute_;
-  Fifo<Event> events_;             // Raised while another is dealt with.
-  std::vector<Command> commands_;  // Of the event that is being dealt with.
+  Fifo<Event> events_;             // Events raised while another is handled.
+  std::vector<Command> commands_;  // Commands of the event that is being handled.
   TimerId timer_ = 0;
   Time timer_due_ = kNever;
   bool pumping_ = false;

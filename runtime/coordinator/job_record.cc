@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// Drops the older half of what is more than twice kMostKept; how many that were.
+// Drops the older half of more than 2 kMostKept values, and returns how many were dropped.
 size_t KeepNewest(std::vector<double>& values) {
   if (values.size() < 2 * JobRecord::kMostKept) return 0;
   const size_t dropped = values.size() - JobRecord::kMostKept;

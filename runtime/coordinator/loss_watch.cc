@@ -6,8 +6,8 @@
 namespace motley {
 namespace {
 
-constexpr double kFar = 100;  // Times the first loss: nothing that learns goes there,
-constexpr int kSteps = 5;     // and stays for so many steps.
+constexpr double kFar = 100;  // Times the first loss; training that learns does not stay there.
+constexpr int kSteps = 5;     // Steps in a row.
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices when a training diverges: its loss is no number any more, or has become so many times
-// what it was at first and stays there. Pure.
+// Notices when training diverges: the loss is not finite any more, or has grown to many times its
+// first value and stays there. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace motley {
 
 class LossWatch {
  public:
-  // The mean loss of a step's batch, step by step. What to report, at most once.
+  // Takes the mean loss of each step's batch in turn. Returns what to report, at most once.
   std::optional<notice::Diverges> Add(StepId step, double batch_loss);
 
  private:

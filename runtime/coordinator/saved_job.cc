@@ -16,10 +16,10 @@
 namespace motley {
 namespace {
 
-constexpr char kOwnTrainer[] = "a trainer";  // Stands in the place of a model's name.
+constexpr char kOwnTrainer[] = "a trainer";  // Replaces a model's name.
 constexpr uint64_t kProbes = 64;             // Samples that a fingerprint reads.
 
-// FNV-1a (Fowler, Noll, Vo): tells other data apart, not an attacker's.
+// FNV-1a (Fowler, Noll, Vo) detects other data, but not an attacker's.
 uint64_t Hash(BytesView bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const std::byte byte : bytes) {
@@ -44,7 +44,7 @@ std::string WeightWords(const ModelSpec& model) {
   return fmt::format("{}{}", fmt::join(shown, ","), weights.size() > kMost ? ",..." : "");
 }
 
-// Rates may change. Nothing else that the optimizer's state depends on may.
+// Only rates may change. The optimizer's state depends on the rest.
 Status CheckSameRule(const OptimizerOptions& was, const OptimizerOptions& now) {
   if (was.name != now.name) return Differs("optimizer", was.name, now.name);
   const std::pair<const char*, std::pair<double, double>> numbers[] = {
@@ -74,7 +74,7 @@ Result<uint64_t> FullFingerprint(const DataSource& data) {
   constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
   const DataShape shape = data.shape();
   if (shape.features == 0) return 0;
-  // The blocks depend on the shape alone, because each is hashed with what EncodeBlock says of it.
+  // The blocks depend on the shape alone, because each is hashed as EncodeBlock describes it.
   const uint64_t row_bytes = shape.sparse ? 1024 : sizeof(float) * uint64_t{shape.features};
   const uint64_t block = std::max<uint64_t>(1, kBlockBytes / row_bytes);
   Checksum sum;
@@ -136,7 +136,7 @@ Result<SavedJob> Understand(const CheckpointState& state) {
   saved.optimizer_steps = state.optimizer_steps;
   saved.optimizer_state = state.optimizer_state;
   if (!saved.about.best_follows) return saved;
-  // The best version stands behind the optimizer's state.
+  // The best version follows the optimizer's state.
   const std::vector<float>& both = *state.optimizer_state;
   if (both.size() < state.parameters->size()) {
     return Status::DataError(fmt::format(

@@ -19,16 +19,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The description's; readers accept this and older ones. The oldest that can say it all is written,
-// so that older releases can go on with the job.
+// The version of the description. Readers accept this and older ones. The oldest sufficient version
+// is written, so that older releases can go on with the job.
 constexpr uint32_t kVersion = 5;
 constexpr uint32_t kVersionOfPlainModels = 4;
-constexpr int kDepth = 3;  // How deeply it is nested at most.
-// 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
+constexpr int kDepth = 3;  // The greatest nesting depth.
+// This bounds the text in each checkpoint to 100 KB. A user has the whole curve from the run's
+// events.
 constexpr size_t kMostLosses = 1 << 12;
 
-// Reads what any program may have written into the folder: each value has its kind and range, or
-// `error` names the first that has not.
+// Reads what any program may have written into the folder. Each value has its kind and range;
+// otherwise `error` names the first wrong one.
 class Fields {
  public:
   Fields(const Json& json, Status& error) : json_(json), error_(error) {}
@@ -99,7 +100,7 @@ void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out
   fields.Take("name", out.name);
   fields.Take("learning_rate", out.learning_rate);
   fields.Take("l2", out.l2);
-  if (version < 2) return;  // The rest could not be chosen then.
+  if (version < 2) return;  // The remaining options did not exist then.
   fields.Take("momentum", out.momentum);
   fields.Take("beta1", out.beta1);
   fields.Take("beta2", out.beta2);
@@ -121,7 +122,7 @@ void TakeValidation(const Fields& fields, ValidationState& out, bool& best_follo
   fields.Take("waiting", judge.waiting);
   fields.Take("progress", judge.progress);
   fields.Take("loss_sum", out.loss_sum);
-  // As Text writes what is not finite: the mean over these steps is no number.
+  // Text writes a value that is not finite in this way: the mean over these steps is not a number.
   if (out.loss_sum == std::numeric_limits<double>::max()) out.loss_sum = NAN;
   fields.Take("weight_sum", out.weight_sum);
   fields.Take("best_follows", best_follows);
@@ -192,7 +193,7 @@ class Text {
   void Close() { text_ += '}'; }
   void Add(const char* name, const std::string& value) {
     Name(name);
-    // A string alone is destroyed without memory. What is no UTF-8 is replaced, not thrown at.
+    // A single string is destroyed without memory. Invalid UTF-8 is replaced without an exception.
     text_ += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   void Add(const char* name, std::span<const double> values) {
@@ -322,7 +323,7 @@ std::string ToJson(const JobDescription& about) {
 }
 
 Result<JobDescription> ParseJobDescription(const std::string& text) {
-  // ToJson nests less deeply: what is deeper is skipped.
+  // ToJson nests less deeply. Deeper values are skipped.
   const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth <= kDepth; };
   Status error;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from audits.
+// The consequences of audits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace motley {
 
-// Who is wrong is sent away if the server can be believed: another worker came to the same. Where
-// trainers are the caller's, they may compute otherwise on one device than on another.
+// A worker with a wrong answer is sent away if another worker confirmed the server's result. With
+// the caller's trainers there is only a warning, because they may compute differently on different
+// devices.
 void ServerJob::OnAudit(const Auditor::Finding& finding) {
   if (finding.wrong.empty() || !finding.confirmed) {
     AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
@@ -59,7 +60,7 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
   }
 }
 
-// A copy that an audit needs is not cancelled. What its worker is told later would cancel it, too.
+// A cancel is held if an audit needs the copy, and if it would include an earlier held cancel.
 bool ServerJob::Hold(const WorkersCancel& cancel) const {
   const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
   const bool all = cancel.cancel.order == 0;
@@ -80,7 +81,7 @@ void ServerJob::TellOfHeldCancels() {
 
 void ServerJob::Warn(AuditWarning warning) {
   constexpr size_t kMost = 100;
-  constexpr size_t kToldOfNobody = 3;  // Others would say the same.
+  constexpr size_t kToldOfNobody = 3;  // Warnings without a worker; more would repeat them.
   if (warning.worker || audits_.warnings.size() < kToldOfNobody) {
     observer_.OnEvent(event::AuditWarned{warning});
   }

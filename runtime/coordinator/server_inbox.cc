@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What peers send to the server, checked before any of it counts.
+// Messages of peers to the server, checked before any of them counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMaxJoinBytes = 4096;  // All that is read from a stranger.
-// Of one connection; each is answered with words, which would pile up here if nobody read them.
+constexpr uint32_t kMaxJoinBytes = 4096;  // The longest message that is read from a stranger.
+// The limit per connection. Each complaint is sent as text, and pending texts would pile up here.
 constexpr uint32_t kMaxComplaints = 32;
 
 }  // namespace
@@ -65,7 +65,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   return std::as_writable_bytes(std::span(slice.values));
 }
 
-// A bad answer is the worker's fault; a lack of memory is ours.
+// A bad answer is the worker's fault; running out of memory is the server's.
 void ServerJob::OnAnswerFault(PeerId peer, const Status& fault, StepId step) {
   if (fault.code() != StatusCode::kResource) return Complain(peer, fault, step);
   End(fault.WithContext(fmt::format("the answers of step {} do not fit", step)));
@@ -83,15 +83,15 @@ std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const H
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   if (header.kind == FrameKind::kControl) {
     if (discarded) return;
-    // OnPayload was not asked for room, which still has the message before.
+    // OnPayload was not asked for room, so the room still has the previous message.
     if (header.length == 0) From(peer).control.clear();
     return OnControl(peer, From(peer).control);
   }
-  if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
+  if (header.length == 0) {  // OnPayload was not called; it refuses every empty slice.
     OnPayload(peer, header);
     return;
   }
-  // Late ones were on the links as well, and may have begun before a measurement did.
+  // Late slices used the links as well, and may have begun before a measurement did.
   if (header.kind == FrameKind::kGradient) vector_probe_.Disturb();
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
@@ -103,7 +103,7 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   if (!fine.ok()) OnAnswerFault(peer, fine, header.step);
 }
 
-// From the end of the first slice on: when the first one left the worker nobody here knows.
+// The time starts at the end of the first slice, because the server does not know when it was sent.
 void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
   Timed& vector = From(peer).timed;
   const Time now = env_.loop.Now();
@@ -113,7 +113,7 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
   if (first) {
     vector = {.step = header.step, .order = header.row_id, .left = header.total, .began = now};
   } else if (header.paused) {
-    vector.began += now - vector.last;  // It came later than it could have.
+    vector.began += now - vector.last;  // The slice came later than it could have.
   } else {
     vector.bytes += kHeaderSize + header.length;
   }
@@ -126,7 +126,7 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
-  if (!worker) return;  // Sent away meanwhile.
+  if (!worker) return;  // The worker was sent away meanwhile.
   if (++From(peer).complaints > kMaxComplaints) {
     return peers_.Ban(*worker, why.WithContext("too many bad messages"));
   }
@@ -168,7 +168,7 @@ void ServerJob::OnProbeControl(PeerId peer, const Result<wire::ControlT>& contro
   if (!fine.ok()) peers_.SendAway(peer, fine);
 }
 
-// Those that come several times in each step, without memory of their own.
+// Handles messages that come several times in each step, without allocating memory for them.
 bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control) {
   Status fine;
   if (const wire::AnswerEnd* end = control.body_as_AnswerEnd()) {
@@ -236,7 +236,7 @@ Status ServerJob::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& en
     return Status::DataError(
         fmt::format("the end of order {} of step {}, which was not assigned", end.order, end.step));
   }
-  if (end.entries > 0) return Status::Ok();  // A list goes on.
+  if (end.entries > 0) return Status::Ok();  // The list goes on.
   const Duration compute(end.compute_ns);
   observer_.OnEvent(event::WorkComputed{end.step, worker, end.samples, compute, /*so_far=*/false,
                                         env_.loop.Now()});

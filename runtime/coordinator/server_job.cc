@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// The mean square of what rounding leaves of the coverage where least squares find an exact sum.
+// The mean square error in the coverage that rounding leaves when least squares find an exact sum.
 constexpr double kExact = 1e-18;
 
 uint64_t FirstStep(const JobOptions& options) {
@@ -76,7 +76,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                 probes_.Forget(peer);
               },
               [this](WorkerId worker) {
-                if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody is waited for.
+                if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody waits for it.
               },
               [this](const JobNotice& notice) { Say(notice); }}),
       pump_(env.loop, std::move(parts.scheduler),
@@ -84,7 +84,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       watch_(
           env.loop, options.step_limit, options.workers,
           [this] {
-            // Workers are not what it waits for.
+            // The job waits for its own work here, and not for workers.
             if (auditor_.holding() || validator_->holding()) watch_.Progress();
             return QueuedBytes();
           },
@@ -93,7 +93,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   if (options_.resume != nullptr) {
     audits_.failures = options_.resume->about.history.audit_failures;
   }
-  options_.resume = nullptr;  // As large as the model, as the next.
+  options_.resume = nullptr;  // These two may be as large as the model.
   options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
@@ -145,7 +145,7 @@ void ServerJob::Start(Finished finished) {
   // The last run may have died between its last checkpoint and its goodbyes.
   if (record_.steps() >= options_.steps) End(Status::Ok());
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
-  FinishWhenQuiet();    // Stop may have come first.
+  FinishWhenQuiet();    // Stop may have been called before.
 }
 
 void ServerJob::DoNotExpect(WorkerId worker) { pump_.Raise(WorkerNotComing{worker}); }
@@ -179,7 +179,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
 
 void ServerJob::OnJoined(WorkerId worker) {
   introduced_[worker] = false;
-  if (ended_) return;  // It only hears the goodbye.
+  if (ended_) return;  // The worker only receives the goodbye.
   record_.Joined(worker, peers_.NameOf(worker));
   observer_.OnEvent(event::WorkerJoined{worker, peers_.NameOf(worker)});
   if (options_.name_arrivals) {
@@ -203,7 +203,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   pump_.Raise(WorkerLost{worker, why});
 }
 
-// The parameters, if they are news to it.
+// Sends the parameters, unless the worker has them.
 void ServerJob::Publish(WorkerId worker, StepId step) {
   const PeerId peer = peers_.PeerOf(worker);
   const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
@@ -214,8 +214,8 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
   links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
 }
 
-// Memory for one more version is not to be had: whoever holds the oldest up gives it back, and with
-// it the connection, because what is under way cannot be taken back otherwise.
+// There is no memory for one more version. The connection that still reads the oldest
+// version is cut, because slices under way cannot be taken back otherwise.
 bool ServerJob::FreeVersion() {
   const std::optional<PeerId> peer = publisher_.OldestReader(record_.steps());
   if (!peer) return false;
@@ -294,8 +294,7 @@ bool ServerJob::CountsAreKnown() const {
   return options_.foreign == nullptr && options_.model.class_weights.empty();
 }
 
-// What answers must weigh, unless the caller's trainer says what samples weigh, or their classes
-// do.
+// The weights that answers must have, unless the caller's trainer or class weights define them.
 KnownCounts ServerJob::CountsOf(StepId step) const {
   return CountsAreKnown() ? schedule_.SharedRanges(step) : nullptr;
 }
@@ -307,12 +306,12 @@ void ServerJob::Do(const OpenStep& command) {
   watch_.Opened(command.step);
   transfers_.Opened();
   answers().Open(command.step, command.code, CountsOf(command.step));
-  TellOfHeldCancels();  // Before work under the same names is given anew.
+  TellOfHeldCancels();  // Precedes new work under the same names.
   observer_.OnEvent(event::StepOpened{command.step, *command.code, now});
 }
 
 void ServerJob::Do(const PlacePartitions& command) {
-  if (!peers_.Connected(command.worker)) return;  // Its loss is on its way to the scheduler.
+  if (!peers_.Connected(command.worker)) return;  // The scheduler will soon receive its loss.
   feed_.Place(command.worker, peers_.PeerOf(command.worker),
               peers_.HeaderTo(command.worker, FrameKind::kPartition), command.partitions);
 }
@@ -348,7 +347,7 @@ void ServerJob::Do(const CancelRow& command) {
 
 Status ServerJob::SumUp(const CommitStep& command,
                         std::shared_ptr<const ApproximateSum>& approximate) {
-  // It may have become decodable with the very row that was enough.
+  // The last row may have made the step decodable.
   if (!command.approximately || answers().decodable()) return answers().Close(*gradient_);
   MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers().CloseApproximately(*gradient_));
   if (best.error <= kExact) return Status::Ok();
@@ -391,7 +390,7 @@ void ServerJob::Do(const DropWorker& command) {
   peers_.Ban(command.worker, command.why);
 }
 
-// The user of a job that never began has to know who left last.
+// The user of a job that never began must know which worker left last.
 void ServerJob::Do(const EndJob& command) {
   Status status = command.status;
   if (command.last) {
@@ -414,12 +413,13 @@ void ServerJob::End(Status status) {
   auditor_.End(/*hurry=*/!end_.ok());
   pump_.Stop();
   watch_.Stop();
-  // Posted: an update that could not begin ends the job from inside the model.
+  // Posted, because an update that could not begin ends the job from inside the model.
   env_.loop.Post(alive_.Guard([this] { FinishWhenQuiet(); }));
 }
 
-// Only once the last checkpoint is safe: until then this process may die, and the one that resumes
-// the job needs workers. Who waits hears heartbeats, and who connects again is let in.
+// Called only when the last checkpoint is safe. Until then this process may die, and the run that
+// resumes the job needs workers. Waiting workers receive heartbeats, and a worker that connects
+// again may join.
 void ServerJob::SayGoodbye() {
   if (std::exchange(said_goodbye_, true)) return;
   peers_.SendAllAway(Farewell(), [this] {
@@ -428,7 +428,7 @@ void ServerJob::SayGoodbye() {
   });
 }
 
-// What workers tell those who started them.
+// The text that workers show to their users.
 std::string ServerJob::Farewell() const {
   const std::string after = fmt::format("after {} of {} steps", record_.steps(), options_.steps);
   if (end_.ok()) return "the job is done, " + after;
@@ -436,13 +436,13 @@ std::string ServerJob::Farewell() const {
   return fmt::format("the job failed {}: {}", after, end_.ToString());
 }
 
-// Whether the last checkpoint is safe, as far as there is to be one.
+// The last checkpoint is safe, or none can be saved.
 bool ServerJob::Saved() {
   if (model_->spoiled()) return checkpointer_->Settle();
   return checkpointer_->SaveLast(record_.steps());
 }
 
-// Whoever reads that a job diverged has to know what is left of it.
+// The status of a job that diverged must say what is left of it.
 Status ServerJob::Outcome() const {
   if (!model_->spoiled() || checkpointer_ == nullptr) return end_;
   const uint64_t step = checkpointer_->safe_step();
@@ -457,7 +457,7 @@ Status ServerJob::Outcome() const {
 
 void ServerJob::FinishWhenQuiet() {
   if (!ended_ || model_->busy() || auditor_.busy() || validator_->busy() || !finished_) return;
-  // Before the checkpoint, which keeps the version that the job leaves.
+  // Precedes the checkpoint, which keeps the version that the job leaves.
   if (end_.ok() && !validator_->Finish(record_.steps(), model_->parameters())) return;
   if (checkpointer_ != nullptr && !Saved()) return;
   SayGoodbye();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ServerNode: carries the scheduler's commands out with the parts around it, and tells the
+// The ServerNode: carries out the scheduler's commands with the parts around it, and reports to the
 // scheduler what happens. Loop thread only.
 #pragma once
 
@@ -35,13 +35,13 @@ namespace motley {
 
 class ServerJob final : public ServerNode, private Receiver {
  public:
-  // What can fail to be made.
+  // The parts whose construction can fail.
   struct Parts {
     BatchSchedule schedule;
     std::unique_ptr<ServerModel> model;
     std::unique_ptr<Validator> validator;
     std::unique_ptr<Scheduler> scheduler;
-    JobDescription about;  // For checkpoints; empty without.
+    JobDescription about;  // For checkpoints; empty if there are none.
   };
 
   ServerJob(Env env, const JobOptions& options, const DataSource& data, JobObserver* observer,
@@ -54,7 +54,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void Fail(const Status& why) override { End(why); }
 
  private:
-  // What arrives (server_inbox.cc).
+  // Messages that arrive (server_inbox.cc).
   void OnConnected(PeerId peer) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
@@ -75,7 +75,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
   void Publish(WorkerId worker, StepId step);
   bool FreeVersion();
-  void OnAnswer(Event event);  // What became of it.
+  void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
   void Complain(PeerId peer, const Status& why, StepId step);
 
@@ -104,10 +104,10 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const ExtendLease& command);
   void Do(const RevokeLease& command);
   void Do(const SendLease& command);
-  // Every sample weighs 1.
+  // The schedule gives the weight of answers, because every sample weighs 1.
   bool CountsAreKnown() const;
   KnownCounts CountsOf(StepId step) const;
-  // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
+  // Closes the open step with its sum in gradient_. `approximate` stays null if the sum is exact.
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, double weight, const Status& status);
@@ -127,7 +127,8 @@ class ServerJob final : public ServerNode, private Receiver {
   // The end.
   void End(Status status);
   std::string Farewell() const;
-  // Saves the last checkpoint, then sends the workers away, then reports: whatever is next.
+  // Takes the next part of the end: saves the last checkpoint, then sends the workers away, then
+  // reports.
   void FinishWhenQuiet();
   void SayGoodbye();
   bool Saved();
@@ -141,61 +142,62 @@ class ServerJob final : public ServerNode, private Receiver {
   DataShape shape_;
   ObserverFan no_observer_;
   JobObserver& observer_;
-  uint32_t job_;  // Told to workers, on every frame.
+  uint32_t job_;  // The job's number in every frame.
   std::unique_ptr<ServerModel> model_;
   std::unique_ptr<Validator> validator_;
-  std::string why_stopped_;  // Before all steps were done; empty: it was not.
+  std::string why_stopped_;  // Why the job stopped before all steps were done; empty if it did not.
   Auditor auditor_;
   AuditRecord audits_;
-  struct WorkersCancel {  // That a worker is to be told of.
+  struct WorkersCancel {  // A cancel to send to a worker.
     WorkerId worker;
     wire::CancelT cancel;
   };
   bool Hold(const WorkersCancel& cancel) const;
   void TellOfCancel(const WorkersCancel& cancel);
   void TellOfHeldCancels();
-  std::vector<WorkersCancel> held_;  // Until an audit has the copies that it needs.
+  std::vector<WorkersCancel> held_;  // Cancels held until an audit has the copies that it needs.
   std::unique_ptr<Answers> answers_;
   TransferClock transfers_;
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
   LossWatch losses_;
-  NoticeLimit reports_;                         // What workers report.
-  std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
+  NoticeLimit reports_;                         // Limits notices that repeat what workers report.
+  std::unique_ptr<Checkpointer> checkpointer_;  // Null if no checkpoints are wanted.
   LinkWatch links_;
   ProbeDesk probes_;
   VectorProbe vector_probe_;
   ServerPeers peers_;
   EventPump pump_;
   StepWatch watch_;
-  struct Timed {  // A vector, with measure_links.
+  struct Timed {  // A vector that is arriving, with measure_links.
     StepId step = 0;
     uint32_t order = 0;
-    uint64_t left = 0;   // Floats that have not come.
-    Time began{};        // When its first slice was there,
-    Time last{};         // and the last one.
-    uint64_t bytes = 0;  // That came since it began.
+    uint64_t left = 0;   // Floats that have not arrived.
+    Time began{};        // When its first slice was complete.
+    Time last{};         // When its last slice so far was complete.
+    uint64_t bytes = 0;  // Bytes that arrived since it began.
   };
-  struct Incoming {  // From a peer: the message that is arriving.
+  struct Incoming {  // The message that is arriving from a peer.
     Bytes control;
     Answers::Slice slice;
     Timed timed;
-    uint32_t complaints = 0;  // Made so far.
+    uint32_t complaints = 0;  // Complaints sent to the peer so far.
   };
   Incoming& From(PeerId peer);
-  std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.
-  Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
-  PeerId last_peer_ = 0;               // ask several times for one peer's.
-  std::vector<bool> introduced_;       // Said that it is ready.
+  std::unordered_map<PeerId, Incoming> incoming_;  // Used for lookups only.
+  // The entry found last, and its peer: one message looks up the same peer several times.
+  Incoming* last_incoming_ = nullptr;
+  PeerId last_peer_ = 0;
+  std::vector<bool> introduced_;  // Workers that reported that they are ready.
   std::shared_ptr<AlignedVector> gradient_;
-  std::string last_to_leave_;  // Who, and why; empty: nobody.
+  std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
   Finished finished_;
   Status end_;
   bool began_ = false;  // A step was opened.
   bool ended_ = false;
   bool said_goodbye_ = false;
-  bool gone_ = false;  // All peers are.
+  bool gone_ = false;  // All peers are gone.
   Alive alive_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands for steps that are worked off by leases.
+// Commands for steps with leases.
 #include <utility>
 
 #include "runtime/coordinator/server_job.h"
@@ -30,7 +30,7 @@ void ServerJob::TellOrder(WorkerId worker, StepId step, const Message& message) 
 
 void ServerJob::Do(const ExtendLease& command) {
   const WorkerId worker = command.worker;
-  if (!peers_.Connected(worker)) return;  // Its loss is on its way to the scheduler.
+  if (!peers_.Connected(worker)) return;  // The scheduler will soon receive its loss.
   const Result<wire::OrderT> order = answers().orders().Extend(worker, command.partitions);
   if (!order.ok()) return End(order.status());
   watch_.Assigned(worker);

@@ -17,7 +17,7 @@ namespace motley {
 
 namespace {
 
-// Any size: not on the loop's thread.
+// Copies a vector of any size, so it must not run on the loop's thread.
 Result<std::vector<float>> CopyOf(std::span<const float> values) {
   return OrNoMemory("the copy that an audit needs", [values]() -> Result<std::vector<float>> {
     return std::vector<float>(values.begin(), values.end());
@@ -70,12 +70,13 @@ ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_
       shared_(std::move(shared)),
       most_copies_(MostVersions(options, first->size(), device.info().memory_bytes)) {
   copies_.push_back(first);
-  // The next version's, now: better no job than one that ends at its first update.
+  // The next version's memory is taken now: no job is better than one that ends at its first
+  // update.
   copies_.push_back(std::make_shared<std::vector<float>>(first->size()));
   parameters_ = std::move(first);
 }
 
-// A copy that no send, audit or caller still reads.
+// Returns a copy that no send, audit or caller still reads.
 std::shared_ptr<std::vector<float>> ServerModel::UnusedCopy() const {
   const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
   const auto found = std::find_if(copies_.begin(), copies_.end(), unused);
@@ -100,8 +101,8 @@ Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
   }
 }
 
-// A slow reader that went leaves its copy unused. It is kept for a while: a worker that is slow in
-// one step is slow in the next, and a large vector costs time to take.
+// A slow reader that is done leaves its copy unused. The copy is kept for a while, because a worker
+// that is slow in one step is slow in the next, and allocating a large vector takes time.
 void ServerModel::FreeSurplus() {
   constexpr uint32_t kKeptFor = 16;  // Commits.
   const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
@@ -131,7 +132,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
         "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",
         step));
   };
-  // `from` is let go on this thread, after the device has read it: Spare() may then hand it out.
+  // This thread releases `from` after the device has read it. Spare() may then reuse it.
   device_.Submit(0, std::move(work),
                  alive_.Guard([this, next, from, done = std::move(done)](Status status) {
                    applying_ = false;
@@ -140,7 +141,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
-  applying_ = true;  // Not before: memory may run out until here, and `done` would never come.
+  applying_ = true;  // Set last: if memory runs out above, `done` never comes.
 }
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
@@ -149,7 +150,7 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
     return done(Status::DataError(
         "after an update that failed, the optimizer's state is of no version of the parameters"));
   }
-  // Where the last snapshot is still held, its copy is left to it.
+  // If somebody still holds the last snapshot, its copy stays with it.
   if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
     auto fresh = OrNoMemory("a checkpoint's copy of the optimizer's state", [this] {
       return Result<std::shared_ptr<std::vector<float>>>(

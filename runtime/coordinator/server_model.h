@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's parameters, version by version, and what the device does with them: the optimizer's
-// update. Loop thread only; what the device works on is shared with its work, so this object may go
-// at any time.
+// The server's parameters, version by version, and the optimizer's update of them on the device.
+// Loop thread only. Work on the device shares what it uses, so this object may be destroyed at any
+// time.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace motley {
 
-// A version of the parameters and the optimizer's state that goes with it. Nobody changes either
-// while they are held. The last holder lets go on the loop thread: what was held is then reused.
+// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
+// The last holder must release it on the loop thread, because its memory is then reused.
 struct ModelSnapshot {
   ParameterCopy parameters;
   uint64_t optimizer_steps = 0;
   ParameterCopy optimizer_state;
-  ValidationState validation;  // The caller's, as of this version.
+  ValidationState validation;  // The caller fills it in, as of this version.
 };
 
 class ServerModel {
@@ -33,43 +33,44 @@ class ServerModel {
   using Done = std::function<void(Status)>;
   using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
-  // kInvalidArgument when model, optimizer and data do not fit together, kResource when the model
-  // does not fit into memory; what the caller's trainer says to its first parameters.
+  // kInvalidArgument when model, optimizer and data do not fit together. kResource when the model
+  // does not fit into memory. Also returns errors of the caller's trainer about its first
+  // parameters.
   static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
                                                      const DataSource& data);
 
   size_t parameter_count() const { return parameters_->size(); }
-  const ParameterCopy& parameters() const { return parameters_; }  // Of the newest version.
+  const ParameterCopy& parameters() const { return parameters_; }  // The newest version.
 
-  // Turns version `step` into the next one; `gradient` (VectorLength floats, the sum over the
-  // batch, which weighs `weight`) is used up. kDataError when the new parameters are not finite:
-  // training has diverged. kResource: no memory for them, and nothing was changed (`done` runs
-  // before this returns). A copy of the gradient goes to `copy`, if that is not null, before it is
-  // used up.
+  // Turns version `step` into the next one. `gradient` (VectorLength floats, the sum over a batch
+  // of weight `weight`) is overwritten. If `copy` is not null, it first receives a copy of the
+  // gradient. kDataError: the new parameters are not finite, because training has diverged.
+  // kResource: there is no memory for them, and nothing was changed (`done` runs before this
+  // returns).
   using DecodedCopy = Result<std::vector<float>>;
   void Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
               std::shared_ptr<DecodedCopy> copy, Done done);
-  // Of the updates that are committed from now on (Optimizer::Apply).
+  // Sets the factor for updates that are committed from now on (Optimizer::Apply).
   void SetRateFactor(double factor) { rate_factor_ = factor; }
 
-  // The newest version and its optimizer's state, which is copied on the device before the next
-  // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
-  // an update is in flight. `done` runs before this returns when there is nothing to copy:
-  // kResource without the memory for it, kDataError once spoiled.
+  // Takes the newest version and its optimizer's state, which the device copies before the next
+  // update. This one pass over memory is all that delays a step. Only one may be taken at a time,
+  // and none while an update is in flight. If there is nothing to copy, `done` runs before this
+  // returns: kResource without memory for the copy, kDataError once spoiled.
   void TakeSnapshot(SnapshotDone done);
-  // An update failed half done: the optimizer is ahead of the parameters, and of use to nobody.
+  // An update failed half done. The optimizer is ahead of the parameters, so its state is useless.
   bool spoiled() const { return spoiled_; }
 
-  // Runs when another version needs room and none may be taken: makes somebody let go of an older
-  // one, or returns false.
+  // `crowded` runs when another version needs room and no more memory may be taken. It makes a
+  // reader release an older version, or returns false.
   void SetCrowded(std::function<bool()> crowded) { crowded_ = std::move(crowded); }
 
-  // Something of the above is still on the device.
+  // An update or a copy is on the device.
   bool busy() const { return applying_ || copying_; }
   // Runs whenever busy() may have become false.
   void SetIdle(std::function<void()> idle) { idle_ = std::move(idle); }
 
-  // For audits, whose thread alone forms sums with it.
+  // The gradient for audits. Only their thread forms sums with it.
   std::shared_ptr<JobGradient> gradient() const;
 
  private:
@@ -83,7 +84,7 @@ class ServerModel {
   Device& device_;
   std::shared_ptr<Shared> shared_;
   ParameterCopy parameters_;
-  std::vector<std::shared_ptr<std::vector<float>>> copies_;  // All that exist, for reuse.
+  std::vector<std::shared_ptr<std::vector<float>>> copies_;  // All existing copies, for reuse.
   uint64_t most_copies_;
   uint32_t surplus_for_ = 0;  // Commits in a row that found more than one copy unused.
   std::function<bool()> crowded_;
@@ -92,7 +93,7 @@ class ServerModel {
   bool applying_ = false;
   bool copying_ = false;
   bool spoiled_ = false;
-  std::shared_ptr<std::vector<float>> state_copy_;  // Of the last snapshot, for the next.
+  std::shared_ptr<std::vector<float>> state_copy_;  // The last snapshot's, reused for the next.
   Alive alive_;
 };
 

@@ -16,11 +16,11 @@ namespace {
 
 constexpr Duration kJoinLimit = std::chrono::seconds(10);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
-// After the goodbye has left, the peer closes first: closing over its unread bytes would reset the
-// connection and could take the goodbye with it.
+// The time for the peer to close after the goodbye has left. If the server closed over unread
+// bytes, that would reset the connection and could lose the goodbye.
 constexpr Duration kCloseGrace = std::chrono::milliseconds(500);
 constexpr Duration kReadyLimit = std::chrono::minutes(1);
-constexpr Duration kProbeLimit = std::chrono::minutes(2);  // A link is not measured for longer.
+constexpr Duration kProbeLimit = std::chrono::minutes(2);  // The time limit for measuring a link.
 constexpr size_t kMaxStrangers = 64;  // Connections that have not joined, or are sent away.
 constexpr size_t kMaxNameBytes = 64;
 constexpr Duration kTellRefusedEvery = std::chrono::seconds(10);
@@ -59,15 +59,15 @@ ServerPeers::~ServerPeers() {
 void ServerPeers::OnConnected(PeerId peer) {
   if (closing_) return transport_.Disconnect(peer);
   MakeRoom();
-  // Nothing is said: a worker whose Join could not be read in time tries again.
+  // The user is not notified, because a worker whose Join came too late makes another attempt.
   peers_[peer].timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
     transport_.Disconnect(peer);
     Remove(peer);
   }));
 }
 
-// First goes who was sent away and does not close, then who waits longest: a worker says its Join
-// at once, so such a peer is no worker, and must not keep one out.
+// Drops the peer that was sent away but does not close, or else the one that has waited longest. A
+// worker sends its Join at once, so such a peer is no worker and must not keep one out.
 void ServerPeers::MakeRoom() {
   const auto in = [](State state) {
     return [state](const auto& entry) { return entry.second.state == state; };
@@ -88,7 +88,7 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
   const auto it = peers_.find(peer);
   if (it == peers_.end()) return;
   const Peer state = it->second;
-  // Its bytes are of another release: no Join can be read from them.
+  // The bytes are those of another release, so no Join can be read from them.
   if (state.state == State::kGreeting && why.code() == StatusCode::kConflict) {
     TellRefused("", "", why);
   }
@@ -154,7 +154,7 @@ std::optional<WorkerId> ServerPeers::FreeSeat(const wire::JoinT& join) const {
   if (hint >= 0 && static_cast<size_t>(hint) < seats_.size() && seats_[hint].peer == 0) {
     return static_cast<WorkerId>(hint);
   }
-  // Seats that nobody ever had come first: a lost worker may come back to its own.
+  // Seats that nobody ever had come first, because a lost worker may come back to its own.
   for (const bool fresh : {true, false}) {
     for (size_t i = 0; i < seats_.size(); ++i) {
       if (seats_[i].peer == 0 && (seats_[i].incarnation == 0) == fresh) {
@@ -168,7 +168,7 @@ std::optional<WorkerId> ServerPeers::FreeSeat(const wire::JoinT& join) const {
   return static_cast<WorkerId>(taken - seats_.begin());
 }
 
-// Its connection is cut without a goodbye: a worker that wakes up finds it so, and joins again.
+// The connection is cut without a goodbye. A worker that wakes up then joins again.
 void ServerPeers::MakeFree(WorkerId worker, const wire::JoinT& join) {
   const Seat& seat = seats_[worker];
   if (seat.peer == 0) return;
@@ -290,7 +290,7 @@ void ServerPeers::Refuse(PeerId peer, const std::string& name, const Status& why
   SendAway(peer, why);
 }
 
-// One who tries again and again must not fill the log.
+// A peer that makes many attempts must not fill the log.
 void ServerPeers::TellRefused(const std::string& name, const std::string& host, const Status& why) {
   const Time now = loop_.Now();
   if (told_refused_ && now - *told_refused_ < kTellRefusedEvery) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates, and what is judged between them.
+// Updates, and the judgements between them.
 #include <fmt/format.h>
 
 #include <utility>
@@ -24,8 +24,8 @@ void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
   auditor_.Begin();
   const Time now = env_.loop.Now();
   record_.Applied(now);
-  // Not when it was decoded: a checkpoint that is being taken, or a step that is never applied,
-  // would leave it to be counted twice.
+  // The loss is added now and not when it was decoded. A checkpoint in progress, or a step that is
+  // never applied, would otherwise lead to counting it twice.
   validator_->OnLoss(record_.last_batch_loss(), weight);
   watch_.Progress();
   observer_.OnEvent(
@@ -35,9 +35,9 @@ void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
 }
 
 void ServerJob::Proceed(StepId step, bool stop) {
-  watch_.Progress();  // An evaluation may have been waited for.
+  watch_.Progress();  // The step may have waited for an evaluation.
   const bool last = stop || step + 1 >= options_.steps;
-  // The last is saved at the end, with what its evaluation finds.
+  // The last version is saved at the end, with the result of its evaluation.
   if (checkpointer_ != nullptr && !last) checkpointer_->OnVersion(step + 1);
   if (stop && step + 1 < options_.steps && !ended_) {
     const ValidationSummary found = validator_->Summary();
@@ -49,7 +49,7 @@ void ServerJob::Proceed(StepId step, bool stop) {
   pump_.Raise(StepApplied{step});
 }
 
-// The last version is judged when the job has ended already. Its failure no longer ends the job.
+// The last version is judged after the job's end, so a failure then no longer ends the job.
 void ServerJob::OnNotJudged(const Status& why) {
   if (!ended_) return End(why);
   Say(notice::LastNotJudged{
@@ -57,8 +57,8 @@ void ServerJob::OnNotJudged(const Status& why) {
 }
 
 void ServerJob::TakeSnapshot(ServerModel::SnapshotDone done) {
-  // No newer version is there before the snapshot is taken, so what the validator has judged by
-  // then, or judges now, is of this version at most.
+  // No newer version exists before the snapshot is taken. So the validator has judged this version
+  // at most, even if it judges now.
   model_->TakeSnapshot([this, done = std::move(done)](Result<ModelSnapshot> snapshot) mutable {
     if (!snapshot.ok()) return done(std::move(snapshot));
     validator_->WhenSettled([done = std::move(done),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a job that nobody watches when its open step makes no progress (JobOptions::step_limit).
-// Loop thread only.
+// Ends an unattended job when its open step makes no progress (JobOptions::step_limit). Loop thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace motley {
 
-// The limit is counted in quarters of it: a quarter counts when the loop ran and found no progress.
-// So a server that was paused itself gives its workers at least three quarters afterwards, and the
+// The watch counts quarters of the limit. A quarter counts when the loop ran and found no progress.
+// A server that was paused itself therefore gives its workers at least three more quarters, and the
 // job ends after 1 to 1.25 limits without progress.
 class StepWatch {
  public:
-  // Bytes that wait to be sent to workers: when they become fewer, that is progress, too.
+  // Bytes that wait to be sent to workers. A decrease is progress, too.
   using QueuedBytes = std::function<uint64_t()>;
 
-  // `stuck` runs once. A `limit` of zero: never.
+  // `stuck` runs once, or never if `limit` is zero.
   StepWatch(Loop& loop, Duration limit, uint32_t workers, QueuedBytes queued,
             std::function<void()> stuck);
   ~StepWatch() { Stop(); }
 
-  // The watch begins with the first step. A step that is opened again has made no progress by that.
+  // The watch begins with the first step. Opening a step again is no progress.
   void Opened(StepId step);
   void Progress() { quiet_quarters_ = 0; }
-  // What the worker computes from now on is counted from nothing.
+  // The worker's count of samples starts from 0 again.
   void Assigned(WorkerId worker) { computed_[worker] = 0; }
-  // A worker has computed so many samples of the open step: progress when they are more than
-  // before, so that one that repeats itself holds nothing up.
+  // A worker has computed this many samples of the open step. This is progress if there are more
+  // than before, so repeated work does not delay the end.
   void Computed(WorkerId worker, uint64_t samples);
   void Stop();
 
@@ -44,9 +44,9 @@ class StepWatch {
   Duration limit_;
   QueuedBytes queued_;
   std::function<void()> stuck_;
-  std::vector<uint64_t> computed_;  // By worker.
+  std::vector<uint64_t> computed_;  // Samples by worker.
   uint64_t queued_before_ = 0;
-  uint64_t next_step_ = 0;  // Steps before it were opened.
+  uint64_t next_step_ = 0;  // All earlier steps were opened.
   uint32_t quiet_quarters_ = 0;
   TimerId timer_ = 0;  // 0: not watching.
 };

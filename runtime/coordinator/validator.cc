@@ -73,7 +73,7 @@ void Validator::OnVersion(uint64_t version, const ParameterCopy& parameters,
                           std::function<void(bool stop)> proceed) {
   if (every_ == 0 || version % every_ != 0) return proceed(false);
   if (work_ == nullptr) {
-    // Samples that weigh nothing have no mean loss; a 0 would be the best there is.
+    // Samples that weigh nothing have no mean loss, and a loss of 0 would be the best possible.
     if (weight_sum_ == 0) return proceed(false);
     const double loss = TakeTrainingLoss();
     const bool best = judge_.Hear(version, loss);
@@ -130,7 +130,7 @@ void Validator::OnEvaluated(uint64_t version, const ParameterCopy& parameters, c
 
 void Validator::WhenSettled(std::function<void(const ValidationState&)> then) {
   if (!evaluating_) return then({judge_.state(), loss_sum_, weight_sum_, best_});
-  // Later steps' losses are none of that version's.
+  // Losses of later steps do not belong to that version.
   settled_.push_back(
       [then = std::move(then), loss = loss_sum_, weight = weight_sum_](ValidationState state) {
         state.loss_sum = loss;
@@ -145,7 +145,7 @@ bool Validator::Finish(uint64_t version, const ParameterCopy& parameters) {
   ending_ = true;
   const double loss = loss_sum_, weight = weight_sum_;
   Begin(version, parameters);
-  loss_sum_ = loss;  // They count in the next judgement of a job that goes on from here.
+  loss_sum_ = loss;  // A job that resumes from here counts the losses in its next judgement.
   weight_sum_ = weight;
   return false;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kLooksPerBeat = 4;
 constexpr Duration kLookEvery = kBeatEvery / kLooksPerBeat;
-// A beat and its frame are smaller: a node that sent more since the last beat sent another message.
+// A beat and its frame take less. A node that sent more since the last beat sent another message.
 constexpr uint64_t kMostBeatBytes = 512;
 
 }  // namespace
@@ -42,7 +42,7 @@ bool Heartbeat::Silent(PeerId peer) const {
 
 void Heartbeat::Tick() {
   const Time now = loop_.Now();
-  // Messages of others may wait to be read while this node is late, so its lateness does not count.
+  // Messages of peers may wait unread while this node is late, so its own lateness does not count.
   const Duration passed = std::min(now - last_tick_, kBeatEvery);
   last_tick_ = now;
   beats_ = turn_++ % kLooksPerBeat == 0;
@@ -50,7 +50,7 @@ void Heartbeat::Tick() {
   std::vector<PeerId> all;
   for (const auto& [peer, link] : links_) all.push_back(peer);
   for (const PeerId peer : all) {
-    // A hook may have forgotten it.
+    // A hook may have forgotten the peer.
     if (const auto found = links_.find(peer); found != links_.end()) {
       Look(peer, found->second, passed);
     }

@@ -28,11 +28,11 @@ inline constexpr Duration kLostAfter = std::chrono::seconds(60);
 class Heartbeat {
  public:
   struct Hooks {
-    // Silent for kSilentAfter: once, until it is heard again.
+    // Runs once when the peer was silent for kSilentAfter, and again only after it was heard.
     std::function<void(PeerId)> silent;
-    // The peer was silent for so long, and has sent something again.
+    // The peer has sent something again after this much silence.
     std::function<void(PeerId, Duration)> back;
-    // Silent for kLostAfter; the peer is forgotten already.
+    // The peer was silent for kLostAfter. It is forgotten already.
     std::function<void(PeerId)> lost;
   };
 
@@ -48,8 +48,8 @@ class Heartbeat {
  private:
   struct Link {
     Header header;
-    uint64_t received = 0;  // Bytes, at the last look.
-    uint64_t sent = 0;      // Bytes, at the last beat.
+    uint64_t received = 0;  // Bytes received until the last look.
+    uint64_t sent = 0;      // Bytes sent until the last beat.
     Duration silence{};
     bool told = false;
   };
@@ -64,7 +64,7 @@ class Heartbeat {
   TimerId timer_ = 0;  // 0: no peer is watched.
   Time last_tick_{};
   uint32_t turn_ = 0;
-  bool beats_ = false;  // It beats in this turn; it looks in each, four times as often.
+  bool beats_ = false;  // This turn sends beats. Every turn looks for silence, four times as often.
 };
 
 }  // namespace motley

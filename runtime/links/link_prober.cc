@@ -12,10 +12,12 @@ namespace motley {
 namespace {
 
 constexpr Duration kProbeEvery = std::chrono::milliseconds(2);
-constexpr double kIdlePart = 0.2;  // Of the time: probes alone.
-constexpr double kWarmPart = 0.2;  // Slices that do not count: queues fill, windows grow.
+constexpr double kIdlePart = 0.2;  // The part of the time that has probes alone.
+// The part in which slices do not count, because queues fill and windows grow.
+constexpr double kWarmPart = 0.2;
 constexpr uint64_t kLeastAnswers = 3;
-// Of a phase that counts, each way: the first one's way is not known from its beginning.
+// The least slices each way in a phase that counts. The first slice does not count, because the
+// beginning of its transfer is not known.
 constexpr uint64_t kLeastSlices = 4;
 
 double Median(std::vector<double> values) {
@@ -112,7 +114,7 @@ void LinkProber::OnAnswer(Stream& stream, const wire::ProbeT& answer) {
   }
   if (answer.id != stream.probes || stream.sent == Time()) return;
   const Time sent = std::exchange(stream.sent, Time());
-  if (sent < began_) return;  // Of the phase before.
+  if (sent < began_) return;  // The probe belongs to the phase before.
   round_trips_.push_back(ToSeconds(heard_ - sent));
   if (stream.answers++ == 0) {
     stream.first_received = answer.received;
@@ -140,7 +142,7 @@ void LinkProber::SendProbe(Stream& stream) {
   SendControl(transport_, stream.peer, Header(), probe);
 }
 
-// Whether the phase has told what it is there for.
+// The phase has measured what it needs.
 bool LinkProber::Enough() const {
   const double part = phase_ == Phase::kIdle   ? kIdlePart
                       : phase_ == Phase::kWarm ? kWarmPart

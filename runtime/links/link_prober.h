@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the way to a server over the transport that jobs use. Loop thread only.
+// Measures the link to a server over the transport that jobs use. Loop thread only.
 //
-// First probes alone, to and fro: half of their median round trip is the latency of a way that is
-// idle (clocks at both ends that would tell the two ways apart are not there). Then slices of a
-// vector both ways at once, as training sends them, and probes between them. Bandwidths are what
-// arrived at the far end, by its clock. A probe then waits for the slices that are in front of it,
-// in queues on the way, too; whoever simulates the link counts that wait by itself, so the latency
-// under load is told, and the idle one is the link's.
+// The first phase sends probes alone. Half of their median round trip is the latency of the idle
+// link, because there are no synchronized clocks that could separate its two directions. The
+// second phase sends slices of a vector both ways at once, as training does, and probes between
+// them. A bandwidth is what arrived at the far end, by the clock there. These probes also wait in
+// queues behind slices. A simulator counts that wait by itself, so the link's latency is the idle
+// one, and the loaded latency is only reported.
 #pragma once
 
 #include <functional>
@@ -24,29 +24,29 @@
 namespace motley {
 
 struct LinkProbe {
-  LinkProfile link;                   // Latency and bandwidths as above: for a cluster's file.
-  double idle_latency_seconds = 0;    // Half of a median round trip, nothing else under way,
-  double loaded_latency_seconds = 0;  // and with slices both ways.
+  LinkProfile link;                   // Latency and bandwidths as above, for a cluster's file.
+  double idle_latency_seconds = 0;    // Half of the median round trip with no slices under way.
+  double loaded_latency_seconds = 0;  // Half of the median round trip with slices both ways.
 };
 
 struct LinkProbeOptions {
   std::string server;
   std::string token;
-  uint32_t streams = 1;  // Connections at once, at most kMostProbes; their bandwidths are added up.
-  double seconds = 1;    // About; more where the link is so slow that too little arrived.
-  Duration patience = std::chrono::seconds(10);  // For a connection, and for each answer.
+  uint32_t streams = 1;  // Connections at once, at most kMostProbes. Their bandwidths are added up.
+  double seconds = 1;    // Approximate time; longer if the link is so slow that too little arrived.
+  Duration patience = std::chrono::seconds(10);  // Timeout for a connection, and for each answer.
 };
 
 class LinkProber final : private Receiver {
  public:
   using Done = std::function<void(const Result<LinkProbe>&)>;
 
-  // All are borrowed; `transport` has no receiver yet, and serves nothing else.
+  // All are borrowed. `transport` has no receiver yet, and serves nothing else.
   LinkProber(Loop& loop, Transport& transport, LinkProbeOptions options);
   ~LinkProber() override;
 
-  // `done` runs once, posted. kUnavailable: nobody there, or no answer in time; kPermission: the
-  // token is not the server's.
+  // `done` runs once, as a posted task. kUnavailable: nobody is there, or an answer timed out.
+  // kPermission: the token is not the server's.
   void Start(Done done);
 
  private:
@@ -57,13 +57,13 @@ class LinkProber final : private Receiver {
     std::unique_ptr<ProbeStream> slices;
     Bytes sink;
     Bytes control;
-    uint64_t probes = 0;  // Sent so far; one is under way at a time.
-    Time sent{};          // The one under way; Time(): none is.
-    // What answers of this phase told first and last.
+    uint64_t probes = 0;  // Probes sent so far; one is under way at a time.
+    Time sent{};          // When the probe under way was sent; Time() if there is none.
+    // The reports in the first and the last answer of this phase.
     uint64_t answers = 0;
     uint64_t first_received = 0, first_received_ns = 0;
     uint64_t last_received = 0, last_received_ns = 0;
-    // Slices that came in this phase.
+    // When the first and the last slice of this phase arrived.
     Time first_slice{}, last_slice{};
     uint64_t slices_came = 0;
   };
@@ -88,12 +88,12 @@ class LinkProber final : private Receiver {
   const LinkProbeOptions options_;
   Done done_;
   Phase phase_ = Phase::kJoining;
-  Time began_{};  // The phase.
-  Time heard_{};  // The last word of anybody.
+  Time began_{};  // When the phase began.
+  Time heard_{};  // When the last message of any stream arrived.
   TimerId timer_ = 0;
   std::shared_ptr<const Bytes> slice_;
   std::vector<Stream> streams_;
-  std::vector<double> round_trips_;  // Of this phase.
+  std::vector<double> round_trips_;  // Round trips of this phase.
   LinkProbe result_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learns about the links to workers while a job trains: asks for a word now and then, ahead of the
-// parameters that go out or behind them, and tells how long it took. Loop thread only.
+// Measures the links to workers while a job trains. It sends a worker a probe now and then, ahead
+// of outgoing parameters or behind them, and reports the round trip. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace motley {
 
 class LinkWatch {
  public:
-  // To a worker and back, behind so many bytes of parameters (0: ahead of them).
+  // The round trip to a worker, behind this many bytes of parameters (0: ahead of them).
   using Tell = std::function<void(WorkerId, uint64_t bytes, Duration time)>;
 
   LinkWatch(Loop& loop, Transport& transport, uint32_t workers, Tell tell);
 
-  // Something went out to the worker, `bytes` of it parameters. At most one word is under way to
-  // each, and not more than one every 20 ms.
+  // The server sent something to the worker, `bytes` of it parameters. At most one probe per worker
+  // is under way, and at most one is sent every 20 ms.
   void Ask(WorkerId worker, PeerId peer, Header header, uint64_t bytes);
   void OnAnswer(WorkerId worker, const wire::ProbeT& probe);
   void Forget(WorkerId worker);
 
  private:
   struct Seat {
-    uint64_t id = 0;  // Of the last word.
+    uint64_t id = 0;  // The id of the last probe.
     bool waits = false;
     bool behind = false;
     uint64_t bytes = 0;

@@ -11,9 +11,10 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's words, before we repeat them.
+constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's text that are repeated in errors.
 
-// What can be kept, and how many coefficients stand beside the first part's.
+// Checks that an answer to be kept is a plain sum, and that the coefficients of the other parts
+// fit.
 Status CheckParts(const wire::OrderT& order) {
   const std::vector<wire::Term>& terms = order.terms;
   const bool plain = terms.size() == 1 && terms[0].re() == 1 && terms[0].im() == 0;
@@ -83,7 +84,7 @@ Result<std::vector<PartitionTerm>> TermsOfList(const wire::OrderT& order, uint32
 
 SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, Priority priority,
                  Transport::Done done) {
-  const BytesView piece(bytes);  // Their place stays the same when their owner changes.
+  const BytesView piece(bytes);  // The bytes stay in place when their owner moves.
   const std::span<const BytesView> pieces(&piece, 1);
   if (!done) {
     return transport.Send(peer, header, pieces, priority,

@@ -47,7 +47,7 @@ void PartitionFeed::Forget(WorkerId worker) {
 
 void PartitionFeed::Feed(WorkerId worker) {
   Seat& seat = seats_[worker];
-  if (std::exchange(seat.feeding, true)) return;  // A send may be done before Send returns.
+  if (std::exchange(seat.feeding, true)) return;  // A send may end before Send returns.
   while (!seat.waiting.empty() && seat.queued_bytes < kFeedWindow) {
     const PartitionId partition = seat.waiting.front();
     seat.waiting.pop_front();
@@ -90,7 +90,7 @@ Result<std::shared_ptr<const Bytes>> PartitionFeed::Block(PartitionId partition)
   auto read = OrNoMemory("a partition's data", [this, partition]() -> Result<Bytes> {
     MOTLEY_ASSIGN_OR_RETURN(const Dataset samples,
                             data_.Range(begins_[partition], begins_[partition + 1]));
-    // Sparse samples may be unevenly full, so that this was not known before.
+    // The size of a sparse partition is only known now, because its samples may be unevenly full.
     MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(BlockBytes(
         samples.rows(), samples.features, samples.sparse, samples.value.size(), samples.storage)));
     return EncodeBlock(samples, 0, samples.rows());

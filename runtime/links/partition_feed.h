@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends partitions of the data to the workers that are to hold them. Loop thread only.
+// Sends partitions of the data to the workers that will hold them. Loop thread only.
 //
-// Back-pressure: a worker's next partition is encoded and queued, whole, while less than
-// kFeedWindow bytes of earlier ones are; so at most that and one partition are queued per worker.
-// The rest wait here, not yet encoded. A block is encoded once for all workers that want it while
-// one of them is still being sent it.
+// Back-pressure: the feed encodes and queues a worker's next partition, whole, while less than
+// kFeedWindow bytes of earlier ones are queued. So at most that and one partition are queued per
+// worker. The rest wait here, not yet encoded. Workers that want the same block share one encoding
+// while it is being sent to any of them.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,21 @@ inline constexpr uint32_t kBlockPieceBytes = 1u << 20;
 // Largest encoded block that a worker accepts.
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 31;
 
-// kInvalidArgument: a partition of this many bytes is too large to be sent; says what to do.
+// kInvalidArgument if a partition of this many bytes is too large to be sent. The message says what
+// to do.
 Status CheckBlockBytes(uint64_t bytes);
 
 class PartitionFeed {
  public:
   using Failed = std::function<void(const Status&)>;
 
-  // `sizes`: samples of each partition, contiguous in `data`, which is borrowed. `failed` runs when
-  // the samples of a partition cannot be had, or no worker would accept them.
+  // `sizes` are the samples in each partition, contiguous in `data`, which is borrowed. `failed`
+  // runs when the samples of a partition cannot be read, or no worker would accept them.
   PartitionFeed(Transport& transport, const DataSource& data, const std::vector<uint32_t>& sizes,
                 uint32_t workers, Failed failed);
 
-  // Announces the partitions and sends them in this order; samples that the caller of the job has
-  // are announced only. `header`: job and incarnation.
+  // Announces the partitions and sends them in this order. Samples that the job's caller has are
+  // only announced. `header` has the job and the incarnation.
   void Place(WorkerId worker, PeerId peer, const Header& header,
              const std::vector<PartitionId>& partitions);
   void Forget(WorkerId worker);
@@ -61,7 +62,7 @@ class PartitionFeed {
 
   Transport& transport_;
   const DataSource& data_;
-  std::vector<size_t> begins_;  // First sample of each partition, and the end.
+  std::vector<size_t> begins_;  // The first sample of each partition, and the end of the last.
   std::map<PartitionId, std::weak_ptr<const Bytes>> blocks_;
   std::vector<Seat> seats_;
   Failed failed_;

@@ -119,8 +119,8 @@ ProbeHost::~ProbeHost() {
   for (const auto& [peer, timer] : greeting_) loop_.Cancel(timer);
 }
 
-// A peer that means it shows its token at once. Silent connections keep nobody out: each has a
-// limit of time, and the oldest goes when there are many.
+// An honest peer shows its token at once. Silent connections keep nobody out: each has a timeout,
+// and the oldest goes when there are many.
 void ProbeHost::OnConnected(PeerId peer) {
   if (greeting_.size() >= kMostGreeting) Cut(greeting_.begin()->first);
   greeting_[peer] = loop_.After(kGreetingLimit, [this, peer] { Cut(peer); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of measuring a link: for peers that joined with the token to do nothing else,
-// sends their probes back, counts the bytes that they stream, and streams to them while they ask
-// for it. Loop thread only.
+// The server's side of measuring a link. Peers join with the token for nothing else. The server
+// echoes their probes, counts the bytes that they stream, and streams to them while they ask for
+// it. Loop thread only.
 //
-// What is measured is what training does to a link: slices of a vector both ways at once, as many
-// under way as a node has, with control messages between them.
+// Measurements load a link as training does: slices of a vector both ways at once, as many under
+// way as a node has, with control messages between them.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,15 @@
 
 namespace motley {
 
-inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;  // As those of answers and parameters.
+// The size of slices of answers and parameters.
+inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;
 inline constexpr int kProbeSlicesUnderWay = 2;
 inline constexpr size_t kMostProbes = 16;  // Connections at a time.
 
-// Keeps some slices under way on one connection, until it is told to stop.
+// Keeps some slices under way on one connection until Stop.
 class ProbeStream {
  public:
-  // Borrowed, but for what is under way when this goes.
+  // All are borrowed. Slices that are still under way may outlive the stream.
   ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice);
   ~ProbeStream();
 
@@ -46,14 +47,14 @@ class ProbeDesk {
  public:
   ProbeDesk(Loop& loop, Transport& transport) : loop_(loop), transport_(transport) {}
 
-  // Whether a peer may measure: protocol and token are right. kConflict, kPermission.
+  // Checks that a peer may measure, by its protocol and token. kConflict, kPermission.
   static Status Check(const wire::ProbeJoinT& join, const std::string& token);
   bool Has(PeerId peer) const { return peers_.contains(peer); }
-  // Greets a peer whose token was right. kUnavailable: there are kMostProbes already.
+  // Greets a peer whose token was right. kUnavailable: kMostProbes peers are here already.
   Status Begin(PeerId peer);
-  // What a peer that Begin took sends. kDataError: something else than probes.
+  // Takes a message of a peer that Begin greeted. kDataError: it is not about probes.
   Status OnControl(PeerId peer, const wire::ControlT& control);
-  // Where a slice goes; empty: no probe's frame, or too long.
+  // The room for a slice. It is empty if the frame is no probe's or too long.
   std::span<std::byte> Room(PeerId peer, const Header& header);
   void OnSlice(PeerId peer, const Header& header);
   void Forget(PeerId peer);
@@ -71,10 +72,10 @@ class ProbeDesk {
   std::map<PeerId, Peer> peers_;
 };
 
-// An end that serves nothing but probes, on a transport that listens. Loop thread only.
+// A node that serves nothing but probes, on a transport that listens. Loop thread only.
 class ProbeHost final : private Receiver {
  public:
-  // Borrowed. `joined` (may be null) runs when a peer's token was right.
+  // All are borrowed. `joined` (may be null) runs when a peer's token was right.
   ProbeHost(Loop& loop, Transport& transport, std::string token, std::function<void()> joined);
   ~ProbeHost() override;
 
@@ -91,8 +92,8 @@ class ProbeHost final : private Receiver {
   const std::string token_;
   const std::function<void()> joined_;
   ProbeDesk desk_;
-  std::map<PeerId, Bytes> control_;  // Of each, what arrives.
-  // Those that have shown no token yet, the oldest first, with the end of their time.
+  std::map<PeerId, Bytes> control_;  // Control messages that are arriving, by peer.
+  // Peers that have shown no token yet, the oldest first, with their timeouts.
   std::map<PeerId, TimerId> greeting_;
 };
 

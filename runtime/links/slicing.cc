@@ -8,9 +8,9 @@
 namespace motley {
 namespace {
 
-constexpr double kMaxNorm = 1e30;     // Nothing that can be trained is larger.
-constexpr double kNormSlack = 1e-3;   // Rounding between the worker's norm and ours.
-constexpr double kNormFloor = 1e-30;  // So that a slice of zeros passes.
+constexpr double kMaxNorm = 1e30;     // No gradient that can be trained with is larger.
+constexpr double kNormSlack = 1e-3;   // Rounding between the worker's norm and the server's.
+constexpr double kNormFloor = 1e-30;  // Lets a slice of zeros pass.
 
 }  // namespace
 

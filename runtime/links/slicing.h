@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a vector is cut into slices on the wire: equal ones, the last perhaps shorter. Pure.
+// Cuts a vector into slices for the wire. All are equal; the last may be shorter. Pure.
 #pragma once
 
 #include <algorithm>
@@ -24,19 +24,18 @@ struct Slicing {
   size_t size(size_t slice) const { return std::min(length, total - begin(slice)); }
 };
 
-// Which slice a header announces. kDataError says which field does not fit the cut.
+// The slice that a header announces. kDataError names the field that does not fit the cut.
 Result<size_t> SliceOf(const Slicing& cut, const Header& header);
 
-// The signs of a slice's sketch, the first of which its first value has: others for each step and
-// place, so that a slice in the place of another one does not have the right sketch. All answers of
-// a step have the same ones: copies of a row can be compared, and the sketch of a sum is the sum of
-// the sketches.
+// The signs of a slice's sketch, from the sign of its first value on. They differ for each step and
+// offset, so a slice in the wrong place has the wrong sketch. All answers of a step share them:
+// copies of a row can be compared, and the sketch of a sum is the sum of the sketches.
 SignKey SignsAt(uint64_t seed, StepId step, uint64_t offset);
-// Those that the header of a slice declares its sketch with.
+// The signs with which a slice's header declares its sketch.
 SignKey SignsOf(const Header& header);
 
-// What the header of a slice declares of its payload. kDataError: no gradient has that norm, or no
-// vector that sketch.
+// The claim of a slice's header about its payload. kDataError: no gradient has that norm, or no
+// vector has that sketch.
 Result<Claim> ClaimOf(const Header& header);
 
 }  // namespace motley

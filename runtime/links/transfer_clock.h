@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the vector that each worker sends has been coming, without the time in which its worker
-// had nothing to send because it was computing the rest. Loop thread only.
+// Measures how long the vector of each worker has been arriving. The time in which the worker had
+// nothing to send, because it was computing the rest, does not count. Loop thread only.
 #pragma once
 
 #include <utility>
@@ -16,7 +16,7 @@ class TransferClock {
  public:
   explicit TransferClock(uint32_t workers) : coming_(workers) {}
 
-  // The beginning of a slice is here.
+  // The beginning of a slice arrived.
   void Began(WorkerId worker, const Header& slice, Time now) {
     Coming& coming = coming_[worker];
     if (coming.any && coming.step == slice.step && coming.row == slice.row_id) {
@@ -25,18 +25,18 @@ class TransferClock {
     }
     coming = {true, slice.step, slice.row_id, now, now};
   }
-  // All of a slice is here.
+  // A slice arrived in whole.
   void Came(WorkerId worker, Time now) { coming_[worker].last = now; }
-  // The whole vector is here.
+  // The whole vector arrived.
   Duration Ended(WorkerId worker, Time now) {
     Coming& coming = coming_[worker];
     const Duration took = coming.any ? now - coming.since : Duration::zero();
     coming.any = false;
     return took;
   }
-  // The worker is gone: another life of it may send the same row.
+  // The worker is gone. Another incarnation of it may send the same row.
   void Forget(WorkerId worker) { coming_[worker].any = false; }
-  // A step is opened: what came before is of no use, and may be sent again under the same names.
+  // A step opens. Earlier slices are of no use, and may be sent again under the same names.
   void Opened() { coming_.assign(coming_.size(), Coming()); }
 
  private:
@@ -45,7 +45,7 @@ class TransferClock {
     StepId step = 0;
     uint32_t row = 0;
     Time since{};
-    Time last{};  // When the last slice was there.
+    Time last{};  // When the last slice was complete.
   };
   std::vector<Coming> coming_;
 };

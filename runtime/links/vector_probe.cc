@@ -9,10 +9,11 @@
 namespace motley {
 namespace {
 
-// Of a vector, so that asking for it costs little of a step; no more slices say nothing new.
+// A probe asks for an eighth of a vector (kPart), so that it costs little of a step. More than 4
+// slices would show nothing new.
 constexpr size_t kPart = 8, kMostSlices = 4;
-constexpr uint32_t kEnough = 2;     // Measurements of a worker.
-constexpr uint32_t kMostTries = 8;  // Answers may always come in between.
+constexpr uint32_t kEnough = 2;     // Measurements per worker.
+constexpr uint32_t kMostTries = 8;  // Attempts per worker. Answers may always arrive in between.
 
 }  // namespace
 
@@ -35,7 +36,7 @@ void VectorProbe::Ask(WorkerId worker, PeerId peer, const Header& header) {
   Next();
 }
 
-// Of those that wait, the one that was asked least often.
+// Asks the waiting worker that was asked least often.
 void VectorProbe::Next() {
   if (now_ || waiting_ == 0) return;
   const auto before = [](const Seat& a, const Seat& b) {
@@ -79,7 +80,7 @@ void VectorProbe::Finish(WorkerId worker) {
 void VectorProbe::Disturb() {
   alone_ = false;
   if (waiting_ == 0) return;
-  for (Seat& seat : seats_) seat.waits = false;  // Asked again with the next step.
+  for (Seat& seat : seats_) seat.waits = false;  // The workers are asked again with the next step.
   waiting_ = 0;
 }
 

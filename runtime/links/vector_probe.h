@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out what a vector takes from each worker while nothing else comes. Steps show the vectors
-// of all workers at once, which do not say whether the workers' links are narrow or the server's
-// (scheduler/learned/vector_watch.h). But while parameters go out nobody answers yet: workers that
-// were just given work are asked, one after the other, for the beginning of a vector, as kProbe
-// frames. Any answer that arrives meanwhile voids a measurement. Loop thread only.
+// Finds out how long a vector takes from each worker when nothing else arrives. Steps only show the
+// vectors of all workers at once, which cannot separate narrow worker links from a narrow server
+// link (scheduler/learned/vector_watch.h). While parameters go out, however, nobody answers yet. So
+// the server asks workers that just received work, one at a time, for the beginning of a vector, as
+// kProbe frames. Any answer that arrives meanwhile voids a measurement. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ namespace motley {
 
 class VectorProbe {
  public:
-  // A whole vector takes so long, as far as its beginning shows.
+  // The time for a whole vector, extrapolated from its beginning.
   using Tell = std::function<void(WorkerId, Duration vector)>;
 
-  // Borrowed. `cut`: of a vector.
+  // All are borrowed. `cut` is that of a vector.
   VectorProbe(Loop& loop, Transport& transport, uint32_t workers, const Slicing& cut, Tell tell);
 
-  // The worker was given work. `header` says whose life it is in. Each is measured a few times, and
-  // who is silent when it is asked keeps the others from being measured.
+  // The worker was given work. `header` names its incarnation. Each worker is measured a few times.
+  // A worker that stays silent when it is asked keeps the others from being measured.
   void Ask(WorkerId worker, PeerId peer, const Header& header);
-  // Where a kProbe frame of this life of the worker goes. kDataError: it was not asked for.
+  // The room for a kProbe frame of this incarnation. kDataError: it was not asked for.
   Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header);
-  void Finish(WorkerId worker);  // It is there.
-  void Disturb();                // Something of an answer is arriving, or has.
+  void Finish(WorkerId worker);  // The frame arrived.
+  void Disturb();                // Part of an answer arrived.
   void Forget(WorkerId worker);
 
  private:
@@ -50,15 +50,15 @@ class VectorProbe {
   Loop& loop_;
   Transport& transport_;
   const Slicing cut_;
-  const uint32_t slices_;  // That are asked for.
+  const uint32_t slices_;  // Slices to ask for.
   const Tell tell_;
   std::vector<Seat> seats_;
-  uint32_t waiting_ = 0;  // Seats.
-  // Under way.
+  uint32_t waiting_ = 0;  // Seats that wait.
+  // The measurement under way.
   std::optional<WorkerId> now_;
-  uint32_t came_ = 0;   // Slices of it.
-  Time since_{};        // The beginning of the first was here.
-  bool alone_ = false;  // Since then.
+  uint32_t came_ = 0;   // Slices that arrived.
+  Time since_{};        // When the beginning of the first slice arrived.
+  bool alone_ = false;  // No answer has arrived since then.
   Bytes sink_;
 };
 

@@ -8,14 +8,14 @@
 namespace motley {
 namespace {
 
-// Samples per second. A calibration on virtual time that takes no time says the greatest of them,
-// and a sample in thirty years is the least.
+// Samples per second. A calibration that takes no virtual time reports the maximum. The minimum is
+// one sample in thirty years.
 constexpr double kLeastSpeed = 1e-9, kMostSpeed = 1e12;
 constexpr uint64_t kMostComputeNs = 1'000'000'000'000'000;  // Eleven days for one assignment.
 constexpr uint64_t kMostHeldBytes = uint64_t{1} << 50;      // A pebibyte.
 
 Status CheckSpeed(double speed) {
-  if (speed == 0) return Status::Ok();  // It is not known.
+  if (speed == 0) return Status::Ok();  // The speed is not known.
   if (speed >= kLeastSpeed && speed <= kMostSpeed) return Status::Ok();
   return Status::DataError(
       fmt::format("it claims a speed of {} samples per second: from {} to {} "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on what a worker says about itself. The scheduler computes with these figures, so a figure
-// that cannot be true stops at the server's door, and the worker is sent away alone.
+// Bounds on what a worker reports about itself. The scheduler computes with these figures. The
+// server therefore refuses an impossible figure, and sends only that worker away.
 #pragma once
 
 #include "base/status.h"
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// `batch`: samples of a step. kDataError says which figure is wrong and what the limit is.
+// kDataError names the wrong figure and its limit.
 Status CheckClaims(const wire::ReadyT& ready);
 Status CheckClaims(const wire::ProgressT& progress, uint64_t batch);
 Status CheckClaims(const wire::AnswerEndT& end, uint64_t batch);

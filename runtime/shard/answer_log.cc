@@ -13,11 +13,11 @@ namespace motley {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Of the norm. What differs by less is rounding; by more, it is for an audit to say what it is.
+// A part of the norm. Smaller differences are rounding. An audit decides about larger ones.
 constexpr double kCopyTolerance = 1e-4;
 constexpr size_t kMostLate = 1 << 16;
 
-// By row, the first one with the same partitions and coefficients.
+// For each row, the first one with the same partitions and coefficients.
 std::vector<RowId> FirstEqualRows(const CodeForm& form) {
   std::map<std::vector<double>, RowId> known;
   std::vector<RowId> first;
@@ -83,7 +83,7 @@ double AnswerLog::Project(std::span<const float> values, size_t offset, double d
 
 LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
   const auto [at, fresh] = answers_.emplace((uint64_t{worker} << 32) + row, now_.answers.size());
-  // Where a worker sends a row again in another life, that is another answer.
+  // A row that another incarnation of the worker sends again is another answer.
   if (!fresh && now_.answers[at->second].life == lives_[worker]) return now_.answers[at->second];
   at->second = now_.answers.size();
   now_.answers.push_back({.worker = worker,
@@ -97,8 +97,8 @@ LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
 void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch,
                          const Claim& claim, const Tally& tally, bool added) {
   LoggedAnswer& answer = Find(worker, row);
-  if (!std::isnan(answer.sketches[slice])) return;  // It came before, and that one counts.
-  // The decoder, too, takes that of slice 0.
+  if (!std::isnan(answer.sketches[slice])) return;  // The first copy counts.
+  // The decoder also uses the tally of slice 0.
   if (slice == 0 || std::isnan(answer.sketches[0])) answer.tally = tally;
   answer.sketches[slice] = sketch;
   Copy& copy = open_.by_row[open_.first[row]];

@@ -128,7 +128,7 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   } else if (!std::exchange(row.settled, true)) {
     events.push_back(Late(worker, row));  // The step ended meanwhile.
   }
-  for (Event& event : events) hooks_.raise(std::move(event));  // May change everything here.
+  for (Event& event : events) hooks_.raise(std::move(event));  // A hook may change anything here.
   events.clear();
   events_ = std::move(events);
   return Status::Ok();
@@ -136,7 +136,7 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
 
 Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
   const Tally& tally = *row.came.tally;
-  double sketch = 0;  // Before the decoder takes the values.
+  double sketch = 0;  // Computed before the decoder takes the values.
   if (log_ != nullptr) {
     sketch = log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
   }
@@ -145,8 +145,8 @@ Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Ev
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   if (log_ != nullptr) {
-    // The decoder does not look at slices that it does not need. What was damaged on the way is not
-    // held against its worker.
+    // The decoder does not read slices that it does not need. Damage on the way is not the worker's
+    // fault.
     const bool damaged =
         !added && log_->secret() && !slice.claim.HoldsFor(SketchOf(slice.values, slice.claim.key));
     if (damaged) sketch = std::numeric_limits<double>::quiet_NaN();
@@ -155,7 +155,7 @@ Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Ev
   row.added |= added;
   row.came.Add(slice.index);
   const bool whole = row.came.count == sum_.cut().count();
-  if (!row.settled && row_done_[row.row]) {  // Somebody else was faster.
+  if (!row.settled && row_done_[row.row]) {  // Another worker was faster.
     row.settled = true;
     events.push_back(RowLate{worker, row.step, row.row});
   } else if (!row.settled && (added || whole) && sum_.decoder().RowComplete(row.row)) {
@@ -171,7 +171,7 @@ Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Ev
 }
 
 Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
-  // While it is in the cache.
+  // The slice is still in the cache.
   const Sketch sketch = SketchOf(slice.values, slice.claim.key);
   if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
   const size_t count = sum_.cut().count();
@@ -228,7 +228,7 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
   } else if (order != nullptr) {
     EndRow(worker, *order, end.finished);
   } else if (end.entries > 0 && orders_.Past(end.step, end.order)) {
-    hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // A list that has ended.
+    hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // The list has ended.
   } else {
     return false;
   }
@@ -242,7 +242,8 @@ void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
   if (live && Keeping() && finished) {
     hooks_.raise(RowArrived{worker, row.step, row.row});
   } else if (live && !row.cancelled) {
-    // What did come is right and stays in the sums: somebody else's answer completes it.
+    // The slices that arrived are right and stay in the sums; another worker's answer completes
+    // them.
     hooks_.raise(RowRejected{
         worker, row.step, row.row, false,
         Status::DataError(fmt::format("{} of {} slices came{}", row.came.count, sum_.cut().count(),
@@ -279,23 +280,23 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
 
 // --- What does not count ---
 
-// Counted once per order, however many of its slices come.
+// Counts a late answer once per order, however many slices of it come.
 void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Order* row) {
   if (row != nullptr) {
-    // An earlier attempt's row may be another one.
+    // An earlier attempt at the step may have used this row number for another row.
     const bool comparable = header.step < orders_.step() || orders_.IsCurrent(*row);
     if (log_ != nullptr && comparable) log_->AddLate(worker, row->row, header);
     if (!std::exchange(row->settled, true)) hooks_.raise(Late(worker, *row));
     return;
   }
   if (!orders_.FirstLate(worker, header.step, header.row_id)) return;
-  // What an earlier incarnation sent for the open step would be taken for this one's own answer.
+  // An earlier incarnation's answer to the open step would look like this one's own.
   const bool of_open_step = orders_.open() && header.step == orders_.step();
   if (header.step > orders_.step() || (of_open_step && (fenced || !orders_.listed()))) return;
   hooks_.raise(RowLate{worker, header.step});
 }
 
-// About a row of the open step, it would be taken for what that row is by now.
+// A late answer to a row of the open step would be taken for what that row is now.
 Event Answers::Late(WorkerId worker, const Order& row) const {
   if (orders_.open() && row.step == orders_.step() && !Counts(row)) {
     return WorkerProgress{worker, 0, Duration::zero()};
@@ -303,7 +304,7 @@ Event Answers::Late(WorkerId worker, const Order& row) const {
   return RowLate{worker, row.step, row.row};
 }
 
-// A slice of the open step, or of one to come, that is not the worker's next answer.
+// Refuses a slice of the open step, or of a later one, that is not the worker's next answer.
 Status Answers::Misplaced(WorkerId worker, const Header& header) {
   Status why = Status::DataError(fmt::format(
       "an answer to order {} of step {}, which was not assigned", header.row_id, header.step));
@@ -315,7 +316,7 @@ Status Answers::Refuse(WorkerId worker, Order& order, Status why) {
   if (std::exchange(order.settled, true)) return why;
   const RowRejected rejected{worker, order.step, order.row, order.added, why};
   if (order.listed) {
-    // What else comes of it is not late, but refused.
+    // Further slices of the list are not late, but refused.
     orders_.FirstLate(worker, order.step, order.number);
     orders_.EndList(worker);
   }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes the slices of answers as they arrive, decides which count, and reports to the scheduler
-// what became of them. Everything about fencing is here and in the OrderBook: what a worker says
-// counts only for an order of the (job, incarnation, step) that it has now. Loop thread only.
+// what became of them. All fencing is here and in the OrderBook: a worker's message counts only for
+// an order of the (job, incarnation, step) that the worker has now. Loop thread only.
 //
-// Slices whose cover is known (rows of a code) go into the stream decoder one by one, so those of a
-// straggler count although the rest never came. Where the cover is said at the end (lists), slices
-// wait in room of their own; the whole vector is added, or nothing of it. So what is half sent, or
-// refused, leaves the sum as it was. Both pass the same checks: the place, the declared norm,
-// sketch and tally, and the version.
+// If the cover is known (rows of a code), slices go into the stream decoder one by one, so those of
+// a straggler count even if the rest never comes. If the answer's end states the cover (lists),
+// slices wait in buffers of their own, and the vector is added whole or not at all. A half-sent or
+// refused list therefore leaves the sum as it was. Both kinds pass the same checks: place, declared
+// norm, sketch, tally and version.
 //
 //   row 2 of worker 0     Begin, Finish (decoded), Begin, Finish: RowArrived     OnEnd: finished
 //   3 4 5 of worker 1     Begin, Finish (waits), Begin, Finish                   OnEnd: added,
 //                                                                                LeaseVector
 //
-// Rows that workers keep (CodeForm::kept_parts) have arrived, from each of them, with an end that
-// says so; nothing is decoded before the step is opened again with the code of the answers.
+// Workers may keep rows (CodeForm::kept_parts). Such a row has arrived when the worker's end of the
+// answer says so. Nothing is decoded until the step is opened again with the code of the answers.
 #pragma once
 
 #include <functional>
@@ -38,67 +38,71 @@ namespace motley {
 class Answers {
  public:
   struct Hooks {
-    // RowArrived, StepDecodable, RowLate, RowRejected, LeaseProgress, LeaseReleased, LeaseSlice,
-    // LeaseVector and WorkerProgress, which has 0 samples where an order has ended. May call back.
+    // Raises RowArrived, StepDecodable, RowLate, RowRejected, LeaseProgress, LeaseReleased,
+    // LeaseSlice, LeaseVector and WorkerProgress (with 0 samples when an order has ended). The
+    // receiver may call back.
     std::function<void(Event)> raise;
-    // Before LeaseVector: a vector over these was added.
+    // Runs before LeaseVector, when a vector over these partitions was added.
     std::function<void(WorkerId, std::span<const PartitionId>)> covered;
   };
   struct Shape {
     uint32_t workers = 1;
     uint32_t partitions = 1;
-    size_t length = 0;  // The sum's, in floats.
+    size_t length = 0;  // Floats in the sum.
     size_t slice_length = 0;
     std::span<float> home = {};  // As in StepSum.
     bool keep_rows = false;      // As in DecodeLimits.
   };
-  // A slice that arrives. It stays with its connection, which may outlast the worker's stay here.
+  // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
+  // here.
   struct Slice {
-    AlignedVector values;  // Room for it.
+    AlignedVector values;  // The room for the slice.
     StepId step = 0;
-    uint32_t order = 0;  // 0: none arrives.
+    uint32_t order = 0;  // 0: no slice is arriving.
     size_t index = 0;
-    Claim claim;  // What its header declared.
+    Claim claim;  // The claim in the header.
   };
 
   Answers(const Shape& shape, ParallelFor& parallel, Hooks hooks);
 
-  // Before the first Open: who keeps sketches of what counts, and compares what comes late.
-  // Borrowed.
+  // Sets the log that keeps the sketches of what counts and compares late copies. It is borrowed.
+  // Call this before the first Open.
   void SetLog(AnswerLog* log) { log_ = log; }
 
   OrderBook& orders() { return orders_; }
   const StepSum& sum() const { return sum_; }
 
-  // A step starts, or starts again: what was ordered before no longer counts. `counts`: what
-  // answers must weigh; null: that is not known.
+  // A step starts, or starts again. Earlier orders no longer count. `counts` is what answers must
+  // weigh; null if that is not known.
   void Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts = nullptr);
   void OpenLists(StepId step, KnownCounts counts = nullptr);
-  // Writes the sum of the open step, which then is closed: what still comes is late. Precondition:
-  // rows are decodable, and the sum of lists is the home. kInternal: lists do not tile all
+  // Writes the sum of the open step and closes it; answers that still come are late. Precondition:
+  // the rows are decodable; the sum of lists is the home. kInternal: the lists do not tile all
   // partitions.
   Status Close(std::span<float> sum);
-  // Instead of Close where rows do not decode: the best sum of those that are whole.
+  // An alternative to Close if the rows do not decode: writes the best sum of the complete rows.
   // kNotDecodable when there are none. Only with `keep_rows`.
   Result<ApproximateDecoding> CloseApproximately(std::span<float> sum);
   bool decodable() const { return orders_.open() && decodable_; }
 
-  // What the worker is to be sent.
+  // Returns the message to send to the worker.
   const Bytes& GiveRow(WorkerId worker, RowId row) {
     return orders_.GiveRow(worker, row, sum_.cut().count());
   }
 
-  // A slice is announced: makes room for it, or returns false to discard it. `fenced`: the header
-  // is about another job or incarnation. kDataError: a fault of the worker, after it was raised;
-  // kResource is our own: no memory for the answer.
+  // A header announces a slice. Begin makes room for it, or returns false to discard it. `fenced`:
+  // the header names another job or incarnation. kDataError: the worker is at fault, and the event
+  // was raised. kResource: the server has no memory for the answer.
   Result<bool> Begin(WorkerId worker, const Header& header, bool fenced, Slice& slice);
-  // The slice of the last Begin is there. Errors as above; with kResource the step cannot go on.
+  // The slice of the last Begin is complete. Errors as above; after kResource the step cannot go
+  // on.
   Status Finish(WorkerId worker, Slice& slice);
 
-  // What a worker says. kDataError: that cannot be, and the worker is not to be trusted.
+  // Takes a worker's message. kDataError: it is impossible, and the worker is not to be trusted.
   Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
   Status OnReleased(WorkerId worker, const wire::ReleasedT& released);
-  // False: the worker was given no such order. kDataError: the answer is refused, which was raised.
+  // False: the worker was given no such order. kDataError: the answer is refused, and the event was
+  // raised.
   Result<bool> OnEnd(WorkerId worker, const wire::AnswerEndT& end);
 
  private:
@@ -121,11 +125,11 @@ class Answers {
   OrderBook orders_;
   StepSum sum_;
   AnswerLog* log_ = nullptr;
-  // What follows is about the step that was opened last.
+  // The members below are about the step that was opened last.
   KnownCounts counts_;
   std::vector<bool> row_done_;
-  bool decodable_ = false;     // The scheduler knows.
-  std::vector<Event> events_;  // Room for the next.
+  bool decodable_ = false;     // The scheduler knows that the step decodes.
+  std::vector<Event> events_;  // Reused memory for the next events.
 };
 
 }  // namespace motley

@@ -15,18 +15,19 @@
 namespace motley {
 namespace {
 
-constexpr size_t kCoarse = 256;  // Samples that are summed at a time, so that memory is bounded;
-constexpr size_t kFine = 8;      // and when an answer is looked at again.
+constexpr size_t kCoarse = 256;  // Samples that are summed at a time, to bound memory.
+constexpr size_t kFine = 8;      // Samples at a time when an answer is looked at again.
 constexpr double kMove = 0x1p-18;
 constexpr double kKinkMove = 0x1p-14;
-constexpr uint64_t kKinkDraws = 2;   // A draw may leave a unit where it was.
-constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters of a step.
-constexpr double kExcused = 4;       // Times what moved parameters change: a sketch may show more.
-constexpr double kDecodeTolerance = 1e-2;  // Of what was decoded: codes amplify rounding.
-// A sum of logarithms near 0 has few digits. Nothing is trained by it.
+constexpr uint64_t kKinkDraws = 2;   // One draw may leave a unit where it was.
+constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters in a step.
+// Times the change that moved parameters make, because a sketch may show more of it.
+constexpr double kExcused = 4;
+constexpr double kDecodeTolerance = 1e-2;  // Relative; codes amplify rounding.
+// A sum of logarithms near 0 has few digits. Losses do not enter the training.
 constexpr double kLossTolerance = 1e-2;
-constexpr double kSampleLoss = 1e-3;  // And so much for each sample.
-constexpr double kMost = 1e6;         // A relative difference that can be shown.
+constexpr double kSampleLoss = 1e-3;  // Additional tolerance for each sample.
+constexpr double kMost = 1e6;         // The largest relative difference that is shown.
 constexpr uint64_t kMovedVersions = uint64_t{1} << 63;
 
 // Partitions that every answer weighs alike.
@@ -36,16 +37,17 @@ struct Group {
     PartitionId end;
   };
   std::vector<Run> runs;
-  std::vector<std::pair<size_t, size_t>> entries;  // Rows with it, and the place in each.
-  double coverage = 1;                             // In the decoded sum.
+  // Rows that contain the group, and the place in each.
+  std::vector<std::pair<size_t, size_t>> entries;
+  double coverage = 1;  // The weight in the decoded sum.
 };
 
-// What a weighted sum of groups comes to. Rows have one each, and the decoded sum.
+// The expected values of a weighted sum of groups. Each row has one, and so has the decoded sum.
 struct Expected {
-  std::vector<double> sketches;  // By slice.
-  std::vector<double> declared;  // On the signs that everybody knows.
-  double norms = 0;              // Of the groups, weighted.
-  double scale = 0;              // The same, or of the pieces where it was looked at again.
+  std::vector<double> sketches;  // A sketch for each slice.
+  std::vector<double> declared;  // Sketches with the signs that everybody knows.
+  double norms = 0;              // Weighted norms of the groups.
+  double scale = 0;              // The norms, or those of the pieces after a second look.
   double excused = 0;
   Tally tally;
   double loss_scale = 0;
@@ -91,8 +93,8 @@ class Comparison {
   }
 
  private:
-  // By what the rows and the decoded sum weigh a partition with. Also those that were not answered:
-  // they may be yet, too late.
+  // Groups partitions by their weights in the rows and in the decoded sum. It includes rows without
+  // an answer, because their answers may still come late.
   void FormGroups() {
     std::vector<std::vector<std::pair<size_t, size_t>>> entries(form_.partitions);
     for (size_t row = 0; row < form_.rows.size(); ++row) {
@@ -130,8 +132,8 @@ class Comparison {
     }
   }
 
-  // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time where
-  // the gradient can be divided. Else `fine` means by partitions.
+  // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time if the
+  // gradient can be divided. Otherwise `fine` takes one partition at a time.
   template <typename Take>
   Status ForEachPiece(const Group& group, bool fine, Take take) {
     const size_t most = fine ? kFine : kCoarse;
@@ -168,7 +170,7 @@ class Comparison {
                          into.first(parameters.size()), tally);
   }
 
-  // Every group once: what the answers should be; and subtracts them from what was decoded.
+  // Forms every group's sum once for the expected answers, and subtracts it from the decoded sum.
   Status Coarse() {
     for (const Group& group : groups_) {
       std::fill(piece_.begin(), piece_.end(), 0.0F);
@@ -212,7 +214,7 @@ class Comparison {
     return largest;
   }
 
-  // The group's sum is in piece_.
+  // Precondition: the group's sum is in piece_.
   void AddSketches(const Group& group) {
     const Slicing& cut = answers_.cut;
     const bool packed = form_.field == Field::kComplexPacked;
@@ -227,7 +229,7 @@ class Comparison {
         const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
         const double plain = SketchOf(values, signs).projection;
         const double open_plain = SketchOf(values, open).projection;
-        double turned = 0;  // Of i times the values, which are pairs.
+        double turned = 0;  // The sketch of i times the values, which are pairs.
         double open_turned = 0;
         if (packed) {
           for (size_t t = 0; t + 1 < values.size(); t += 2) {
@@ -252,7 +254,7 @@ class Comparison {
     for (const LoggedAnswer& answer : answers_.answers) {
       const Expected& expected = rows_[answer.row];
       double squares = 0;
-      double of_zeros = 0;  // The same, had they been sent.
+      double of_zeros = 0;  // The squares for an answer of zeros.
       for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
         if (std::isnan(answer.sketches[slice])) continue;
         const double gap = answer.sketches[slice] - expected.sketches[slice];
@@ -286,7 +288,7 @@ class Comparison {
     return verdict;
   }
 
-  // Parameters that are moved by a little more than rounding, each up or down as `draw` says.
+  // Moves the parameters by a little more than rounding, each up or down as `draw` says.
   void Move(std::vector<float>& moved, float by, uint64_t draw) const {
     const std::vector<float>& from = *request_.parameters;
     const SignKey signs = SignsAt(answers_.signs, answers_.step, draw);
@@ -295,12 +297,13 @@ class Comparison {
     }
   }
 
-  // What moved parameters change in the sum over a few samples, which is in piece_. The first
-  // difference shows what rounding does where it is all that is left of a gradient. The second one
-  // leaves out what is smooth: so units are seen that are on at one side and off at the other, also
-  // those that are a little further from that, and nothing else.
+  // Returns the change that moved parameters make in the sum over a few samples, which is in
+  // piece_. The first difference shows rounding in a gradient of which nothing else is left. The
+  // second difference cancels what is smooth. It shows only units that are on at one side and off
+  // at the other, even those a little further from that point.
   Result<double> Change(JobGradient::Samples samples, std::vector<float>& moved) {
-    std::vector<float>& other = request_.decoded;  // Its norm is known.
+    // The decoded sum's buffer; its norm is known already.
+    std::vector<float>& other = request_.decoded;
     double change = 0;
     uint64_t draw = 1;  // No slice begins at an odd place.
     const auto add = [&](double by) {
@@ -327,8 +330,8 @@ class Comparison {
     return change;
   }
 
-  // Every group again, a few samples at a time: the norms of these, and what changes when the
-  // parameters move.
+  // Sums every group again, a few samples at a time, for the norms of these pieces and the changes
+  // that moved parameters make.
   Status Fine() {
     std::vector<float> moved(request_.parameters->size());
     for (Expected& row : rows_) row.scale = 0;
@@ -367,8 +370,8 @@ class Comparison {
   const StepBatch batch_;
   const std::vector<BatchSchedule::Range> ranges_;
   std::vector<Group> groups_;
-  std::vector<Expected> rows_;  // By row of the form.
-  Expected sum_;                // Of what was decoded: scale and what is excused.
+  std::vector<Expected> rows_;  // One for each row of the form.
+  Expected sum_;                // The decoded sum's scale and what is excused.
   std::vector<float> piece_;
 };
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a step's answers, and the sum that was decoded from them, to a sum over the same samples
-// that the server forms itself, without any code.
+// Compares a step's answers, and the sum that was decoded from them, with a sum over the same
+// samples that the server computes itself, without any code.
 //
 // Answers are weighted sums of partial gradients, and a sketch is linear. So the server computes
-// each sample once, in groups of partitions that all answers weigh alike; from the sketches of the
-// groups follows what the sketch of every answer should be, of any code. Vectors cut into parts,
-// and coefficients that multiply pairs of floats, are linear over the reals, too: sketch(c g) =
+// each sample once, in groups of partitions that all answers weigh alike. The sketches of the
+// groups give the expected sketch of every answer, for any code. Vectors cut into parts are linear
+// over the reals as well, and so are coefficients that multiply pairs of floats: sketch(c g) =
 // Re(c) sketch(g) + Im(c) sketch(i g).
 //
-// Honest answers differ by rounding, relative to the groups' norms by some 1e-7. Two things make
-// that more. A unit whose input is 0 but for rounding may be on in one place and off in another;
-// and where a model fits its samples, rounding may be all that is left of a gradient. So an answer
-// that is too far off is looked at again: sums of a few samples each are formed at parameters that
-// are moved by a little more than rounding, and what that changes is excused. On the thread of a
+// Rounding makes honest answers differ by some 1e-7 of the groups' norms. Two things make the
+// difference larger. A unit whose input is 0 up to rounding may be on in one place and off in
+// another. And if a model fits its samples, rounding may be all that is left of a gradient. So the
+// audit looks again at an answer that is too far off: it forms sums of a few samples at parameters
+// moved by a little more than rounding, and excuses what that changes. Runs on the thread of a
 // device.
 #pragma once
 
@@ -29,41 +29,43 @@
 
 namespace motley {
 
-// How far an answer may be from its sum, of the norms of the groups that it weighs.
+// The tolerated distance of an answer from its sum, as a part of the norms of its groups.
 inline constexpr double kAuditTolerance = 1e-4;
 
 struct AuditRequest {
   std::shared_ptr<const std::vector<float>> parameters;
   StepAnswers answers;
-  std::vector<float> decoded;                         // Used up.
-  std::shared_ptr<const ApproximateSum> approximate;  // What `decoded` is; null: the exact sum.
+  std::vector<float> decoded;                         // The decoded sum; the audit overwrites it.
+  std::shared_ptr<const ApproximateSum> approximate;  // Null: `decoded` is the exact sum.
 };
 
 struct AuditResult {
-  // ||decoded - direct|| over the larger of ||decoded|| and that. The direct sum weighs partitions
-  // as the approximate one does.
+  // ||decoded - direct|| over the larger of ||decoded|| and ||direct||. The direct sum weighs
+  // partitions as the approximate one does.
   double decode_error = 0;
-  // The answers are right, and what was decoded from them is not.
+  // The answers are right, but the sum decoded from them is not.
   bool misdecoded = false;
   struct Verdict {
-    double difference = 0;      // Relative, as above; of its gradient, or else its tally.
-    const char* off = nullptr;  // What is wrong: "gradient", "loss", "weight"; null: nothing.
-    bool confirms = false;  // It is right, and zeros would not be: so the server is right as well.
+    double difference = 0;      // Relative difference of the gradient, or else of the tally.
+    const char* off = nullptr;  // The wrong part: "gradient", "loss" or "weight"; null: none.
+    // The answer is right, and zeros would not be, so the server is right as well.
+    bool confirms = false;
   };
-  std::vector<Verdict> verdicts;  // By answer.
-  // By row of the form, what its slices' headers should declare, and the norms that it weighs.
+  std::vector<Verdict> verdicts;  // One for each answer.
+  // For each row of the form: what its slices' headers should declare, and the norms that it
+  // weighs.
   struct Row {
     std::vector<double> declared;
     double norms = 0;
   };
   std::vector<Row> rows;
 
-  // What came too late is what it should be, and 0 would not be.
+  // The late slice is what it should be, and zeros would not be.
   bool Agrees(const LateSlice& late) const;
 };
 
-// What `gradient` says, and kCancelled soon after `cancelled` is set. Beside the request it takes
-// one vector as long as the model, and another one when an answer is looked at again.
+// Returns errors of `gradient`, and kCancelled soon after `cancelled` is set. Beside the request it
+// needs one vector as long as the model, and another one to look at an answer again.
 Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
                           const BatchSchedule& schedule, AuditRequest request,
                           const std::atomic<bool>& cancelled);

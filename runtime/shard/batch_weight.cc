@@ -9,10 +9,11 @@
 namespace motley {
 namespace {
 
-constexpr double kMost = 1e100;     // Losses are squares of what vectors hold at most.
-constexpr double kRounding = 1e-9;  // Of a sum of counts times coefficients.
-constexpr double kDecoding = 1e-5;  // Of a decoded one: DecodeLimits, with room.
-constexpr double kNothing = 1e-6;   // Coverage, of which rounding is what is left.
+constexpr double kMost = 1e100;     // Losses are at most squares of the largest values in vectors.
+constexpr double kRounding = 1e-9;  // Relative rounding in a sum of counts times coefficients.
+// Relative rounding in a decoded sum: DecodeLimits, with a margin.
+constexpr double kDecoding = 1e-5;
+constexpr double kNothing = 1e-6;  // A coverage below this is only rounding.
 
 std::string Describe(std::complex<double> weight) {
   if (weight.imag() == 0) return fmt::format("{:.10g}", weight.real());

@@ -40,12 +40,12 @@ void OrderBook::Close() {
 
 OrderBook::Order& OrderBook::Add(WorkerId worker) {
   Order& order = seats_[worker].orders.push();
-  SlicesCame came = std::move(order.came);  // Its memory is used again.
+  SlicesCame came = std::move(order.came);  // The memory is used again.
   order = Order{.step = step_, .number = ++last_, .came = std::move(came)};
   return order;
 }
 
-// From step to step a row's message differs by its numbers.
+// A row's message differs from step to step only by its numbers.
 const Bytes& OrderBook::GiveRow(WorkerId worker, RowId row, size_t slices) {
   MOTLEY_ASSERT(open_ && !listed() && row < form_->rows.size());
   Order& given = Add(worker);

@@ -76,7 +76,7 @@ void Publisher::TakeBack(Flight& flight) {
   }
 }
 
-// A Done of a lost connection comes here as well; a Send to it then only fails.
+// A Done of a lost connection also comes here; a Send to that connection then only fails.
 void Publisher::OnEnded(const Flight& flight) {
   std::erase_if(forgotten_, [&](const auto& each) { return each.get() == &flight; });
   Seat& seat = seats_[flight.worker];

@@ -2,9 +2,9 @@
 // Sends parameters to workers, slice by slice from the one copy that all sends share. Loop thread
 // only.
 //
-// Back-pressure: a worker pins at most one version. A newer one takes back the slices that have not
-// left. The slice that is under way cannot be taken back, and until it has left, nothing of the
-// newer version is queued behind it.
+// Back-pressure: a worker pins at most one version. A newer version takes back the slices that have
+// not left. The slice under way cannot be taken back. Until it has left, nothing of the newer
+// version is queued behind it.
 #pragma once
 
 #include <cstdint>
@@ -22,37 +22,38 @@ using ParameterCopy = std::shared_ptr<const std::vector<float>>;
 
 class Publisher {
  public:
-  // The parameters of this version as long as it is the newest; null afterwards.
+  // Returns the parameters of this version as long as it is the newest, and null afterwards.
   using Newest = std::function<ParameterCopy(uint64_t version)>;
 
   Publisher(Transport& transport, uint32_t workers, uint32_t slice_length, Newest newest);
   ~Publisher();
 
-  // Sends `version`. False: this worker got it already, or it waits for an older slice to leave.
-  // A version that waits is dropped when it is no longer the newest. `header`: job and incarnation.
+  // Sends `version`. False: this worker got it already, or it waits for an older slice to leave. A
+  // waiting version is dropped when it is no longer the newest. `header` has the job and the
+  // incarnation.
   bool Publish(WorkerId worker, PeerId peer, Header header, uint64_t version, ParameterCopy copy);
-  // The worker is gone; its connection may still be closing.
+  // The worker is gone. Its connection may still be closing.
   void Forget(WorkerId worker);
 
   // The connection that still reads the oldest version, if that is older than `version`.
   std::optional<PeerId> OldestReader(uint64_t version);
 
  private:
-  // The slices of one version to one connection. Their Done share it.
+  // The slices of one version on their way to one connection. Their Done callbacks share it.
   struct Flight {
     Publisher* owner = nullptr;  // Null once the publisher is gone.
     WorkerId worker = 0;
     PeerId peer = 0;
     uint64_t version = 0;
     ParameterCopy copy;         // Null once all slices have left or were taken back.
-    std::vector<SendId> sends;  // By slice; 0: done.
-    size_t left = 0;            // Of them, not done.
+    std::vector<SendId> sends;  // One for each slice; 0: done.
+    size_t left = 0;            // Slices that are not done.
   };
   struct Seat {
     bool any = false;
-    uint64_t version = 0;            // The newest that was sent.
+    uint64_t version = 0;            // The newest version that was sent.
     std::shared_ptr<Flight> flight;  // Null: none yet.
-    std::optional<Header> waiting;   // For the flight to end; names its version.
+    std::optional<Header> waiting;   // The header of the version that waits for the flight to end.
   };
 
   void Send(WorkerId worker, PeerId peer, Header header, ParameterCopy copy);

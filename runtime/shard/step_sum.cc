@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kGrain = 1u << 14;  // Floats that are worth a thread.
+constexpr size_t kGrain = 1u << 14;  // The least number of floats that is worth a thread.
 
 }  // namespace
 
@@ -94,7 +94,8 @@ Status StepSum::MakeRoom(AlignedVector& values, size_t size) {
   });
 }
 
-// Slices of rows are needed for as long as they arrive; those of lists wait for others.
+// Keeps one spare per worker for rows, whose slices are used as they arrive. Slices of lists wait
+// for the rest of their vector, so all their memory is kept.
 void StepSum::GiveBack(AlignedVector values) {
   if (values.empty() || (rows_ && spare_.size() >= form_->workers)) return;
   spare_.push_back(std::move(values));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of a step. Rows of a code are decoded slice by slice as they come; whole vectors over
-// lists are added up. It checks nothing but what the decoder checks: which answers count is decided
-// by Answers. Loop thread only.
+// Forms the sum of a step. It decodes rows of a code slice by slice as they come, and adds up whole
+// vectors over lists. Its only checks are the decoder's; Answers decides which answers count. Loop
+// thread only.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@
 
 namespace motley {
 
-struct SlicesCame {  // What has come of an answer.
+struct SlicesCame {  // The slices of an answer that have arrived.
   std::vector<bool> seen;
   size_t count = 0;
-  std::optional<Tally> tally;  // That all of them declare.
+  std::optional<Tally> tally;  // The tally that all slices declare.
 
   void Start(size_t slices);
   void Add(size_t slice);
@@ -26,29 +26,30 @@ struct SlicesCame {  // What has come of an answer.
 
 class StepSum {
  public:
-  // `length` of the sum and `slice_length` in floats. `home`: where sums may live while a step is
-  // open, or empty; lists need it, and for rows, Finish into it then needs no memory beside.
-  // `keep_rows`: as in DecodeLimits.
+  // `length` (of the sum) and `slice_length` are in floats. Sums may be in `home` while a step is
+  // open; it may be empty for rows. Lists need it. Finish into it needs no further memory for rows.
+  // `keep_rows` is as in DecodeLimits.
   StepSum(size_t length, size_t slice_length, std::span<float> home, ParallelFor& parallel,
           bool keep_rows);
 
-  // A step starts, or starts again. Rows that are kept leave the decoder as it is.
+  // A step starts, or starts again. The decoder stays as it is if workers keep the rows.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
   void OpenLists();
-  const Slicing& cut() const { return cut_; }  // How its answers are cut.
+  const Slicing& cut() const { return cut_; }  // The cut of answers.
 
-  // What it consists of. The decoder is there once a step of rows that are sent was opened.
+  // The decoder of rows. It exists once a step with rows that are sent was opened.
   StreamDecoder& decoder() const { return *decoder_; }
-  // A whole vector, slice by slice, whose memory is used again.
+  // Adds a whole vector, slice by slice, and reuses the memory of the slices.
   void AddVector(std::vector<AlignedVector> slices, const Tally& tally);
 
-  // Writes the sum of rows; that of lists is in the home already.
+  // Writes the sum of rows. The sum of lists is in the home already.
   Status Finish(std::span<float> sum);
   const Tally& tally() const { return rows_ ? decoder_->tally() : of_lists_; }
   double amplification() const { return rows_ ? decoder_->amplification() : 1; }
 
-  // Memory for a slice, used again. What was given back last is taken first, being in the cache
-  // still: through shared memory slices come one at a time. kResource when there is none.
+  // Takes memory for a slice from the spare buffers. The last one given back goes first, because it
+  // is still in the cache; through shared memory, slices come one at a time. kResource when there
+  // is none.
   Status MakeRoom(AlignedVector& values, size_t size);
   void GiveBack(AlignedVector values);
 
@@ -58,12 +59,12 @@ class StepSum {
   const std::span<float> home_;
   ParallelFor& parallel_;
   const bool keep_rows_;
-  std::shared_ptr<const CodeForm> form_;  // The decoder's.
+  std::shared_ptr<const CodeForm> form_;  // The form of the decoder.
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<AlignedVector> spare_;
   Tally of_lists_;
   bool rows_ = true;
-  bool empty_ = true;  // No vector was added: what stands in the sum is old.
+  bool empty_ = true;  // No vector was added, so the sum holds old values.
 };
 
 }  // namespace motley

@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Orders that can be taken back are steered by it.
+// Progress reports steer orders that can be taken back.
 constexpr Duration kProgressInterval = std::chrono::milliseconds(50);
 constexpr Duration kProgressOfLists = std::chrono::milliseconds(10);
 constexpr size_t kMaxQueued = 1024;  // Orders: a list of rows, and a few after losses.
@@ -48,7 +48,7 @@ void Executor::Introduce(double samples_per_second) {
   SendControl(env_.transport, parts_.peer, parts_.header, ready, Priority::kBulk);
 }
 
-// The last one, if it is this one and can go on.
+// The last order, if it is this one and can go on.
 WorkOrder* Executor::ListOf(StepId step, uint32_t number) {
   if (stopped_ || queue_.empty()) return nullptr;
   WorkOrder& last = *queue_.back();
@@ -85,7 +85,7 @@ Status Executor::Take(WorkOrder::What what) {
   return Status::Ok();
 }
 
-// The first one may be on the device; those that end with a message end in turn.
+// Cancels orders. The first may be on the device, and orders that end with a message end in turn.
 template <typename Meant>
 void Executor::CancelIf(const Meant& meant) {
   for (const auto& order : queue_) {
@@ -151,12 +151,12 @@ void Executor::SendProbe(uint32_t slices) {
 void Executor::Advance() {
   while (!stopped_ && !first_.busy && !queue_.empty()) {
     const Result<bool> went_on = GoOn(*queue_.front());
-    if (!went_on.ok()) return failed_(went_on.status());  // May destroy this.
+    if (!went_on.ok()) return failed_(went_on.status());  // The hook may destroy this object.
     if (!*went_on) return;
   }
 }
 
-// One step of it. False: something has to come first, from where it goes on.
+// Takes one step of the order. False: the order waits for something that calls Advance again.
 Result<bool> Executor::GoOn(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
   const bool kept = what.keep && kept_.Has(what.version, what.terms[0].begin, what.terms[0].end);
@@ -166,7 +166,7 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
   }
   if (order.parameters() == nullptr) order.SetParameters(parts_.parameters.Get(what.version));
   if (order.parameters() == nullptr) return false;
-  // A list that was sent waits for more.
+  // A list that was sent waits for more partitions.
   const bool sent = what.revocable && order.done() == first_.sent;
   if (order.finished() ? !order.state().due || sent : !order.Ready()) return false;
   if (first_.sum == nullptr) {
@@ -179,7 +179,7 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
   return false;
 }
 
-// Finds what it is computed into.
+// Finds a buffer for the sum.
 Result<bool> Executor::Begin(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
   first_.reported = env_.loop.Now();
@@ -192,7 +192,7 @@ Result<bool> Executor::Begin(WorkOrder& order) {
 Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
   Outbox::Vector* answer = outbox_.Free();
-  if (answer == nullptr) return false;  // One that leaves goes on from here.
+  if (answer == nullptr) return false;  // The order goes on when a vector has left.
   MOTLEY_RETURN_IF_ERROR(
       Outbox::Fit(*answer, PartLength(Field::kComplexPacked, Length(), what.parts)));
   answer->computing = true;
@@ -212,7 +212,7 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
 }
 
 WorkOrder::Hooks Executor::Hooks(const WorkOrder& order) {
-  // Orders are abandoned before this object goes, so no guard is needed.
+  // Orders are abandoned before this object is destroyed, so the hooks need no guard.
   WorkOrder::Hooks hooks;
   hooks.progress = [this] { OnProgress(/*chunk_is_done=*/false); };
   hooks.done = [this](const Status& status) { OnChunk(status); };
@@ -230,7 +230,7 @@ void Executor::OnChunk(const Status& status) {
   first_.busy = false;
   const WorkOrder& order = *queue_.front();
   if (!order.cancelled()) {
-    if (!status.ok()) return failed_(status);  // May destroy this.
+    if (!status.ok()) return failed_(status);  // The hook may destroy this object.
     OnProgress(/*chunk_is_done=*/true);
   }
   Advance();
@@ -255,7 +255,7 @@ void Executor::OnProgress(bool chunk_is_done) {
   Say(last_.progress, Priority::kControl);
 }
 
-// All of it is computed. False: the device has something to do first.
+// Ends an order that is computed in whole. False: the device has something to do first.
 bool Executor::Conclude(WorkOrder& order) {
   if (order.state().on_device) {
     first_.busy = true;
@@ -266,7 +266,7 @@ bool Executor::Conclude(WorkOrder& order) {
     AddShares(order);
     return false;
   }
-  if (order.what().keep) {  // It ends with that.
+  if (order.what().keep) {  // The order ends without an answer.
     const PartitionTerm& run = order.what().terms[0];
     kept_.Keep(run.begin, run.end, std::exchange(first_.sum, nullptr), order.TakeTally());
   } else {
@@ -295,7 +295,7 @@ void Executor::SendAnswer(WorkOrder& order) {
   answer.tally = order.TakeTally();
   answer.tally.Add(1, first_.of_shares);
   answer.computing = false;
-  // Slices that left before make the vector free: the next order must not end first.
+  // Slices that left before may free the vector here, and the next order must not end first.
   first_.busy = true;
   outbox_.Send(answer);
   first_.busy = false;
@@ -303,7 +303,7 @@ void Executor::SendAnswer(WorkOrder& order) {
   SayEnd(order, order.done() - std::exchange(first_.sent, order.done()), /*finished=*/true);
 }
 
-// The first order is over.
+// Ends the first order.
 void Executor::End(bool finished) {
   const std::shared_ptr<WorkOrder> order = std::move(queue_.front());
   queue_.pop_front();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's orders: computes them one after the other when what they need is there, and sends the
-// answers. Loop thread only.
+// A worker's orders: the executor computes them one after the other, when what they need is there,
+// and sends the answers. Loop thread only.
 //
 // An order that cannot be taken back ends with exactly one AnswerEnd, in turn, behind its slices
-// (both are bulk): by it the server knows that nothing more comes. One that is to be kept ends
-// with it alone, and later orders about the same partitions are put together from what was kept.
+// (both are bulk). It shows the server that nothing more comes. An order to be kept ends with its
+// AnswerEnd alone. Later orders about the same partitions are put together from the kept sum.
 //
-// A revocable order is the only one that is worked on: what comes after it ends it, and what came
-// before has ended. It ends without a message, since the server knows.
+// The executor works on a revocable order alone: a later order ends it, and earlier ones have
+// ended. It ends without a message, since the server knows.
 //
 //   orders 1, 2 (rows), cancel 2     AnswerEnd 1 finished, AnswerEnd 2 unfinished
 //   order 3 (a list), Flush 3        AnswerEnd 3 with its entries; the order stays
 //   order 3 with more partitions     it goes on, with a sum of its own
-//   order 4 (a list)                 what is on the device of order 3 is cancelled
+//   order 4 (a list)                 the device cancels its work on order 3
 #pragma once
 
 #include <deque>
@@ -36,45 +36,46 @@ class Executor {
     const ParameterInbox& parameters;
     const PartitionInbox& partitions;
     PeerId peer = 0;
-    Header header;  // Job and incarnation.
+    Header header;  // The header of its messages: job and incarnation.
     uint32_t slice_length = 0;
   };
-  // `failed` runs when an order cannot be computed at all. It may destroy this object.
+  // `failed` runs when an order cannot be computed at all. It may destroy the executor.
   Executor(Env env, Parts parts, std::function<void(const Status&)> failed);
   ~Executor();
 
   void SetAnswerFilter(AnswerFilter filter) { outbox_.SetFilter(std::move(filter)); }
 
-  // Says that this worker is free, and how fast.
+  // Reports that this worker is ready, and its speed.
   void Introduce(double samples_per_second);
-  // A new order, or more of one that can go on. An order for a newer step supersedes older ones.
-  // kDataError: more than could be.
+  // Takes a new order, or more partitions for a list. An order for a newer step supersedes older
+  // ones. kDataError: the order has more partitions or the queue more orders than is possible.
   Status Take(WorkOrder::What what);
-  // About an order that can be taken back; nothing where it has ended. kDataError: partitions that
-  // cannot be.
+  // Revoke and Flush are about an order that can be taken back. They do nothing if it has ended.
+  // kDataError: there are no such partitions.
   Status Revoke(const wire::RevokeT& revoke);
   void Flush(const wire::FlushT& flush);
-  // This order of the step is not needed, nor its answer as far as it has not left. 0: all orders
-  // of steps up to this one. A worker that ever had a revocable order answers that with a Progress,
-  // by which the server knows that a silent worker is back.
+  // Order `order` of the step is not needed, nor is the part of its answer that has not left. 0
+  // means all orders of steps up to this one. A worker that ever had a revocable order then answers
+  // with a Progress, so that the server knows that a silent worker is back.
   void Cancel(StepId step, uint32_t order);
-  // The first slices of a vector, of zeros, as kProbe frames.
+  // Sends the first slices of a vector of zeros, as kProbe frames.
   void SendProbe(uint32_t slices);
   // Parameters or a partition arrived.
   void Advance();
-  // Nothing more is computed, and what has not left is taken back. For good.
+  // Stops for good: computes nothing more, and takes back what has not left.
   void Stop();
 
  private:
   using Sum = std::shared_ptr<std::vector<float>>;
-  struct First {                          // What belongs to the first order in the queue.
-    bool busy = false;                    // It is being computed, put together or sent.
-    Sum sum;                              // What it is computed into; null: not begun.
-    Outbox::Vector* answer = nullptr;     // That the sum is in; null: the sum is to be kept.
-    std::vector<KeptSums::Share> shares;  // To be added when the rest is computed.
+  struct First {        // The state of the first order in the queue.
+    bool busy = false;  // The order is being computed, put together or sent.
+    Sum sum;            // The buffer for the sum; null if the order has not begun.
+    // The answer that owns the sum; null if the sum is to be kept.
+    Outbox::Vector* answer = nullptr;
+    std::vector<KeptSums::Share> shares;  // Kept sums to add when the rest is computed.
     Tally of_shares;
     size_t sent = 0;  // Partitions that answers cover.
-    Time reported{};  // When progress was reported last, or it began.
+    Time reported{};  // When progress was last reported, or the order began.
   };
 
   size_t Length() const { return VectorLength(parts_.shop->trainer->parameter_count()); }
@@ -101,11 +102,11 @@ class Executor {
   KeptSums kept_;
   std::deque<std::shared_ptr<WorkOrder>> queue_;
   First first_;
-  std::vector<WorkOrder::Room> rooms_;  // For orders to come.
+  std::vector<WorkOrder::Room> rooms_;  // Memory for later orders.
   struct {
     Bytes end, progress;
-  } last_;                  // Messages: the next differ by a few numbers.
-  bool revocable_ = false;  // It ever had such an order.
+  } last_;                  // The last messages; the next ones differ by a few numbers.
+  bool revocable_ = false;  // The worker ever had a revocable order.
   bool stopped_ = false;
   Alive alive_;
 };

@@ -22,7 +22,7 @@ Result<KeptSums::Sum> KeptSums::Room(uint64_t version) {
   if (!spare_.empty()) {
     Sum room = std::move(spare_.back());
     spare_.pop_back();
-    if (room.use_count() == 1) return room;  // Else something on the device still reads it.
+    if (room.use_count() == 1) return room;  // Otherwise something on the device still reads it.
     --made_;
   }
   ++made_;
@@ -42,7 +42,7 @@ std::vector<KeptSums::Share> KeptSums::TakeFrom(const WorkOrder::What& row,
   std::vector<Share> shares;
   if (row.version != version_ || runs_.empty()) return shares;
   for (const PartitionTerm& term : row.terms) {
-    PartitionId from = term.begin;  // Of what no sum before covers.
+    PartitionId from = term.begin;  // The first partition that no kept sum covers.
     for (PartitionId p = term.begin; p < term.end;) {
       const auto at = runs_.find(p);
       if (at == runs_.end() || at->second.end > term.end) {

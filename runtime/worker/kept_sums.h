@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over runs of partitions that a worker keeps (wire::Order::keep), so that rows about the
-// same partitions are put together from them. They depend on the parameters only, so what is kept
-// holds for all rows of their version, whatever became of the step it was computed for. Vectors
-// stay for the next version. Loop thread only.
+// Sums over runs of partitions that a worker keeps (wire::Order::keep), so that it can put rows
+// about the same partitions together from them. They depend only on the parameters. A kept sum
+// therefore serves all rows of its version, whatever became of the step that it was computed for.
+// Vectors are reused for the next version. Loop thread only.
 #pragma once
 
 #include <functional>
@@ -19,29 +19,30 @@ namespace motley {
 class KeptSums {
  public:
   using Sum = std::shared_ptr<std::vector<float>>;
-  // What a row has of a sum: its coefficients, one for each part.
+  // The part that a row has of a sum: its coefficients, one for each part.
   struct Share {
     Sum sum;
     Tally tally;
     std::vector<Complex> weights;
   };
 
-  // Of so many parameters; `memory_bytes`: of the worker's machine, 0: not known.
+  // `parameters` is the length of the sums. `memory_bytes` is the memory of the worker's machine; 0
+  // if unknown.
   KeptSums(uint64_t parameters, uint64_t memory_bytes)
       : parameters_(parameters), memory_bytes_(memory_bytes) {}
 
   bool Has(uint64_t version, PartitionId begin, PartitionId end) const;
-  // Room for one more sum of this version; those of another are forgotten. kResource when there is
-  // none beside what a worker holds anyway.
+  // Room for one more sum of this version. It forgets the sums of another version. kResource when
+  // the machine has too little memory beside what a worker holds anyway.
   Result<Sum> Room(uint64_t version);
-  // That room is filled, with the sum over [begin, end).
+  // Keeps the room's content as the sum over [begin, end).
   void Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& tally);
-  void GiveBack(Sum sum) { spare_.push_back(std::move(sum)); }  // It is not.
+  void GiveBack(Sum sum) { spare_.push_back(std::move(sum)); }  // The room was not filled.
 
-  // What is kept of the row's terms. If anything is, `left` are the others.
+  // The shares of the row's terms in kept sums. If there are any, `left` gets the remaining terms.
   std::vector<Share> TakeFrom(const WorkOrder::What& row, std::vector<PartitionTerm>& left) const;
-  // Adds the shares to `answer`, on the device. `done` runs on the loop thread; what failed left
-  // the answer incomplete.
+  // Adds the shares to `answer`, on the device. `done` runs on the loop thread. After a failure the
+  // answer is incomplete.
   static void Add(Device& device, std::vector<Share> shares, Sum answer,
                   std::function<void(const Status&)> done);
 
@@ -55,9 +56,9 @@ class KeptSums {
   uint64_t parameters_;
   uint64_t memory_bytes_;
   uint64_t version_ = 0;
-  std::map<PartitionId, Run> runs_;  // By their beginning; of version_.
+  std::map<PartitionId, Run> runs_;  // The runs of version_, by their first partition.
   std::vector<Sum> spare_;
-  uint64_t made_ = 0;  // Vectors.
+  uint64_t made_ = 0;  // Vectors that were made.
 };
 
 }  // namespace motley

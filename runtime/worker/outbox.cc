@@ -26,7 +26,8 @@ Outbox::Vector* Outbox::Free() {
 
 Status Outbox::Fit(Vector& vector, size_t length) {
   if (vector.sum->size() == length) return Status::Ok();
-  vector.sum = std::make_shared<std::vector<float>>();  // First, so that both need not fit.
+  // Freed first, so that memory need not hold both.
+  vector.sum = std::make_shared<std::vector<float>>();
   return OrNoMemory("the worker's answer", [&] {
     vector.sum->resize(length);
     return Status::Ok();
@@ -43,12 +44,13 @@ void Outbox::Describe(Vector& vector, const Header& header) {
 
 void Outbox::Final(Vector& vector, size_t begin, size_t end) {
   MOTLEY_ASSERT(begin < end && end <= vector.sum->size());
-  if (filter_) return;  // It changes whole vectors.
+  if (filter_) return;  // The filter changes whole vectors.
   const Slicing cut = CutOf(vector);
   for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
     const size_t first = std::max(begin, cut.begin(slice));
     const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
-    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));  // Nor was it sent.
+    // The slice was not sent either.
+    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));
     vector.final[slice] += last - first;
     if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
   }
@@ -56,7 +58,8 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
 
 void Outbox::Send(Vector& vector) {
   if (filter_ && vector.sends.empty()) filter_(vector.header.step, *vector.sum);
-  vector.computing = true;  // A closed transport calls back at once: nobody takes it meanwhile.
+  // A closed transport calls back at once, and nobody may take the vector then.
+  vector.computing = true;
   for (size_t slice = 0; slice < vector.final.size(); ++slice) {
     if (vector.final[slice] != kSent) SendSlice(vector, slice);
   }
@@ -81,7 +84,7 @@ void Outbox::SendSlice(Vector& vector, size_t slice) {
     if (--vector.unsent == 0 && !vector.computing) freed_();
   });
   const BytesView piece = AsBytes(values);
-  // The vector stays with its sends, also when this object goes first.
+  // The sends keep the vector alive if this object is destroyed first.
   vector.sends.push_back(transport_.Send(
       peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
       [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));

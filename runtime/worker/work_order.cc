@@ -29,7 +29,7 @@ void WorkOrder::SetTerms(std::vector<PartitionTerm> terms) {
   Append(what_.terms);
 }
 
-// These are the last of what_.terms.
+// `terms` are the last of what_.terms.
 void WorkOrder::Append(std::span<const PartitionTerm> terms) {
   auto at = static_cast<uint32_t>(what_.terms.size() - terms.size());
   for (const PartitionTerm& term : terms) {
@@ -59,7 +59,7 @@ std::vector<PartitionId> WorkOrder::Release(const std::vector<PartitionId>& aske
   return released;
 }
 
-// Where chunks of a row end must not depend on when its data came: sums are the same to the bit.
+// Chunks of a row must not end where its data happened to arrive: sums are equal to the bit.
 bool WorkOrder::Ready() const {
   if (finished()) return false;
   if (what_.revocable) return shop_->store.contains(room_.entries[done_].partition);
@@ -72,9 +72,9 @@ bool WorkOrder::Ready() const {
          });
 }
 
-// A list may grow and shrink, so its chunks follow what is left of it.
+// A list may grow and shrink, so its chunks follow the samples that are left.
 uint64_t WorkOrder::ChunkSamples() const {
-  // A trainer that cuts chunks once more, for devices that share them, needs large ones.
+  // A trainer that divides chunks among several devices needs large ones.
   const bool cuts = shop_->trainer->cuts_work();
   uint64_t samples = 0;
   if (!what_.revocable) {
@@ -119,7 +119,7 @@ void WorkOrder::Compute(std::shared_ptr<std::vector<float>> sum, Hooks hooks) {
   started_ = Cut();
   const bool last = state_.due && started_ == room_.entries.size();
   if (room_.chunk.empty() &&
-      !(last && state_.on_device)) {  // None of them has a sample in this batch.
+      !(last && state_.on_device)) {  // No partition has a sample in this batch.
     loop_.Post([self = shared_from_this()] { self->OnChunk(Trainer::Outcome()); });
     return;
   }
@@ -151,7 +151,7 @@ void WorkOrder::Accumulate(bool last) {
       self->OnFinal(begin, end, tally);
     };
   }
-  // The callback keeps all that the device reads and writes.
+  // The callback keeps all that the device reads and writes alive.
   auto self = shared_from_this();
   std::shared_ptr<std::atomic<bool>> cancel(self, &cancel_);
   shop_->trainer->Accumulate(std::move(work), std::move(cancel),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One order of the server: runs of partitions that are computed in turn into one sum, chunk by
-// chunk on the device, so that the work can be stopped soon and its progress seen. A chunk takes
+// One order of the server: runs of partitions that are computed in turn into one sum. The device
+// computes it chunk by chunk, so that the work can stop soon and its progress shows. A chunk takes
 // whole partitions that are here until it has enough samples. Loop thread only.
 //
 // For example, partitions 3 to 6 have 20 samples each, and a chunk needs 32:
 //
 //   terms [3, 7)   Compute: chunk 3 4   done() == 2   Compute: chunk 5 6   finished()
 //
-// A revocable order can go on (Extend) and lose what was not started (Release). It is sent when it
-// is due and finished; what is computed after that belongs to its next vector.
+// A revocable order can grow (Extend) and lose what was not started (Release). It is sent when it
+// is due and finished. What is computed after that belongs to its next vector.
 #pragma once
 
 #include <atomic>
@@ -24,35 +24,35 @@ namespace motley {
 
 class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
  public:
-  // What the server asks for (wire::Order).
+  // An order as the server sends it (wire::Order).
   struct What {
     StepId step = 0;
     uint64_t version = 0;
     uint32_t order = 0;
     std::vector<PartitionTerm> terms;
-    uint32_t parts = 1;  // Each term has so many.
-    bool keep = false;   // A plain sum over one run, which is kept instead of sent.
+    uint32_t parts = 1;  // Parts of each term.
+    bool keep = false;   // The order is a plain sum over one run, which is kept instead of sent.
     bool revocable = false;
     bool cover_known = true;
   };
   struct Hooks {
     std::function<void()> progress;  // More of the chunk is done.
-    // Optional. Values [begin, end) of the sum are final, and so is the sum's tally. It only runs
+    // Optional. Values [begin, end) of the sum are final, and so is the sum's tally. This only runs
     // inside the last chunk of an order that is due.
     std::function<void(size_t begin, size_t end, const Tally& tally)> final;
-    std::function<void(Status)> done;  // Once per chunk; kCancelled after Cancel.
+    std::function<void(Status)> done;  // Runs once per chunk; kCancelled after Cancel.
   };
   struct State {
-    uint64_t samples = 0;    // Those in chunks that are done.
-    uint64_t in_chunk = 0;   // Those in the chunk at hand that the trainer reported.
-    Duration compute{};      // What chunks that are done took.
-    Tally tally;             // What they added since TakeTally.
-    bool on_device = false;  // Some of the sum is.
-    bool due = false;        // It is sent once it is finished.
+    uint64_t samples = 0;    // Samples in chunks that are done.
+    uint64_t in_chunk = 0;   // Samples of the current chunk that the trainer reported.
+    Duration compute{};      // Compute time of chunks that are done.
+    Tally tally;             // The tally of these chunks since TakeTally.
+    bool on_device = false;  // Part of the sum is on the device.
+    bool due = false;        // The order is sent once it is finished.
   };
   struct Entry {
     PartitionId partition = 0;
-    uint32_t term = 0;  // That has its weights.
+    uint32_t term = 0;  // The term with its weights.
   };
   struct Room {  // Memory that orders pass on to later ones.
     std::vector<Entry> entries;
@@ -61,33 +61,33 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
 
   WorkOrder(Loop& loop, std::shared_ptr<Workshop> shop, What what, Room room = {});
 
-  // kDataError: more partitions than the job has.
+  // kDataError: the terms have more partitions than the job.
   Status Extend(std::span<const PartitionTerm> terms);
-  // Takes those of `asked` off the order that were not started, and returns them in its order.
+  // Removes those of `asked` that were not started, and returns them in the order's sequence.
   std::vector<PartitionId> Release(const std::vector<PartitionId>& asked);
 
-  // The next chunk can be computed: its first partition is here, or all of them where nothing can
-  // be taken back. Precondition: nothing is being computed.
+  // The next chunk can be computed: its first partition is here, or all of them if nothing can be
+  // taken back. Precondition: nothing is being computed.
   bool Ready() const;
   bool finished() const { return done_ == room_.entries.size(); }
-  // Before the first chunk: these instead of its terms, and what it is computed with.
+  // Replaces the order's terms. Call it before the first chunk.
   void SetTerms(std::vector<PartitionTerm> terms);
   void SetParameters(ParameterCopy parameters) { parameters_ = std::move(parameters); }
   const ParameterCopy& parameters() const { return parameters_; }
-  // Computes the next chunk and adds it to `sum`. Where the trainer keeps sums, the sum of an order
-  // whose cover is not known stays on the device until it is due and finished. Hooks never run
-  // inside.
+  // Computes the next chunk and adds it to `sum`. If the trainer keeps sums on the device, the sum
+  // of an order whose cover is not known stays there until it is due and finished. Hooks never run
+  // inside this call.
   void Compute(std::shared_ptr<std::vector<float>> sum, Hooks hooks);
-  void Fetch(Hooks hooks);  // Brings what is on the device into the sum.
+  void Fetch(Hooks hooks);  // Brings the part of the sum on the device into the sum.
   void Cancel() { cancel_ = true; }
-  void Abandon();  // Cancel, and no hook runs any more.
+  void Abandon();  // Cancels, and no hook runs any more.
 
-  // One that is not revocable always is due.
+  // An order that is not revocable is always due.
   void SetDue(bool due) { state_.due = due; }
   bool cancelled() const { return cancel_; }
-  Room TakeRoom() { return std::move(room_); }  // When it is over.
+  Room TakeRoom() { return std::move(room_); }  // Call it when the order is over.
   const What& what() const { return what_; }
-  size_t done() const { return done_; }  // Partitions.
+  size_t done() const { return done_; }  // Partitions that are done.
   const State& state() const { return state_; }
   Tally TakeTally() { return std::exchange(state_.tally, Tally()); }
 
@@ -106,7 +106,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   ParameterCopy parameters_;
   std::shared_ptr<std::vector<float>> sum_;
   Hooks hooks_;
-  Room room_;  // Its partitions in turn, and those on the device that have samples.
+  Room room_;  // Partitions in the sequence of computation, and the chunk on the device.
   size_t done_ = 0;
   size_t started_ = 0;  // Beyond done_ while a chunk is on the device.
   State state_;

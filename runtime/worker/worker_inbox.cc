@@ -68,7 +68,7 @@ Status PartitionInbox::CheckPartition(uint64_t partition) const {
 }
 
 Status PartitionInbox::Announce(const std::vector<PartitionId>& partitions) {
-  if (shape_.features > 0) return Status::Ok();  // They come as blocks.
+  if (shape_.features > 0) return Status::Ok();  // The samples come as blocks.
   for (const PartitionId partition : partitions) {
     MOTLEY_RETURN_IF_ERROR(CheckPartition(partition));
     MOTLEY_RETURN_IF_ERROR(Store(partition, Dataset()));
@@ -119,8 +119,8 @@ Status PartitionInbox::Keep() {
 }
 
 Status PartitionInbox::Store(PartitionId partition, Dataset data) {
-  // What spilled partitions keep in memory may take more than is left of it; a partition that comes
-  // again still has the room that it had.
+  // The memory that spilled partitions need may exceed the limit. A partition that comes again
+  // still has the room that it had.
   const uint64_t room = std::max(memory_bytes_, held_bytes_);
   Drop(partition);
   const bool fits = data.size_bytes() <= room - held_bytes_;

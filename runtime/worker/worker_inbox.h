@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts together what a worker is sent in pieces: parameters and partitions of the data. Loop thread
+// Assembles what a worker receives in pieces: parameters and partitions of the data. Loop thread
 // only.
 #pragma once
 
@@ -16,16 +16,16 @@
 
 namespace motley {
 
-// The newest version of the parameters. A version that is being computed with is never written to.
+// The newest version of the parameters. A version in use for computing is never written to.
 class ParameterInbox {
  public:
   ParameterInbox(size_t parameter_count, uint32_t slice_length);
 
-  // Where a slice goes; empty for a version that is not news. kDataError: not a slice of ours;
-  // kResource: no memory for it.
+  // The room for a slice; empty if the version is not newer. kDataError: the slice does not fit the
+  // parameters. kResource: there is no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header);
-  void Finish();  // The slice of the last Begin is there.
-  // That version, when all of it is there and none newer; otherwise null.
+  void Finish();  // The slice of the last Begin arrived.
+  // Returns that version if all of it arrived and none newer has begun; otherwise null.
   ParameterCopy Get(uint64_t version) const;
 
  private:
@@ -41,11 +41,11 @@ class ParameterInbox {
   std::vector<std::shared_ptr<std::vector<float>>> copies_;
   Version coming_;
   Version whole_;
-  size_t slice_ = 0;  // Of the last Begin.
+  size_t slice_ = 0;  // The slice of the last Begin.
 };
 
-// Blocks of data, which become partitions in the workshop's store, and partitions of samples that
-// the trainer has. The trainer is told of each.
+// Assembles blocks of data into partitions in the workshop's store, and adds partitions of samples
+// that the trainer has. It notifies the trainer of each.
 class PartitionInbox {
  public:
   struct Shape {
@@ -53,25 +53,25 @@ class PartitionInbox {
     uint32_t classes = 0;
     bool sparse = false;
   };
-  // `failed` runs when the trainer cannot hold a partition. Partitions that do not fit into
-  // `memory_bytes` with those before go to files without a name, save their labels and where rows
-  // begin; one that is sent again may have the room that it had.
+  // `failed` runs when the trainer cannot hold a partition. If a partition does not fit into
+  // `memory_bytes` with earlier ones, it goes to an unnamed file, except for its labels and row
+  // starts. A partition that is sent again may reuse the room that it had.
   PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
                  std::function<void(const Status&)> failed = nullptr,
                  uint64_t memory_bytes = std::numeric_limits<uint64_t>::max());
 
-  // These will come; those that only the trainer has are there with that. kDataError: a partition
-  // that cannot be.
+  // Announces partitions. Those that only the trainer has are then complete. kDataError: there is
+  // no such partition.
   Status Announce(const std::vector<PartitionId>& partitions);
 
-  // Where a piece of a block goes. kDataError: a partition or a piece that cannot be;
-  // kResource: no memory for it.
+  // The room for a piece of a block. kDataError: there is no such partition or piece. kResource:
+  // there is no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header);
-  // The piece of the last Begin is there. kDataError when the block it completes is not a partition
-  // of this job, kResource when there is no memory for it.
+  // The piece of the last Begin arrived. kDataError when the completed block is not a partition of
+  // this job, kResource when there is no memory for it.
   Status Finish();
 
-  uint64_t held_bytes() const { return held_bytes_; }  // In memory.
+  uint64_t held_bytes() const { return held_bytes_; }  // Bytes in memory.
 
  private:
   Status CheckPartition(uint64_t partition) const;
@@ -85,8 +85,8 @@ class PartitionInbox {
   uint64_t memory_bytes_;
   PartitionId partition_ = 0;
   Bytes block_;
-  size_t filled_ = 0;  // Of block_.
-  size_t piece_ = 0;   // Bytes that the last Begin gave room to.
+  size_t filled_ = 0;  // Bytes of block_ that arrived.
+  size_t piece_ = 0;   // The bytes that the last Begin made room for.
   uint64_t held_bytes_ = 0;
 };
 

@@ -17,23 +17,26 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
-constexpr Duration kRefusedRetry = std::chrono::seconds(20);  // With `forever`.
-constexpr Duration kQuietConnect = std::chrono::seconds(1);   // Then the user is told.
-// A server that drops its worker before it had work in so many steps would probably do so again.
+// The delay after a refusal, with `forever`.
+constexpr Duration kRefusedRetry = std::chrono::seconds(20);
+// After this time without a connection the user is notified.
+constexpr Duration kQuietConnect = std::chrono::seconds(1);
+// A server that drops its worker before it had work in this many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
-constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user is told.
+// After this time without an answer the user is notified.
+constexpr Duration kAnswerLimit = std::chrono::seconds(5);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
-// A job waits no longer for a speed, since answers will show it. A worker that is not done with one
-// sample by then counts as very slow (samples per second).
+// A job waits no longer than this for a speed, since answers will show it. A worker that has not
+// finished one sample by then counts as very slow (samples per second).
 constexpr Duration kMeasuringLimit = std::chrono::seconds(10);
 constexpr double kVerySlow = 0.05;
-constexpr size_t kMaxNameBytes = 64;  // What is shown of a model's name.
+constexpr size_t kMaxNameBytes = 64;  // Bytes of a model's name that are shown.
 
 int64_t Seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-// What the user is told about a device that the job goes on without.
+// The message to the user about a failed device.
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
   const char* advice = "see what its driver and the system's log say of it";
@@ -119,7 +122,7 @@ void WorkerLife::Connect() {
   state_ = State::kConnecting;
   last_error_ = Status::Ok();
   peer_ = env_.transport.Connect(options_.server);
-  // Where packets are dropped on the way, TCP alone would try for minutes.
+  // TCP alone would try for minutes if packets are dropped on the way.
   const auto limit = std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit);
   const auto give_up = [this, limit] {
     env_.transport.Disconnect(std::exchange(peer_, 0));
@@ -160,7 +163,7 @@ void WorkerLife::OnConnected(PeerId peer) {
   });
 }
 
-// A server listens before it is ready. TCP finds out whether its machine is still there.
+// A server listens before it is ready. TCP finds out if its machine is still there.
 void WorkerLife::AwaitAccept() {
   if (options_.forever) return;
   SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerLimit), [this] {
@@ -188,12 +191,12 @@ void WorkerLife::OnWorkLost(const Status& why) {
   Tell(fmt::format("lost the server at {}: {}; connecting again{}", options_.server, why.ToString(),
                    HowLong()));
   told_ = why.ToString();
-  // Bytes that were damaged on the way end a connection, and no more.
+  // Bytes damaged on the way only end the connection.
   const bool other_release = why.code() == StatusCode::kConflict;
   RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.ToString()));
 }
 
-// The server may not listen yet, or again; many workers must not come back at the same instant.
+// The server may not listen yet. A random delay keeps many workers from coming back at once.
 void WorkerLife::RetryOrGiveUp(const Status& why) {
   const bool hopeless = why.code() != StatusCode::kUnavailable && !options_.forever;
   const Duration delay = FromSeconds(ToSeconds(retry_delay_) * (0.5 + 0.5 * random_.NextDouble()));
@@ -205,7 +208,7 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
     return Finish(why.WithContext(what));
   }
   TellWaiting(why);
-  // The server may have accepted, and only its answer was lost: this incarnation is used up.
+  // The server may have accepted and only its answer was lost, so this incarnation is used up.
   incarnation_ = random_.Next64() | 1;
   SetTimer(delay, [this] { Connect(); });
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
@@ -216,12 +219,12 @@ std::string WorkerLife::HowLong() const {
 }
 
 void WorkerLife::TellWaiting(const Status& why) {
-  if (!told_.empty()) return;  // The user knows; how each attempt ends is no news.
+  if (!told_.empty()) return;  // The user knows. The end of each attempt is no news.
   told_ = why.ToString();
   Tell(fmt::format("waiting for a server at {} ({}); trying{}", options_.server, told_, HowLong()));
 }
 
-// It may be another job that comes next, to which this worker is welcome.
+// Waits for the next job, which may accept this worker.
 void WorkerLife::NextServer(const Status& why) {
   const PeerId server = std::exchange(peer_, 0);
   heartbeat_.Forget(server);
@@ -233,7 +236,7 @@ void WorkerLife::NextServer(const Status& why) {
                  : fmt::format("waiting for the next job at {}", options_.server));
   }
   told_ = refused ? why.ToString() : "the job ended";
-  // Posted: this is inside of a call from what is closed and dropped here.
+  // This is posted because the caller is part of what is closed and dropped here.
   env_.loop.Post(alive_.Guard([this, server, refused] {
     if (server != 0) env_.transport.Disconnect(server);
     DropWork();
@@ -244,7 +247,8 @@ void WorkerLife::NextServer(const Status& why) {
   }));
 }
 
-// The server that accepts it again sends what it needs: a restarted server knows of nothing here.
+// A server that accepts the worker again sends all that it needs, because a restarted server does
+// not know what the worker has.
 void WorkerLife::DropWork() {
   if (measured_ != nullptr) *measured_ = true;
   executor_ = nullptr;
@@ -277,7 +281,8 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
 
 void WorkerLife::Measure() {
   measured_ = std::make_shared<std::atomic<bool>>(false);
-  // The callback keeps what the device works with, and may run after a later life has begun.
+  // The callback keeps what the device works with alive. It may run after the worker has joined
+  // again.
   const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
     if (shop == shop_.get()) OnCalibrated(speed);
   });
@@ -320,9 +325,9 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   executor_->Introduce(*samples_per_second);
 }
 
-// The server tells the user. It learns from the answers that this worker is slower.
+// The server notifies the user, and learns from the answers that this worker is slower.
 void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
-  if (state_ != State::kWorking) return;  // Nothing may come before the Join.
+  if (state_ != State::kWorking) return;  // Nothing may precede the Join.
   const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
   SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(said, 0));
 }
@@ -368,7 +373,7 @@ void WorkerLife::OnControl() {
   if (!verified.ok()) return Fail(verified.status());
   if (const wire::Order* order = (*verified)->body_as_Order()) {
     if (state_ != State::kWorking) return;
-    order_.terms.clear();  // One comes in each step: its memory stays.
+    order_.terms.clear();  // An order comes in each step, so its memory is kept.
     order_.other_parts.clear();
     order_.partitions.clear();
     order->UnPackTo(&order_);
@@ -442,8 +447,8 @@ void WorkerLife::OnLeave(const wire::LeaveT& leave) {
   options_.forever ? NextServer(why) : Finish(why);
 }
 
-// A job that is not for this worker, because it has no trainer or too little memory for it, may be
-// followed by one that is.
+// A job that this worker declines, because it has no trainer or too little memory for it, may be
+// followed by one that it can serve.
 void WorkerLife::HasLeft() {
   const Status why = last_error_;
   std::exchange(declines_, false) ? NextServer(why) : Finish(why);
@@ -462,7 +467,7 @@ void WorkerLife::Fail(Status status) {
   SayLeave(status, status.ToString());
 }
 
-// `reason`: the server shows users only this; empty: nothing is wrong.
+// The server shows users only `reason`; it is empty if nothing is wrong.
 void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   state_ = State::kLeaving;
   heartbeat_.Forget(peer_);
@@ -471,7 +476,7 @@ void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   wire::LeaveT leave;
   leave.reason = reason;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
-  // The server closes first: closing over its unread bytes could take the goodbye with it.
+  // The server closes first. Closing with unread bytes of the server could lose the goodbye.
   SetTimer(kGoodbyeLimit, [this] { HasLeft(); });
 }
 
@@ -480,7 +485,7 @@ void WorkerLife::Finish(Status status) {
   state_ = State::kFinished;
   if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
   heartbeat_.Forget(peer_);
-  // Posted, so that the caller may destroy this node, and so that no part of it is torn down from
+  // This is posted so that the caller may destroy this node, and so that no part is destroyed
   // inside its own callback.
   env_.loop.Post(alive_.Guard([this, status = std::move(status)] {
     executor_ = nullptr;

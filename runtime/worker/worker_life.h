@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The WorkerNode: finds its server, joins, and hands what arrives to the parts that deal with it.
-// Loop thread only.
+// The WorkerNode: finds its server, joins, and passes what arrives on to its parts. Loop thread
+// only.
 #pragma once
 
 #include <atomic>
@@ -36,37 +36,37 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnLost(PeerId peer, const Status& why) override;
   void RetryOrGiveUp(const Status& why);
   void AwaitAccept();
-  void OnWorkLost(const Status& why);  // The server is lost while this worker has work.
+  void OnWorkLost(const Status& why);  // The server was lost while this worker had work.
   void DropWork();
   Time Deadline() const { return options_.forever ? kNever : since_ + options_.wait; }
-  std::string HowLong() const;          // It tries to join.
-  void NextServer(const Status& why);   // With `forever`: this one sent it away.
-  void TellWaiting(const Status& why);  // Once, until it has joined.
+  std::string HowLong() const;          // How long the worker tries to join, as text.
+  void NextServer(const Status& why);   // With `forever`, when this server sent it away.
+  void TellWaiting(const Status& why);  // Notifies the user once until the worker has joined.
   void OnAccept(const wire::AcceptT& accept);
   void Tell(const std::string& text) const;
-  Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
-  void Measure();                             // Its speed, for a while.
+  Status SetUp(const wire::AcceptT& accept);  // Makes the parts that work on the job.
+  void Measure();                             // Measures the worker's speed, for a limited time.
   void OnCalibrated(const Result<double>& samples_per_second);
   void OnDeviceLost(const Device& device, const Status& why);
 
-  // What arrives.
+  // Messages that arrive.
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   Result<std::span<std::byte>> BeginBulk(const Header& header);
   Status FinishBulk(const Header& header);
-  void OnControl();  // What control_ holds.
+  void OnControl();
   void OnOther(const wire::ControlT& control);
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
   void OnOrder(const wire::OrderT& order);
-  void CountStep(StepId step);  // It has work in this one.
+  void CountStep(StepId step);  // The worker has work in this step.
 
   // The end.
   void OnLeave(const wire::LeaveT& leave);
-  void Fail(Status status);  // Tells the server, then ends.
-  void HasLeft();            // The server has heard it, or had the time to.
+  void Fail(Status status);  // Reports to the server, then ends.
+  void HasLeft();            // The server has received the goodbye, or had the time to.
   void SayLeave(const Status& status, const std::string& reason);
-  void Finish(Status status);  // Ends.
+  void Finish(Status status);  // Ends the node.
 
   Header OwnHeader() const;
   void SetTimer(Duration delay, Task task);
@@ -76,27 +76,28 @@ class WorkerLife final : public WorkerNode, private Receiver {
   State state_ = State::kConnecting;
   Finished finished_;
   AnswerFilter filter_;
-  Time since_{};             // It looks for its server.
-  std::string told_;         // Why it has no server yet, as the user was told last.
-  bool worked_ = false;      // It had joined one before.
-  bool declines_ = false;    // It leaves this job, and waits for the next.
-  Incarnation incarnation_;  // The one that this attempt shows.
-  Random random_;            // Draws further incarnations, and when they begin.
+  Time since_{};             // When it began to look for its server.
+  std::string told_;         // The last reason that the user was given for having no server yet.
+  bool worked_ = false;      // The worker had joined a server before.
+  bool declines_ = false;    // The worker leaves this job and waits for the next.
+  Incarnation incarnation_;  // The incarnation of this attempt.
+  Random random_;            // Draws further incarnations and the delays of attempts.
   Duration retry_delay_;
-  uint32_t steps_ = 0;  // Steps in which it had work since it joined,
-  StepId step_ = 0;     // and the last of them.
+  uint32_t steps_ = 0;  // Steps with work since it joined.
+  StepId step_ = 0;     // The last step with work.
   PeerId peer_ = 0;     // 0: none.
   TimerId timer_ = 0;
   Bytes control_;       // The control message that is arriving.
-  wire::OrderT order_;  // The last one.
-  Status last_error_;   // The last one that the server reported.
+  wire::OrderT order_;  // The last order.
+  Status last_error_;   // The last error that the server reported.
   uint32_t job_ = 0;
-  // Made when the server accepts.
+  // The members below are made when the server accepts.
   std::shared_ptr<Workshop> shop_;
   std::unique_ptr<ParameterInbox> parameters_;
   std::unique_ptr<PartitionInbox> partitions_;
   std::unique_ptr<Executor> executor_;
-  std::shared_ptr<std::atomic<bool>> measured_;  // Its speed, or that took too long. Null: neither.
+  // Set when the speed is known or measuring timed out. Null: not measuring.
+  std::shared_ptr<std::atomic<bool>> measured_;
   Heartbeat heartbeat_;
   Alive alive_;
 };

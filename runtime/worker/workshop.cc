@@ -21,7 +21,7 @@ Status CheckWelcome(const wire::AcceptT& accept) {
   const auto& sizes = accept.partition_sizes;
   const uint64_t samples = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   const uint32_t slice = accept.slice_length;
-  // It is repeated in errors and notices, and no stranger may steer a terminal.
+  // Errors and notices repeat the name, and a stranger must not control a terminal.
   if (CleanText(accept.model, kMaxModelName) != accept.model) {
     return Status::DataError(
         "the server's welcome names a model with signs that no model's name has");
@@ -37,7 +37,7 @@ Status CheckWelcome(const wire::AcceptT& accept) {
       samples, accept.batch, accept.features, slice));
 }
 
-// Both sides must mean the same gradient.
+// Checks that server and worker mean the same gradient.
 Status CheckTrainer(const wire::AcceptT& accept, const ForeignTrainer* foreign) {
   if (accept.foreign && foreign == nullptr) {
     return Status::Conflict(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker computes with. Shared with the work on the device, so that it stays until that has
-// come back, whatever became of the node.
+// The model or trainer, data and schedule that a worker computes with. Work on the device shares
+// the workshop, so that it lives until that work is done, whatever became of the node.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 namespace motley {
 
 struct Workshop {
-  std::unique_ptr<Model> model;  // Null when the trainer is the caller's.
+  std::unique_ptr<Model> model;  // Null if the caller brings the trainer.
   PartitionStore store;
   BatchSchedule schedule;
   std::unique_ptr<Trainer> trainer;
 };
 
-// What the server's welcome asks for; `foreign` is what this worker has, or null. A built-in model
-// is trained on all parts of a joined device, and `lost` is told of those that fail while others go
-// on. kDataError when the welcome makes no sense, kConflict when this release cannot build the
-// model or job and worker are not both for one trainer, kResource when the model does not fit into
+// Makes what the server's welcome asks for. `foreign` is this worker's own trainer, or null. A
+// built-in model trains on all parts of a joined device. `lost` is notified of parts that fail
+// while others go on. kDataError: the welcome is invalid. kConflict: this release cannot build the
+// model, or job and worker are not both for one trainer. kResource: the model does not fit into
 // memory.
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept,

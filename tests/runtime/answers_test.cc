@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that are not what they should be, from a hand-written worker beside honest ones.
+// Wrong answers from a hand-written worker beside honest ones.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ class BadAnswers : public testing::Test {
     for (int i = 0; i < 2; ++i) world.StartWorker(i);
   }
 
-  // The job must end well, and with the right model, whatever the fake one sent.
+  // The job must end well and with the right model, whatever the fake worker sent.
   void ExpectRightModel() {
     const JobResult& result = world.Run();
     ASSERT_TRUE(result.status.ok()) << result.status.ToString();
@@ -35,7 +35,7 @@ class BadAnswers : public testing::Test {
     for (size_t i = 0; i < serial.size(); ++i)
       EXPECT_NEAR(result.parameters->at(i), serial[i], 2e-5);
   }
-  // The first answer is bad in one way, and then the worker dies.
+  // The first answer is bad in one way. Then the worker dies.
   void ExpectRefused(size_t length, const std::function<void(Header&)>& change,
                      const std::string& words) {
     fake->on_order = [this, length, change](const wire::OrderT& order) {
@@ -50,7 +50,7 @@ class BadAnswers : public testing::Test {
     ExpectRefused(words);
   }
 
-  // An answer, for this reason.
+  // Expects that an answer was refused for this reason.
   void ExpectRefused(const std::string& why) {
     std::string all;
     for (const auto& refused : Only<notice::Refused>(world.watcher.scheduler_notices)) {
@@ -120,7 +120,7 @@ TEST_F(BadAnswers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
   EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
 }
 
-// A worker that leaves out samples, or takes one twice, is found by what its answers weigh.
+// The weight of answers shows a worker that leaves out samples or takes one twice.
 TEST_F(BadAnswers, OfOtherSamplesAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.tally.weight += 1; }, "missing or count twice");
@@ -145,7 +145,7 @@ TEST_F(BadAnswers, WhoseLossOrWeightIsNotFiniteAreRefused) {
       "cannot be summed");
 }
 
-// As if slices had changed places, or signs.
+// A sketch shows slices that changed places and wrong signs.
 TEST_F(BadAnswers, ThatBelieTheirSketchAreRefused) {
   ExpectRefused(
       kLength, [](Header& header) { header.sketch += 0.5; }, "slice 0 of row");
@@ -254,7 +254,7 @@ TEST_F(BadAnswers, WhatAWorkerReportsIsPassedOn) {
   EXPECT_EQ(reported[0].what.ToString(), "no memory for a block");
 }
 
-// Each is refused with words; who never reads them would let them pile up at the server.
+// Each refusal is a message. Unread refusals would pile up at the server.
 TEST_F(BadAnswers, ThatNobodyAskedForAreRefusedOnlySoOften) {
   wire::OrderT made_up;
   made_up.step = 1'000'000;

@@ -14,7 +14,7 @@ class CutTransport final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
 
-  // Ends all connections; both ends hear of it.
+  // Ends all connections. Both ends are notified.
   void CutAll() {
     for (const PeerId peer : std::exchange(peers_, {})) {
       ForwardingTransport::Disconnect(peer);

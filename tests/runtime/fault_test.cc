@@ -16,7 +16,8 @@ namespace {
 std::vector<std::string> CodeNames() {
   std::vector<std::string> names;
   for (const Scheme& code : CodedSchemes()) {
-    if (code.name != std::string("approximate")) names.push_back(code.name);  // It need not wait.
+    // The approximate code need not wait for all answers.
+    if (code.name != std::string("approximate")) names.push_back(code.name);
   }
   return names;
 }
@@ -109,7 +110,7 @@ TEST_P(Fault, AnAbsurdlyLargeAnswerIsRefused) {
   ExpectRefusedOrLate(world.result->scheduler.workers[0]);
 }
 
-// Audits of later steps, which are right, hide nothing.
+// Right answers in later steps do not hide the worst one.
 TEST(Audit, TheWorstStepIsTheOneThatIsReported) {
   JobWorld world(JobWorld::Options(2, "none"));
   world.StartServer();
@@ -134,7 +135,8 @@ TEST_P(Fault, AWorkerThatOnlySendsNonsenseIsSentAway) {
   EXPECT_NE(world.workers[3]->ended->ToString().find("sent away"), std::string::npos);
 }
 
-// As its supervisor starts it again and again: each life would cost three refused answers.
+// A supervisor restarts the worker again and again. Each incarnation would cost three refused
+// answers.
 TEST_P(Fault, AWorkerSentAwayForItsAnswersIsNotLetInAgain) {
   JobWorld world(JobWorld::Options(4, GetParam()));
   world.options.steps = 80;
@@ -167,7 +169,8 @@ TEST_P(Fault, AWorkerThatJoinsLateGetsAShare) {
 }
 
 TEST_P(Fault, AKilledWorkerMayComeBackAsANewLife) {
-  JobWorld world(JobWorld::Options(4, GetParam()));  // Even, for codes that have groups of two.
+  // An even number, for codes with groups of two.
+  JobWorld world(JobWorld::Options(4, GetParam()));
   world.options.steps = 80;
   world.StartServer();
   world.StartWorkers();

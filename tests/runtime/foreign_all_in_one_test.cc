@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server and its workers in one process on one real loop; each worker computes on a device of its
-// own, so that their trainers are called at the same time from different threads.
+// A server and its workers in one process on one real loop. Each worker has a device of its own, so
+// their trainers are called at the same time from different threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kSamples = 4000;
 constexpr size_t kParameters = 1000;
 
-// Every parameter goes to the mean of what the samples want of it.
+// The target of a parameter for one sample; the parameter goes to the mean of these.
 float WantOf(uint64_t sample, size_t parameter) {
   return static_cast<float>((sample + parameter) % 5);
 }
@@ -162,7 +162,7 @@ TEST_F(AllInOne, StopsFromAnotherThreadInTheMiddleOfWork) {
   EXPECT_EQ(fine_, 4u);
 }
 
-// A call that takes long tells how far it is before it is done.
+// A long call reports its progress before it is done.
 TEST(ForeignRow, ShowsProgressInsideACall) {
   ThreadLoop loop;
   const std::unique_ptr<Device> device = OwnDevice(loop);

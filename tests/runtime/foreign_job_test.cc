@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose gradient is the caller's.
+// Jobs with the caller's gradient.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ using testing::Not;
 constexpr size_t kSamples = 600;
 constexpr size_t kParameters = 3;
 
-// A sample's point and value: there is no other data.
+// A sample's point. There is no data besides these points and their values.
 double PointOf(uint64_t sample, size_t parameter) {
   return std::cos(0.1 * static_cast<double>(sample) * static_cast<double>(parameter));
 }
@@ -74,7 +74,7 @@ class ForeignWorld : public JobWorld {
   const IndexSource numbers_{kSamples};
 };
 
-// A plain loop in double precision.
+// The parameters of a plain loop in double precision.
 std::vector<double> TrainSerially(const JobOptions& options) {
   const uint32_t partitions = PartitionCount(kSamples, options.workers).value();
   const BatchSchedule schedule(options.seed, PartitionSizes(kSamples, partitions), options.batch);
@@ -128,7 +128,7 @@ TEST(ForeignJob, SamplesOfTheJobTravelToTheTrainer) {
   ForeignTrainer trainer;
   trainer.parameter_count = 1;
   uint64_t matched = 0;
-  // The mean of the labels, and whether each came with its number.
+  // Computes the mean of the labels, and counts the samples that came with their number.
   trainer.accumulate = [&](const ForeignWork& work) {
     if (work.batch == nullptr) return Status::Callback("no samples came");
     for (size_t i = 0; i < work.samples.size(); ++i) {
@@ -152,7 +152,7 @@ TEST(ForeignJob, SamplesOfTheJobTravelToTheTrainer) {
   EXPECT_EQ(matched, 2 * 12 * 100u) << "every step's batch once, and once more for the audit";
 }
 
-// Partitions are held before anything is computed on them, on whoever works on them.
+// Every worker holds partitions before it computes on them.
 TEST(ForeignJob, WorkersHoldWhatTheyWorkOn) {
   ForeignWorld world(3, "cyclic");
   std::vector<std::set<uint64_t>> held(3);
@@ -241,7 +241,7 @@ TEST(ForeignJob, WhatCannotWorkIsRefusedBeforeItStarts) {
   EXPECT_THAT(RefusalOf(no_data).ToString(), HasSubstr("give the job data"));
 }
 
-// Runs until everybody has ended.
+// Runs until the server and all workers have ended.
 void Finish(ForeignWorld& world) {
   world.Run();
   world.RunUntil([&] { return world.loop.pending() == 0; });

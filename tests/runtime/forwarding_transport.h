@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport that passes everything on to a real one, for tests that change or watch a part of it.
+// A transport that forwards everything to a real one, for tests that change or watch a part of it.
 #pragma once
 
 #include <memory>

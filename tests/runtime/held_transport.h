@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// Keeps every message until the test lets it go.
+// Keeps every message until the test releases it.
 class HeldTransport : public Transport {
  public:
   struct Message {
@@ -55,7 +55,7 @@ class HeldTransport : public Transport {
     return message;
   }
 
-  // The oldest of this kind.
+  // Releases the oldest message of this kind.
   Message LetGo(FrameKind kind) {
     auto it = held.begin();
     while (it->second.header.kind != kind) ++it;
@@ -66,11 +66,11 @@ class HeldTransport : public Transport {
 
   Receiver* receiver = nullptr;
   PeerId connections = 0;
-  Traffic traffic;  // Of every peer, as the test wants it.
+  Traffic traffic;  // The traffic of every peer, as the test sets it.
   std::map<SendId, Message> held;
   std::vector<Header> sent;
-  std::vector<SendId> cancelled;  // Whether held or not.
-  std::set<SendId> under_way;     // These cannot be taken back any more.
+  std::vector<SendId> cancelled;  // Cancelled sends, even if they were not held.
+  std::set<SendId> under_way;     // Sends that cannot be taken back any more.
   SendId next_id = 1;
 };
 

@@ -96,7 +96,7 @@ void JobWorld::StartWorkers() {
 }
 
 void JobWorld::Kill(WorkerBox& worker) {
-  // Not from inside a callback of the transport or the node.
+  // Posted, because this may be inside a callback of the transport or the node.
   loop.Post([&worker] {
     worker.node.reset();
     worker.transport->Close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole jobs in one process on virtual time: a server, workers on paced devices, and hand-written
-// peers that need not behave.
+// peers that may misbehave.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ namespace motley {
 
 inline constexpr char kToken[] = "secret";
 
-// A code's name where names have no dashes.
+// A code's name without dashes, for names of tests.
 inline std::string TestNameOf(std::string code) {
   std::replace(code.begin(), code.end(), '-', '_');
   return code;
 }
 
-// Remembers what happened, and lets a test act on it.
+// Records what happened, and lets a test act on it.
 struct Watcher : JobObserver {
   void OnEvent(const JobEvent& event) override {
     Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
@@ -62,8 +62,8 @@ struct Watcher : JobObserver {
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
-  std::vector<JobNotice> notices;         // All,
-  std::vector<Notice> scheduler_notices;  // and those of the scheduler.
+  std::vector<JobNotice> notices;         // All notices.
+  std::vector<Notice> scheduler_notices;  // Notices of the scheduler.
   std::vector<AuditWarning> warnings;
   std::vector<JudgedVersion> judged;
   int opened = 0;
@@ -88,28 +88,28 @@ class JobWorld {
   // 600 samples, 7 features, 4 classes, softmax, batches of 100, 12 steps, slices of 6 floats.
   static JobOptions Options(uint32_t workers, const std::string& code);
 
-  // Makes and starts the server. Fails the test if it cannot be made.
+  // Makes and starts the server. The test fails if this is impossible.
   void StartServer();
   WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken,
                          const std::string& name = "");
-  void StartWorkers();  // All that the options expect, of unlike speeds.
-  // As a process that dies: its connections go, nothing is said.
+  void StartWorkers();  // Starts all workers that the options expect, with different speeds.
+  // Simulates a process that dies: its connections end without a goodbye.
   void Kill(WorkerBox& worker);
 
-  // Breaks the connections of all workers, and both ends hear of it.
+  // Breaks the connections of all workers. Both ends are notified.
   void CutAll();
 
-  // Runs until the server has finished; fails the test when that takes too long.
+  // Runs until the server has finished. The test fails when that takes too long.
   const JobResult& Run();
-  // Runs until `done`, or for ten virtual minutes. False in the latter case.
+  // Runs until `done`, or for ten virtual minutes; then returns false.
   bool RunUntil(const std::function<bool()>& done);
 
-  // What a plain serial loop in double precision makes of the same job.
+  // The parameters of the same job in a plain serial loop in double precision.
   std::vector<double> SerialParameters() const;
-  // Runs to the end: all steps are done, exactly (every one is audited), and the parameters are
-  // those of the serial loop, within `difference` each.
+  // Runs to the end. Expects all steps to be done and exact (every one is audited), and each
+  // parameter to be within `difference` of the serial loop's.
   void ExpectSerial(double difference);
-  // Mean loss of `parameters` over the whole data set.
+  // The mean loss of `parameters` over the whole data set.
   double Loss(std::span<const float> parameters) const;
 
   JobOptions options;
@@ -117,14 +117,14 @@ class JobWorld {
   InprocNetwork network;
   Dataset data;
   const MemorySource source{data};
-  const DataSource* job_source = &source;         // Of the job.
-  std::shared_ptr<const ForeignTrainer> brought;  // By workers that start from now on.
-  Duration worker_wait = WorkerOptions().wait;    // Of those too.
+  const DataSource* job_source = &source;         // The data source of the job.
+  std::shared_ptr<const ForeignTrainer> brought;  // The trainer of workers that start from now on.
+  Duration worker_wait = WorkerOptions().wait;    // The timeout of these workers.
   bool worker_forever = false;
   Watcher watcher;
-  Device* audit_device = nullptr;       // Of the server; null: as server_device,
-  Device* evaluation_device = nullptr;  // and this one too.
-  Disk* disk = nullptr;                 // For checkpoints.
+  Device* audit_device = nullptr;       // The server's; null: server_device.
+  Device* evaluation_device = nullptr;  // The server's; null: server_device.
+  Disk* disk = nullptr;                 // The server's disk for checkpoints.
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
   std::unique_ptr<ServerNode> server;
@@ -132,7 +132,7 @@ class JobWorld {
   std::optional<JobResult> result;
 };
 
-// A peer that says exactly what the test wants, and remembers what it hears.
+// A peer that sends exactly what the test wants, and records what it receives.
 class FakeWorker : private Receiver {
  public:
   FakeWorker(JobWorld& world, Incarnation incarnation);
@@ -144,10 +144,10 @@ class FakeWorker : private Receiver {
     Deliver(header, std::make_shared<Bytes>(EncodeControl(std::move(message))), priority);
   }
   void Join(int32_t hint = -1, const std::string& token = kToken);
-  // As a life of this process. `beats`: it promises to say a word every second (and breaks it).
+  // Joins as an incarnation of this process. `beats`: it promises heartbeats (and sends none).
   void JoinAs(uint64_t node, bool beats = false);
   void Introduce(double samples_per_second = 1000);
-  // Sends an answer of `length` floats with `value` in each, as one frame per slice of the job.
+  // Sends an answer of `length` floats that are all `value`, as one frame per slice of the job.
   void Answer(const wire::OrderT& order, size_t length, float value,
               const std::function<void(Header&)>& change = nullptr);
   void Finish(const wire::OrderT& order);

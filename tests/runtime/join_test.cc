@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How workers come in, and who is kept out.
+// How workers join, and who is refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(Join, AWrongTokenIsRefusedAndTheJobGoesOnWithoutIt) {
   EXPECT_TRUE(world.Run().status.ok());
 }
 
-// Everything near the right token: shorter, longer, repeated, a bit off.
+// Tokens that are similar to the right one: shorter, longer, repeated, slightly different.
 std::vector<std::string> WrongTokens() {
   const std::string right = kToken;
   std::vector<std::string> wrong = {right + right, right + "x", right + std::string(1, '\0'),
@@ -162,7 +162,7 @@ TEST(Join, TheStartDoesNotWaitForAWorkerThatWillNotCome) {
               ElementsAre(notice::Starting{1, 2, {1}, /*may_follow=*/false}));
 }
 
-// As an address does whose packets are dropped on the way: TCP alone would try for minutes.
+// Packets to the address are dropped on the way. TCP alone would try for minutes.
 TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
   VirtualLoop loop;
   HeldTransport transport;
@@ -183,7 +183,8 @@ TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
   EXPECT_NE(ended->ToString().find("203.0.113.1:7440"), std::string::npos) << ended->ToString();
 }
 
-// The server may have taken the join in before the connection broke, and then refuses that life.
+// The server may have accepted the join before the connection broke. It then refuses that
+// incarnation.
 TEST(Join, EveryTryIsALifeOfItsOwn) {
   VirtualLoop loop;
   HeldTransport transport;

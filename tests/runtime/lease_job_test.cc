@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs whose steps are worked off by leases, under a scheduler that draws lots.
+// Whole jobs with leases, under a scheduler that makes random decisions.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -24,7 +24,7 @@ JobOptions Leasing(uint32_t count) {
   return options;
 }
 
-// A JobWorld whose server is under a LeaseScript, with all that may be broken watched.
+// A JobWorld whose server runs a LeaseScript, with checks of everything that could go wrong.
 class LeaseWorld : public JobWorld {
  public:
   explicit LeaseWorld(uint64_t seed, uint32_t count = 4)
@@ -120,7 +120,7 @@ TEST(LeaseJob, AWorkerThatStallsIsFencedAndWelcomeWhenItIsBack) {
   }
 }
 
-// Only whole vectors count: what else its makers send is told from them by the server itself.
+// The server itself detects a partition that is leased twice.
 TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
   class Careless final : public Scheduler {
    public:

@@ -32,7 +32,7 @@ void LeaseScript::OnEvent(const Event& event, Time now, std::vector<Command>& ou
 void LeaseScript::On(const WorkerJoined& event) {
   workers_[event.worker] = Worker();
   workers_[event.worker].holds.resize(covered_.size());
-  workers_[event.worker].benched = true;  // Until the next step.
+  workers_[event.worker].benched = true;  // Until the next step begins.
 }
 
 void LeaseScript::On(const WorkerFree& event) {
@@ -60,7 +60,7 @@ void LeaseScript::OpenStep() {
   }
 }
 
-// Pieces of any size; some stay for later now and then.
+// Gives pieces of any size, and sometimes keeps some for later.
 void LeaseScript::Give() {
   std::vector<WorkerId> able;
   for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -92,7 +92,7 @@ void LeaseScript::Extend(WorkerId w, std::vector<PartitionId> partitions) {
   if (random_.Chance(0.5)) out_->emplace_back(SendLease{w, step_});
 }
 
-// Also what was started already, which it then keeps.
+// Also asks for partitions that were started already. The worker then keeps these.
 void LeaseScript::AskBack(WorkerId w) {
   Worker& worker = workers_[w];
   std::vector<PartitionId> asked;
@@ -103,7 +103,7 @@ void LeaseScript::AskBack(WorkerId w) {
     });
     if (!before && random_.Chance(0.5)) asked.push_back(p);
   }
-  ++tale_.revoked;  // An empty one is a ping.
+  ++tale_.revoked;  // An empty request is a ping.
   worker.asks.push_back(asked);
   out_->emplace_back(RevokeLease{w, step_, std::move(asked)});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduler that works steps off by leases and decides by drawing lots: it gives, asks back,
-// has vectors sent early, starts steps again and turns workers away far more often than a sensible
-// one would, so that what must hold whatever is decided can be seen to hold.
+// A scheduler that works with leases and makes random decisions. It gives and revokes leases,
+// flushes vectors, restarts steps and benches workers far more often than a sensible scheduler, to
+// test what must hold for all decisions.
 #pragma once
 
 #include <deque>
@@ -14,9 +14,9 @@ namespace motley {
 
 class LeaseScript final : public Scheduler {
  public:
-  struct Tale {        // What came of the lots.
-    int revoked = 0;   // RevokeLease commands,
-    int released = 0;  // partitions that came back,
+  struct Tale {        // The effects of the random decisions.
+    int revoked = 0;   // RevokeLease commands.
+    int released = 0;  // Partitions that came back.
     int vectors = 0;
     int rejected = 0;
     int restarts = 0;
@@ -31,8 +31,8 @@ class LeaseScript final : public Scheduler {
 
  private:
   struct Worker {
-    bool ready = false;    // Joined, and introduced itself.
-    bool benched = false;  // Out of this step.
+    bool ready = false;    // The worker joined and introduced itself.
+    bool benched = false;  // The worker takes no part in this step.
     std::vector<bool> holds;
     std::vector<PartitionId> list;
     size_t spent = 0;
@@ -55,10 +55,10 @@ class LeaseScript final : public Scheduler {
 
   bool InStep(WorkerId worker) const { return workers_[worker].ready && !workers_[worker].benched; }
   void OpenStep();
-  void Give();  // What nobody has, to anybody.
+  void Give();  // Gives free partitions to any workers.
   void Extend(WorkerId worker, std::vector<PartitionId> partitions);
   void AskBack(WorkerId worker);
-  void Void(WorkerId worker);  // Its leases without a vector are nobody's.
+  void Void(WorkerId worker);  // The worker's leases without a vector become free.
   void Bench(WorkerId worker);
 
   Random random_;
@@ -70,7 +70,7 @@ class LeaseScript final : public Scheduler {
   size_t missing_ = 0;
   StepId step_ = 0;
   bool open_ = false;
-  bool restarted_ = false;  // This step was.
+  bool restarted_ = false;  // This step was restarted.
   Time now_{};
   Time tick_{};
   SchedulerStats stats_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that do not fit, and what a job does when the device cannot do its checks.
+// Models that do not fit into memory, and jobs whose device cannot do its checks.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -40,7 +40,7 @@ TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
   JobOptions coded = JobWorld::Options(4, "rs");
   coded.tolerate = 3;
   EXPECT_EQ(ServerVectors(coded), ServerVectors(plain) + 3);
-  // One and a half vectors of sums, and a quarter for the noise floor.
+  // There are one and a half vectors of sums, and a quarter for the noise floor.
   JobOptions short_answers = JobWorld::Options(4, "short");
   EXPECT_EQ(ServerVectors(short_answers), ServerVectors(plain) + 1);
   JobOptions kept = JobWorld::Options(4, "partial-coded");
@@ -77,7 +77,7 @@ TEST(Memory, AModelThatDoesNotFitIsRefusedByTheServer) {
   EXPECT_NE(refused.status().message().find("smaller model"), std::string::npos);
 }
 
-// Says that it has more samples than any test could make; nobody may ask for one.
+// Reports more samples than any test could make. Nobody may read one.
 class BoundlessSource final : public DataSource {
  public:
   DataShape shape() const override {
@@ -95,7 +95,7 @@ class BoundlessSource final : public DataSource {
 
 TEST(Memory, PartitionsThatNoWorkerWouldAcceptAreRefusedByTheServer) {
   JobWorld world(JobWorld::Options(2, "none"));
-  world.options.partitions = 1024;  // 64 GiB each.
+  world.options.partitions = 1024;  // Partitions of 64 GiB each.
   const BoundlessSource data;
   const auto refused = ServerNode::Create(
       {world.loop, *world.server_transport, *world.server_device}, world.options, data, nullptr);
@@ -132,7 +132,7 @@ wire::AcceptT Welcome() {
   return accept;
 }
 
-// A worker's vectors are the host's; a card has parameters, their gradient and some samples.
+// The host holds a worker's vectors. A card holds parameters, their gradient and some samples.
 TEST(Memory, EveryCardOfAWorkerNeedsTheModelAndTheHostTheVectors) {
   VirtualLoop loop;
   const auto inner = MakeInlineDevice(loop).value();
@@ -171,7 +171,7 @@ TEST(Welcome, NoWordOfAServerSteersATerminal) {
   }
 }
 
-// A batch schedule numbers samples with 32 bits, and asserts that it can.
+// A batch schedule numbers samples with 32 bits, and asserts this.
 TEST(Welcome, MoreSamplesThanAJobMayHaveAreRefused) {
   VirtualLoop loop;
   const auto device = MakeInlineDevice(loop).value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that has as little memory as the test says, and whose measured work fails if it says so.
+// A device with as little memory as the test sets. Its measured work fails if the test wants that.
 #pragma once
 
 #include <utility>
@@ -13,12 +13,12 @@ class OddDevice : public ForwardingDevice<> {
   explicit OddDevice(Device& inner) : ForwardingDevice(inner), info_(inner.info()) {}
 
   void SetMemory(uint64_t bytes) { info_.memory_bytes = bytes; }
-  // Its memory is its own, which the test says, and not the host's.
+  // Gives the device separate memory of this size instead of the host's.
   void SetCard(uint64_t bytes) {
     SetMemory(bytes);
     card_ = true;
   }
-  // All work of at least one sample ends with this; at a server that is audits.
+  // All work of at least one sample ends with this status. A server's only such work is audits.
   void FailSamples(Status why) { failure_ = std::move(why); }
 
   const DeviceInfo& info() const override { return info_; }

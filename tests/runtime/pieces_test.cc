@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small parts of the nodes: cutting, counting, putting together, pumping.
+// The small parts of the nodes: slicing, counting, assembling, pumping events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,14 +30,15 @@ TEST(PartitionCount, IsFineEnoughAndNeverMoreThanSamples) {
 TEST(PartitionCount, FollowsTheBytesOfLargeData) {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
   const auto count = [](const DataShape& data) { return PartitionCount(data, 4).value(); };
-  // As without bytes up to 16 GiB: what was saved or simulated before stays as it is.
+  // Up to 16 GiB the sizes make no difference, so jobs that were saved or simulated before stay
+  // valid.
   EXPECT_EQ(count({.rows = 4 * kMiB, .features = 1000}), 64u);
   EXPECT_EQ(count({.rows = 4 * kMiB, .features = 4000}), 251u);
   EXPECT_EQ(count({.rows = 4 * kMiB, .features = 100'000'000, .sparse = true}), 64u);
   EXPECT_EQ(count({.rows = 4 * kMiB, .features = 50, .sparse = true, .entries = 4096 * kMiB}),
             129u);
-  EXPECT_EQ(count({.rows = 100, .features = 100'000'000}), 100u);  // One sample each.
-  EXPECT_EQ(count({.rows = ~uint32_t{0}}), 64u);                   // The caller has them.
+  EXPECT_EQ(count({.rows = 100, .features = 100'000'000}), 100u);  // One sample in each.
+  EXPECT_EQ(count({.rows = ~uint32_t{0}}), 64u);                   // The caller has the samples.
   for (const bool sparse : {false, true}) {
     const Dataset data = MakeSamples(5, 3, sparse, 20, 1);
     const DataShape shape = MemorySource(data).shape();
@@ -82,13 +83,13 @@ TEST(Rows, TravelAsRunsOfEqualCoefficients) {
   EXPECT_EQ((*terms)[2].end, 6u);
   EXPECT_EQ((*terms)[2].coefficient, Complex(1, 2));
   EXPECT_FALSE(TermsOf(order, 5).ok());
-  order.terms.emplace_back(3, 4, 1.0, 0.0);  // Not ascending.
+  order.terms.emplace_back(3, 4, 1.0, 0.0);  // Terms do not ascend.
   EXPECT_EQ(TermsOf(order, 6).code(), StatusCode::kDataError);
   order.terms = {wire::Term(0, 1, NAN, 0)};
   EXPECT_EQ(TermsOf(order, 6).code(), StatusCode::kDataError);
 }
 
-// Entries are one run only where all parts have equal coefficients.
+// Entries form one run only if all parts have equal coefficients.
 TEST(Rows, TravelWithTheCoefficientsOfAllParts) {
   CodeForm form;
   form.parts = 3;
@@ -206,7 +207,7 @@ TEST(Record, CountsStepsWhoseUpdateWasNeverApplied) {
   record.Decoded(1.5, 2, nullptr);
   record.Applied(zero + std::chrono::seconds(2));
   record.Opened(1, zero + std::chrono::seconds(3));
-  record.Opened(1, zero + std::chrono::seconds(4));  // Again.
+  record.Opened(1, zero + std::chrono::seconds(4));  // The step is opened again.
   const JobResult result = record.Take();
   EXPECT_EQ(result.steps, 1u);
   EXPECT_EQ(result.discarded_steps, 1u);
@@ -242,13 +243,13 @@ TEST(ParameterInbox, GivesOutOnlyWholeVersionsAndTheNewest) {
   const ParameterCopy first = inbox.Get(1);
   ASSERT_NE(first, nullptr);
   slice(2, 4, 2);
-  slice(3, 0, 3);  // 2 never gets whole.
+  slice(3, 0, 3);  // Version 2 is never complete.
   slice(2, 0, 2);
   slice(3, 4, 3);
   EXPECT_EQ(inbox.Get(2), nullptr);
   ASSERT_NE(inbox.Get(3), nullptr);
   EXPECT_EQ(*inbox.Get(3), std::vector<float>(6, 3));
-  EXPECT_EQ(*first, std::vector<float>(6, 1));  // Still being computed with.
+  EXPECT_EQ(*first, std::vector<float>(6, 1));  // This version is still in use.
   EXPECT_FALSE(inbox.Begin(Piece(4, 0, 7, 16)).ok());
   EXPECT_FALSE(inbox.Begin(Piece(4, 2, 6, 16)).ok());
 }
@@ -267,7 +268,7 @@ class PartitionBlocks : public TestRig, public testing::Test {
     shop = MakeWorkshop(loop, *device, accept).value();
     inbox = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, true});
   }
-  // Hands the block over in pieces of at most `piece` bytes.
+  // Delivers the block in pieces of at most `piece` bytes.
   Status Send(PartitionId partition, const Bytes& block, size_t piece) {
     for (size_t begin = 0; begin < block.size(); begin += piece) {
       const size_t size = std::min(piece, block.size() - begin);
@@ -291,7 +292,7 @@ TEST_F(PartitionBlocks, ArePutTogetherFromPieces) {
   EXPECT_EQ(shop->store[1]->shape().rows, 8u);
   EXPECT_EQ(inbox->held_bytes(), shop->store[1]->memory_bytes());
   ASSERT_TRUE(Send(0, EncodeBlock(data, 0, 12), 1 << 20).ok());
-  ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 7).ok());  // Again: it takes the other's place.
+  ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 7).ok());  // It replaces the earlier copy.
   EXPECT_EQ(inbox->held_bytes(), shop->store[0]->memory_bytes() + shop->store[1]->memory_bytes());
 }
 
@@ -306,7 +307,7 @@ TEST_F(PartitionBlocks, BeyondTheMemoryGoToFilesAndAreTheSame) {
   const DataSource& spilled = *shop->store[1];
   EXPECT_EQ(EncodeBlock(*spilled.Range(0, 8), 0, 8), EncodeBlock(data, 12, 20));
   EXPECT_EQ(inbox->held_bytes(), first + spilled.memory_bytes());
-  ASSERT_TRUE(Send(0, block, 100).ok());  // Room that it gives back is its own again.
+  ASSERT_TRUE(Send(0, block, 100).ok());  // A partition may reuse the room that it gives back.
   EXPECT_EQ(inbox->held_bytes(), first + spilled.memory_bytes());
 }
 
@@ -316,7 +317,7 @@ TEST_F(PartitionBlocks, OfAnotherSizeOrDamagedAreRefused) {
   block.resize(block.size() - 3);
   EXPECT_EQ(Send(1, block, 100).code(), StatusCode::kDataError);
   EXPECT_EQ(Send(2, block, 100).code(), StatusCode::kDataError);
-  Header header = Piece(0, 4, 100, 50);  // Does not start at the beginning.
+  Header header = Piece(0, 4, 100, 50);  // The piece does not start at the beginning.
   EXPECT_FALSE(inbox->Begin(header).ok());
   header = Piece(0, 0, ~uint64_t{0}, 50);
   EXPECT_FALSE(inbox->Begin(header).ok());
@@ -343,7 +344,7 @@ TEST(Workshop, RefusesAWelcomeThatMakesNoSense) {
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kConflict);
 }
 
-// Answers every event with commands for the rows 0 and 1 of its step; a tick with none but row 2.
+// Answers every event with commands for rows 0 and 1 of its step, and a tick with one for row 2.
 class EchoScheduler : public Scheduler {
  public:
   void OnEvent(const Event& event, Time, std::vector<Command>& out) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that lose their connection and come back, and peers that fall silent.
+// Workers that lose their connection and return, and peers that fall silent.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The worker's connection is up, and a server takes it in.
+// The worker's connection is up, and a server accepts it.
 void Accepted(HeldTransport& transport, PeerId peer) {
   transport.receiver->OnConnected(peer);
   wire::AcceptT accept;
@@ -40,7 +40,7 @@ void Accepted(HeldTransport& transport, PeerId peer) {
   transport.receiver->OnPayloadDone(peer, header, false);
 }
 
-// Until then the server may die, and the one that resumes the job needs workers.
+// Until then the server may die, and the run that resumes the job needs workers.
 TEST(Goodbye, IsSaidWhenTheLastCheckpointIsSafe) {
   JobWorld world(JobWorld::Options(2, "none"));
   world.options.checkpoint.every = world.options.steps;
@@ -54,7 +54,7 @@ TEST(Goodbye, IsSaidWhenTheLastCheckpointIsSafe) {
   ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied == steps; }));
   const Time before_it_is_safe = world.loop.Now() + seconds(20);
   world.loop.RunUntilTime(before_it_is_safe);
-  world.CutAll();  // Who comes back meanwhile hears of the end as well.
+  world.CutAll();  // A worker that returns meanwhile receives the goodbye as well.
   world.loop.RunUntilTime(before_it_is_safe + seconds(10));
   for (const auto& worker : world.workers) EXPECT_FALSE(worker->ended.has_value());
   const JobResult& result = world.Run();
@@ -76,7 +76,7 @@ TEST_P(AllCut, TheJobWaitsAndGoesOnWithThemAsIfNothingHadHappened) {
   world.StartServer();
   world.StartWorkers();
   world.watcher.on_step = [&](StepId step) {
-    if (world.watcher.opened > 40) return;  // A step that begins again is no reason to cut again.
+    if (world.watcher.opened > 40) return;  // A step that begins again does not cut again.
     if (step % 6 == 3) world.loop.Post([&] { world.CutAll(); });
   };
   const JobResult& result = world.Run();
@@ -142,7 +142,7 @@ TEST(Reconnect, AWorkerSaysWhatEndedItsConnection) {
   EXPECT_TRUE(Has(said, "lost the server at server: dropped: its checksum is wrong")) << said;
 }
 
-// As with a server that takes a worker in and drops it with its first answer, again and again.
+// A server accepts the worker and drops it with its first answer, again and again.
 TEST(Reconnect, AWorkerThatIsLostRightAwayTakesItsTime) {
   JobWorld world(JobWorld::Options(1, "none"));
   world.StartServer();
@@ -154,7 +154,7 @@ TEST(Reconnect, AWorkerThatIsLostRightAwayTakesItsTime) {
   EXPECT_LE(world.watcher.joined.size(), 70u) << "each further try comes 1 to 2 s after the last";
 }
 
-// Keeps what it is given until it fails.
+// Keeps its work until it fails.
 class HungDevice final : public ForwardingDevice<> {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -167,7 +167,7 @@ class HungDevice final : public ForwardingDevice<> {
   std::vector<Done> held_;
 };
 
-// The first message of a connection has to be the Join: a server sends everybody else away.
+// The first message of a connection must be the Join. The server sends other peers away.
 TEST(Reconnect, ADeviceThatFailsWhileTheWorkerConnectsIsNotReportedBeforeTheJoin) {
   VirtualLoop loop;
   const auto host = MakeInlineDevice(loop).value();
@@ -192,7 +192,7 @@ TEST(Reconnect, ADeviceThatFailsWhileTheWorkerConnectsIsNotReportedBeforeTheJoin
   EXPECT_EQ(to_second(), 1);
 }
 
-// The server still thinks that it has the worker: TCP may take long to say otherwise.
+// The server still counts the worker as connected, because TCP may take long to notice the loss.
 TEST(Reconnect, AWorkerTakesItsOwnSeatAgainBeforeTheServerNoticesTheLoss) {
   JobWorld world(JobWorld::Options(1, "none"));
   world.StartServer();
@@ -234,7 +234,7 @@ TEST(Silence, ASilentConnectionIsLostAfterAMinute) {
   EXPECT_LE(world.loop.Now(), Time(seconds(63)));
 }
 
-// It joined and says nothing: the others begin, and a replacement is let in.
+// A worker joins and then sends nothing. The others begin, and a replacement may join.
 TEST(Silence, TheStartDoesNotWaitForAWorkerThatIsMuteAfterItsJoin) {
   for (const bool beats : {true, false}) {
     JobWorld world(JobWorld::Options(2, "none"));
@@ -254,7 +254,7 @@ TEST(Silence, WorkersThatComputeForLongAreHeard) {
   JobWorld world(JobWorld::Options(2, "none"));
   world.options.steps = 2;
   world.StartServer();
-  world.StartWorker(0, 1e-3);  // A step takes seconds.
+  world.StartWorker(0, 1e-3);  // A step takes seconds at this speed.
   world.StartWorker(1, 1e-3);
   const JobResult& result = world.Run();
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
@@ -265,7 +265,7 @@ TEST(Silence, WorkersThatComputeForLongAreHeard) {
   }
 }
 
-// --- Heartbeat by itself ---
+// --- The heartbeat alone ---
 
 class HeartbeatTest : public testing::Test {
  protected:
@@ -297,7 +297,7 @@ TEST_F(HeartbeatTest, BeatsOnceASecondUnlessSomethingElseWasSaid) {
 TEST_F(HeartbeatTest, SilenceIsToldOnceAndEndsWithTheFirstByte) {
   heartbeat_.Watch(1, Header());
   for (int i = 0; i < 20; ++i) {
-    ++transport_.traffic.received;  // However little: a long message that is still coming.
+    ++transport_.traffic.received;  // A long message may arrive in very small parts.
     Pass(seconds(1));
   }
   EXPECT_EQ(silent_, 0);
@@ -315,7 +315,8 @@ TEST_F(HeartbeatTest, SilenceIsToldOnceAndEndsWithTheFirstByte) {
   EXPECT_EQ(loop_.pending(), 0u) << "nobody is watched any more";
 }
 
-// So that a timer that is late does not make it more than kSilentAfter.
+// Silence is reported before kSilentAfter, so that a late timer does not delay the report beyond
+// it.
 TEST_F(HeartbeatTest, SilenceIsToldWithTimeToSpare) {
   heartbeat_.Watch(1, Header());
   for (int i = 0; i < 20; ++i) {

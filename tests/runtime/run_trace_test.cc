@@ -94,7 +94,7 @@ TEST_F(RunTraceFile, ErrorsNameTheLineAndWhatIsWrong) {
 class RecorderTest : public testing::Test {
  protected:
   static Duration Milliseconds(double ms) { return FromSeconds(ms * 1e-3); }
-  // One row of a step.
+  // Records one row of a step.
   void Row(StepId step, WorkerId worker, uint64_t samples, double ms) {
     recorder_.OnEvent(event::WorkComputed{step, worker, samples, Milliseconds(ms), false, Time()});
   }
@@ -109,7 +109,7 @@ TEST_F(RecorderTest, WritesALineForEachPartOfAStep) {
   Row(0, 1, 50, 10);  // Another row of the same step.
   recorder_.OnEvent(event::VectorReceived{1, 0, 1 << 20, Milliseconds(5), Time()});
   Row(1, 0, 64, 11);
-  Row(2, 0, 0, 0);  // Cancelled before it began.
+  Row(2, 0, 0, 0);  // The row was cancelled before it began.
   recorder_.OnEvent(event::WorkComputed{3, 1, 10, Milliseconds(1), true, Time()});
   recorder_.OnEvent(event::WorkComputed{3, 1, 30, Milliseconds(4), true, Time()});
   recorder_.Finish();
@@ -118,7 +118,7 @@ TEST_F(RecorderTest, WritesALineForEachPartOfAStep) {
                        "0,1,150,0.030000000,,\n3,1,30,0.004000000,,\n");
 }
 
-// Shares that vary tell overhead and speed apart; both are of pieces, of which a row has six.
+// Shares of different sizes separate overhead from speed. Both are those of pieces; a row has six.
 TEST_F(RecorderTest, LearnsTheCluster) {
   recorder_.OnEvent(event::WorkerJoined{0, "fast"});
   recorder_.OnEvent(event::WorkerJoined{2, "idle"});
@@ -146,12 +146,12 @@ TEST_F(RecorderTest, LearnsTheCluster) {
   EXPECT_NEAR(profile.workers[1].device.samples_per_second, 1000, 20);
   EXPECT_EQ(profile.workers[2].device.name, "idle");
   EXPECT_GT(profile.workers[2].device.samples_per_second, 0);
-  // It is a file that simulate and plan read.
+  // The simulate and plan commands can read the file.
   const auto read = ParseClusterProfile(FormatClusterProfile(profile), "recorded");
   ASSERT_TRUE(read.ok()) << read.status().ToString();
 }
 
-// A machine that slept, and links on which next to nothing came meanwhile.
+// A machine slept, and its links carried almost nothing meanwhile.
 TEST_F(RecorderTest, WhatIsRecordedOfWorkersThatSleptCanBeRead) {
   for (StepId step = 0; step < 40; ++step) {
     Row(step, 0, 600, step == 30 ? 1e10 : 1);

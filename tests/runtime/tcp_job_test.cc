@@ -34,7 +34,7 @@ std::unique_ptr<Device> MakeDevice(Loop& loop) {
   return std::move(device).value();
 }
 
-// A node's own part of the world; the node goes first.
+// A node's own part of the world. The node is destroyed first.
 template <typename Node>
 struct Host {
   explicit Host(UvLoop& loop)
@@ -49,14 +49,14 @@ struct Host {
   std::optional<Status> ended;
 };
 
-// Counts what arrives over the real one.
+// Counts what arrives over a real transport.
 class CountingTransport final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
 
-  // Payload of answers, by step and row.
+  // Payload bytes of answers, by step and row.
   std::map<std::pair<StepId, uint32_t>, size_t> answers;
-  size_t probes = 0;  // Frames that links are measured with.
+  size_t probes = 0;  // Frames that measure links.
 
  private:
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override {
@@ -90,7 +90,7 @@ class TcpJob : public testing::Test {
       worker->transport->Close();
     }
     loop->Post([this] { loop->Stop(); });
-    loop->Run();  // Closed handles go.
+    loop->Run();  // Closes the remaining handles.
   }
 
   void StartServer(const JobOptions& options, const DataSource& data,
@@ -133,7 +133,7 @@ class TcpJob : public testing::Test {
   std::optional<JobResult> result;
 };
 
-// Of a worker that is late on a busy machine less may come, and of who helps it more.
+// On a busy machine, less may arrive from a late worker, and more from the workers that help it.
 class TcpJobInParts : public TcpJob, public testing::WithParamInterface<const char*> {};
 
 TEST_P(TcpJobInParts, AnswersTakeThatPartOfTheBytes) {
@@ -190,7 +190,7 @@ TEST_F(TcpJob, EqualsASerialLoop) {
   for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR((*result->parameters)[i], serial[i], 1e-4);
 }
 
-// Whether an answer comes in between is chance here, that somebody is asked is not.
+// An answer may arrive in between, but some worker is certainly asked.
 TEST_F(TcpJob, AskedForTheBeginningOfAVectorWorkersSendIt) {
   JobOptions options = TwoWorkers();
   options.code = "auto";
@@ -212,7 +212,7 @@ TEST_F(TcpJob, AskedForTheBeginningOfAVectorWorkersSendIt) {
   EXPECT_LE(counted.probes, 2u * 8 * 4) << "so often, and so many slices, at most";
 }
 
-// By a peer that joins with the token, before the workers come; it takes nobody's place.
+// A peer joins with the token before the workers come, and measures. It takes no worker's place.
 TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
   const JobOptions options = TwoWorkers();
   const Dataset data = MakeSamples(20, 3, false, 500, 3);
@@ -262,7 +262,7 @@ TEST_F(TcpJob, APeerOfAnotherReleaseIsRefusedWithItsVersion) {
   const auto where = NumericAddress(ParseHostPort(address).value());
   ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in)), 0);
   auto bytes = EncodeHeader(Header(), 0);
-  bytes[sizeof(uint32_t)] = std::byte{99};  // The version, behind the magic number.
+  bytes[sizeof(uint32_t)] = std::byte{99};  // The version follows the magic number.
   ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t{kHeaderSize});
   loop->Run();
   EXPECT_NE(notices.why.ToString().find("protocol version 99"), std::string::npos)
@@ -270,7 +270,7 @@ TEST_F(TcpJob, APeerOfAnotherReleaseIsRefusedWithItsVersion) {
   close(fd);
 }
 
-// Port scanners and health checks come at any time.
+// Port scanners and health checks may connect at any time.
 TEST_F(TcpJob, StrangersWhoKeepConnectingDoNotHoldAFinishedJobOpen) {
   const JobOptions options = TwoWorkers();
   const Dataset data = MakeSamples(20, 3, false, 500, 3);
@@ -282,7 +282,7 @@ TEST_F(TcpJob, StrangersWhoKeepConnectingDoNotHoldAFinishedJobOpen) {
     if (result || strangers.size() >= 300) return loop->Stop();
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const auto where = NumericAddress(ParseHostPort(address).value());
-    // Nobody may listen any more.
+    // The server may have stopped listening.
     (void)connect(fd, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in));
     strangers.push_back(fd);
     next = loop->After(std::chrono::milliseconds(100), knock);

@@ -25,8 +25,8 @@ std::unique_ptr<UvLoop> MakeLoop() {
   return std::move(loop).value();
 }
 
-// In a process whose libuv has made no loop yet, `free` descriptors are left: 0 for a loop, 1 for
-// kResource with words. libuv itself would end the process.
+// Leaves `free` descriptors in a process whose libuv has made no loop yet. Returns 0 for a loop and
+// 1 for a kResource with a message. libuv itself would end the process.
 int CreateWithFree(int free) {
   std::vector<int> taken;
   for (int fd = dup(0); fd >= 0 && taken.size() < 100'000; fd = dup(0)) taken.push_back(fd);
@@ -42,7 +42,8 @@ int CreateWithFree(int free) {
 }
 
 TEST(UvLoopDeath, TooFewDescriptorsAreAnErrorAndNoAbort) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A process of its own, from the start.
+  // The test runs in a process of its own from the start.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const rlimit few{64, 64};
   for (int free = 0; free <= 9; ++free) {
     const auto child = [&] {
@@ -137,8 +138,8 @@ TEST(UvLoop, CancelledTimersNeverRun) {
   loop->Cancel(first);
   loop->Run();
   EXPECT_FALSE(ran);
-  loop->Cancel(last);      // Already ran.
-  loop->Cancel(last + 1);  // Never was.
+  loop->Cancel(last);      // The timer has run already.
+  loop->Cancel(last + 1);  // There was no such timer.
 }
 
 TEST(UvLoop, ChainOfZeroDelaysStarvesNobody) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs in which nobody does anything wrong.
+// Jobs without any faults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,13 +67,13 @@ TEST(Job, WeighsClassesAlikeUnderEveryCode) {
   }
 }
 
-// Of hidden layers, each sample's units by themselves: copies agree, and so does every cut.
+// Dropout chooses hidden units by sample, so copies agree and every cut gives the same result.
 TEST(Job, DropsTheSameUnitsOnAnyWorkers) {
   std::vector<std::vector<double>> curves;
   for (const char* code : {"none", "heterogeneous", "rs", "multi-message", "short", "adaptive"}) {
     for (const uint32_t workers : {1, 2, 5}) {
       if (workers == 1 && code != std::string("none")) continue;
-      if (workers == 2 && code == std::string("short")) continue;  // It needs three copies.
+      if (workers == 2 && code == std::string("short")) continue;  // This code needs three copies.
       SCOPED_TRACE(testing::Message() << code << " " << workers);
       JobWorld world(JobWorld::Options(workers, code));
       world.options.model.name = "mlp:10,6";
@@ -90,7 +90,7 @@ TEST(Job, DropsTheSameUnitsOnAnyWorkers) {
   }
 }
 
-// Class 1 alone counts, and some small batches have none of it.
+// Only class 1 has weight, and some small batches do not contain it.
 TEST(Job, BatchesThatWeighNothingChangeNothing) {
   JobWorld world(JobWorld::Options(3, "none"));
   world.options.model.class_weights = {0, 1, 0, 0};
@@ -130,7 +130,7 @@ TEST(Job, WorkersHoldOnlyWhatTheyCompute) {
     held += each;
   }
   EXPECT_GE(held, world.data.size_bytes());
-  EXPECT_LT(held, world.data.size_bytes() * 3 / 2);  // And the end of each sparse index.
+  EXPECT_LT(held, world.data.size_bytes() * 3 / 2);  // Each sparse index has an end as well.
   EXPECT_EQ(result.worker_names[2], "box-2");
 }
 
@@ -149,7 +149,7 @@ TEST(Job, LearnsAMultilayerModelOverManySlices) {
 
 TEST(Job, BatchesSmallerThanThePartitionsAreNumerousWork) {
   JobWorld world(JobWorld::Options(4, "repetition"));
-  world.options.batch = 3;  // Most rows have no sample at all.
+  world.options.batch = 3;  // Most rows have no samples.
   world.options.steps = 40;
   world.StartServer();
   world.StartWorkers();

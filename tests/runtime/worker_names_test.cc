@@ -24,7 +24,7 @@ TEST(WorkerNames, StandBehindTheNumber) {
   EXPECT_EQ(DescribeWorker(3, "worker-3"), "worker 3");
 }
 
-// Two machines without names are two lines of a table.
+// Two machines without names get two lines in a table.
 TEST(WorkerNames, ThoseThatProcessesElsewhereHaveGetTheirNumber) {
   EXPECT_EQ(NumberedName("", 3), "worker-3");
   EXPECT_EQ(NumberedName("worker", 3), "worker-3");
@@ -34,7 +34,7 @@ TEST(WorkerNames, ThoseThatProcessesElsewhereHaveGetTheirNumber) {
   }
 }
 
-// As the user who started the workers knows them.
+// The error uses the names that the user gave the workers.
 TEST(WorkerNames, AreInTheErrorThatEndsTheJob) {
   JobWorld world(JobWorld::Options(1, "none"));
   world.StartServer();

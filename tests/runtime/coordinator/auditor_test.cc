@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an audit compares, when it is waited for, and what the log keeps for it.
+// Tests what an audit compares, when the job waits for it, and what the log keeps for it.
 #include "runtime/coordinator/auditor.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// One hidden unit whose input is 0 for the first of two samples, but for rounding.
+// One hidden unit with an input that is 0 up to rounding for the first of two samples.
 class Kinks : public testing::Test {
  protected:
   Kinks() {
@@ -67,18 +67,18 @@ class Kinks : public testing::Test {
   VirtualLoop loop_;
   const std::unique_ptr<Device> device_ = MakeInlineDevice(loop_).value();
   std::shared_ptr<JobGradient> gradient_;
-  double declared_ = 0;  // Of the last answer, as its header would have it.
+  double declared_ = 0;  // The last answer's sketch as its header declares it.
 };
 
 TEST_F(Kinks, ThatRoundingExplainsAreExcused) {
-  // Two weights and a bias into the unit, then two and two out of it.
+  // The unit has two weights and a bias, and two weights and two biases follow it.
   std::vector<float> server(gradient_->parameter_count(), 0.5F);
   server[0] = 0.75F;
   server[1] = -0.75F;
   server[2] = 0;
   server[3] = 1.5F;
   std::vector<float> worker = server;
-  worker[0] = std::nextafter(worker[0], 1.0F);  // As another order of its sum would have it.
+  worker[0] = std::nextafter(worker[0], 1.0F);  // Another order of summation would give this.
   const auto honest = AuditOf(server, worker);
   ASSERT_TRUE(honest.ok()) << honest.status().ToString();
   EXPECT_GT(honest->verdicts[0].difference, 1e-2) << "else nothing is shown";
@@ -164,7 +164,7 @@ class HeldAudit : public Kinks {
   std::optional<Auditor> auditor_;
 };
 
-// Otherwise a job that runs out of memory would wait for that audit for ever.
+// Otherwise a job that runs out of memory would never stop waiting for that audit.
 TEST_F(HeldAudit, ThatDidNotBeginIsNotWaitedFor) {
   device.full = true;
   EXPECT_THROW(auditor_->Begin(), std::bad_alloc);
@@ -209,7 +209,7 @@ class RareAudit : public HeldAudit {
  protected:
   RareAudit() : HeldAudit(/*time=*/0, /*fraction=*/1e-12) {}
 
-  // Whether the step is audited, once two copies have come: of 2.5, and of `other`.
+  // The step is audited after two copies have come, one of 2.5 and one of `other`.
   bool Audited(StepId step, double other) {
     auto form = std::make_shared<CodeForm>();
     form->workers = 2;
@@ -245,7 +245,8 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
   AnswerLog log(3, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
   auto form = std::make_shared<CodeForm>();
   form->workers = form->partitions = 3;
-  form->rows = {{{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};  // The first and the last are equal.
+  // The first and the last row are equal.
+  form->rows = {{{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};
   const auto answer = [&](StepId step, RowId row, double sketch, double norm) {
     Header header;
     header.step = step;
@@ -281,7 +282,7 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
   EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
 }
 
-// Else a worker hides a lie in one slice behind a huge norm of another, which nobody checks.
+// Otherwise a worker could hide a lie in one slice behind the huge, unchecked norm of another.
 TEST(AnswerLog, NormsOfSlicesThatWereNotAddedExcuseNothing) {
   AnswerLog log(2, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
   auto form = std::make_shared<CodeForm>();
@@ -306,7 +307,7 @@ TEST(AnswerLog, NormsOfSlicesThatWereNotAddedExcuseNothing) {
   }
 }
 
-// What is rounding in a vector may be much of a small slice of it.
+// Rounding in a vector may be large compared with a small slice of it.
 TEST(AnswerLog, ComparesCopiesByTheNormOfTheVector) {
   AnswerLog log(2, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
   auto form = std::make_shared<CodeForm>();

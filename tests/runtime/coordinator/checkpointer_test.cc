@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job's state is saved, what is said about it, and how its end waits: with a disk that does
-// nothing by itself.
+// Tests when a job's state is saved, what is reported about it, and how the job's end waits, with a
+// disk that does nothing by itself.
 #include "runtime/coordinator/checkpointer.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class HandDisk final : public Disk {
   void Submit(Work work, Done done) override {
     waiting.emplace_back(std::move(work), std::move(done));
   }
-  // The oldest work, on "the disk's thread"; its done is left.
+  // Does the oldest work on "the disk's thread", without its `done`.
   void Work1() {
     status = waiting.front().first(store);
     waiting.front().first = nullptr;
@@ -95,12 +95,12 @@ struct Rig {
   std::shared_ptr<std::vector<float>> parameters = std::make_shared<std::vector<float>>(3, 1.0F);
   std::shared_ptr<std::vector<float>> state = std::make_shared<std::vector<float>>(3, 2.0F);
   uint64_t version = 0;
-  uint64_t not_applied = 0;  // Steps that were decoded and could not be applied.
+  uint64_t not_applied = 0;  // Steps that were decoded but could not be applied.
   Status refused;
   std::vector<uint64_t> safe;
   std::vector<JobNotice> notices;
   int idle = 0;
-  Checkpointer saver;  // After what its hooks use.
+  Checkpointer saver;  // Declared after what its hooks use.
 };
 
 TEST(Checkpointer, SavesAsManyLossesAsSteps) {
@@ -121,7 +121,7 @@ TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
   for (uint64_t version = 1; version <= 9; ++version) rig.Reach(version);
   EXPECT_THAT(rig.disk.waiting, IsEmpty());
   rig.Reach(10);
-  rig.Reach(20);  // The disk is still at the one before.
+  rig.Reach(20);  // The disk still writes the previous version.
   rig.Reach(30);
   EXPECT_THAT(rig.disk.waiting, SizeIs(1));
   ASSERT_THAT(rig.notices, SizeIs(1));
@@ -139,7 +139,7 @@ TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
   EXPECT_EQ(*read->optimizer_state, *rig.state);
 }
 
-// What the disk's thread has let go may still be in its memory order: only the loop frees it.
+// The disk's thread may still have reads of the snapshot in flight, so only the loop frees it.
 TEST(Checkpointer, LetsTheSnapshotGoOnTheLoopAlone) {
   Rig rig;
   rig.Reach(10);

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// The steps at which something was said.
+// The steps at which a notice was given.
 std::vector<StepId> Told(const std::vector<double>& losses, notice::Diverges* last = nullptr) {
   LossWatch watch;
   std::vector<StepId> steps;

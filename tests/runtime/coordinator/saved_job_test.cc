@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint says about its job, and what another job may differ in.
+// Tests what a checkpoint says about its job, and in what another job may differ.
 #include "runtime/coordinator/saved_job.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// As the first version wrote it.
+// The first version of the format did not store momentum and the constants after it.
 TEST(JobDescription, OfTheFirstVersionHasTheConstantsOfItsTime) {
   std::string text = Replaced(ToJson(Example()), "\"version\":4", "\"version\":1");
   const size_t begin = text.find(",\"momentum\"");
@@ -158,7 +158,7 @@ TEST(JobDescription, DeepAndHugeTextsAreErrors) {
   std::string objects;
   for (int i = 0; i < 1 << 18; ++i) objects += "{\"version\":";
   EXPECT_EQ(ParseJobDescription(objects).code(), StatusCode::kDataError);
-  // What nobody asked for may be deep.
+  // Unknown values may be nested deeply.
   const std::string nested =
       "{\"more\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + ",";
   EXPECT_TRUE(ParseJobDescription(nested + ToJson(Example()).substr(1)).ok());
@@ -173,7 +173,8 @@ TEST(SavedJob, ThatDoesNotFitItsNumbersIsRefused) {
   state.parameters = std::make_shared<std::vector<float>>(99);
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
   JobDescription wrapped = Example();
-  wrapped.history.first_loss = std::numeric_limits<uint64_t>::max();  // And 2 losses: step 1.
+  // With 2 losses it wraps to step 1.
+  wrapped.history.first_loss = std::numeric_limits<uint64_t>::max();
   state = StateOf(wrapped);
   state.step = 1;
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
@@ -189,7 +190,7 @@ TEST(SavedJob, OfADivergedJobIsRefused) {
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
 }
 
-// Its model can be had, its curve cannot go on.
+// The model of such a job can be exported, but its training cannot be resumed.
 TEST(SavedJob, OfAnOlderReleaseIsReadAndNotResumed) {
   CheckpointState state = StateOf(Example());
   state.description = Replaced(state.description, "\"version\":4", "\"version\":2");
@@ -202,7 +203,7 @@ TEST(SavedJob, OfAnOlderReleaseIsReadAndNotResumed) {
   EXPECT_THAT(refused.message(), HasSubstr("motley checkpoint export"));
 }
 
-// A folder that anybody may have written: its model is of any size.
+// Anybody may have written the folder, so its model may have any size.
 TEST(SavedJob, WhoseModelDoesNotFitItsParametersHasNone) {
   for (const char* name : {"mlp:99999999999999999999", "mlp:4294967295,4294967295", "softmax", "",
                            "a trainer", "mlp:0"}) {
@@ -269,7 +270,7 @@ TEST(SavedJob, OtherDataOfTheSameShapeHaveAnotherFingerprint) {
   EXPECT_NE(Fingerprint(one).value(), Fingerprint(other).value());
 }
 
-// Another number of which `Fingerprint` looks at no part: 64 of 600 samples are all it sees.
+// `Fingerprint` reads only 64 of 600 samples, and not the number that differs.
 TEST(SavedJob, DataOfWhichOneNumberDiffersAreOtherData) {
   const MemorySource one(MakeSamples(7, 4, false, 600, 1));
   Dataset changed = MakeSamples(7, 4, false, 600, 1);

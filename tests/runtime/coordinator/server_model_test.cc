@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots of the server's model, and what is left of it when an update fails.
+// Tests snapshots of the server's model, and what an update that fails leaves.
 #include "runtime/coordinator/server_model.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 struct Bench {
-  // `memory_bytes`: of the server's machine; 0: not known.
+  // `memory_bytes` is the memory of the server's machine; 0 if unknown.
   explicit Bench(const OptimizerOptions& optimizer, uint64_t memory_bytes = 0)
       : world(Options(optimizer)), device(*world.server_device) {
     device.SetMemory(memory_bytes);
@@ -98,7 +98,7 @@ TEST(TakeSnapshot, IsRefusedOnceAnUpdateHasFailedHalfDone) {
   EXPECT_EQ(bench.Take().code(), StatusCode::kDataError);
 }
 
-constexpr size_t kBytes = 32 * sizeof(float);  // Of a vector.
+constexpr size_t kBytes = 32 * sizeof(float);  // The size of a vector.
 
 TEST(Versions, AreMadeForSlowReadersAsLongAsMemoryLasts) {
   const JobOptions options = Bench::Options(Momentum(0.1));
@@ -106,7 +106,7 @@ TEST(Versions, AreMadeForSlowReadersAsLongAsMemoryLasts) {
   Bench bench(Momentum(0.1), kBytes * (counted + 4));
   const uint64_t most = MostVersions(options, 32, kBytes * (counted + 4));
   EXPECT_EQ(most, MostVersions(options, 32, kBytes * counted) + 2);
-  std::vector<ParameterCopy> held;  // As readers would that never come to an end.
+  std::vector<ParameterCopy> held;  // Versions of readers that never finish.
   for (StepId step = 0; step < most - 1; ++step) {
     held.push_back(bench.model->parameters());
     ASSERT_TRUE(bench.Step(step, 1).ok()) << step;
@@ -145,7 +145,7 @@ TEST(Versions, ThatNobodyReadsAnyMoreAreGivenBackAfterAWhile) {
   EXPECT_LE(left(), 3);
 }
 
-// A job that diverges at some step, with checkpoints in `store`.
+// Runs a job that diverges at some step, with checkpoints in `store`.
 JobResult Diverge(uint64_t checkpoint_every, SimStore& store) {
   JobOptions options = JobWorld::Options(2, "none");
   options.optimizer = Momentum(1);
@@ -164,7 +164,7 @@ JobResult Diverge(uint64_t checkpoint_every, SimStore& store) {
   return world.Run();
 }
 
-// The optimizer is ahead of the parameters then: who would go on from both would go wrong.
+// The optimizer is then ahead of the parameters, so a run that resumed from both would go wrong.
 TEST(Divergence, LeavesTheLastGoodCheckpointAndNamesIt) {
   SimStore store(1);
   const JobResult result = Diverge(1, store);

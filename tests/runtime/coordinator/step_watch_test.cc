@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job that nobody watches is ended, and what of a worker's words is repeated.
+// Tests when an unattended job ends, and which of a worker's reports become notices.
 #include "runtime/coordinator/step_watch.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that judge their progress: when they end, what they leave, and that neither depends on how
-// fast evaluations are, on who computes, or on a resumption.
+// Jobs that judge their progress: when they end and what they leave. Neither depends on the speed
+// of evaluations, on the workers, or on a resumption.
 #include "runtime/coordinator/validator.h"
 
 #include <gmock/gmock.h>
@@ -24,9 +24,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kEnough = 5000;  // Steps: no job gets there.
+constexpr uint64_t kEnough = 5000;  // Steps; no job gets there.
 
-// A job that soon learns its samples better than the validation samples.
+// A job that soon fits its samples better than the validation samples.
 JobOptions Judged(uint32_t workers, const std::string& code) {
   JobOptions options = JobWorld::Options(workers, code);
   options.shares = Shares::kEqual;
@@ -87,7 +87,7 @@ TEST(JudgedJob, EvaluatesItsLastVersionToo) {
   EXPECT_DOUBLE_EQ(LossOf(options, *result.parameters), result.validation.best_loss);
 }
 
-// Validation samples that can be read only so often.
+// Validation samples that can be read only a limited number of times.
 class LimitedSource final : public DataSource {
  public:
   LimitedSource(std::shared_ptr<const DataSource> samples, int reads)
@@ -106,7 +106,7 @@ class LimitedSource final : public DataSource {
   mutable std::atomic<int> reads_;
 };
 
-// Steps 6 and 8, the last, are judged; each reads the 150 samples in one block.
+// Step 6 and step 8, the last, are judged. Each judgement reads the 150 samples in one block.
 TEST(JudgedJob, SaysThatItsLastVersionCouldNotBeJudged) {
   for (const int reads : {1, 2}) {
     JobOptions options = Judged(2, "none");
@@ -129,7 +129,7 @@ TEST(JudgedJob, SaysThatItsLastVersionCouldNotBeJudged) {
 
 TEST(JudgedJob, TakesTheSameCourseHoweverLongEvaluationsTake) {
   std::optional<JobResult> first;
-  for (const double speed : {0.0, 0.3, 40.0}) {  // Of evaluations; 0: at once.
+  for (const double speed : {0.0, 0.3, 40.0}) {  // Speeds of evaluations; 0: at once.
     JobWorld world(Judged(2, "none"));
     const auto inner = MakeInlineDevice(world.loop).value();
     const auto slow = MakePacedDevice(world.loop, *inner,
@@ -158,7 +158,7 @@ TEST(JudgedJob, TakesTheSameCourseToRoundingWithOtherWorkersAndCodes) {
   EXPECT_NEAR(a.validation.best_loss, b.validation.best_loss, 1e-4);
 }
 
-// Class 1 alone counts, and some small batches have none of it.
+// Only class 1 has weight, and some small batches do not contain it.
 TEST(JudgedJob, DoesNotJudgeStepsThatWeighNothing) {
   JobOptions options = Judged(2, "none");
   options.validation.samples = nullptr;
@@ -194,7 +194,8 @@ TEST(JudgedJob, JudgesByTheStepsWhereNothingIsHeldOut) {
   EXPECT_FALSE(world.watcher.judged[0].samples.has_value());
 }
 
-// From checkpoints at every step, so that they fall before, on and after judgements that wait.
+// Every step has a checkpoint, so that some precede judgements that wait, and some coincide or
+// follow.
 TEST(JudgedJob, IsResumedExactly) {
   JobOptions options = Judged(2, "none");
   options.optimizer.schedule = "plateau:patience=1,factor=0.3,times=2";
@@ -251,7 +252,7 @@ TEST(JudgedJob, LeavesTheBestVersionInItsCheckpoint) {
   EXPECT_NE(*saved->parameters, *result.parameters) << "training goes on from the last one";
 }
 
-// The last version is evaluated between judgements; checkpoints may be due at it, or not.
+// The last version is evaluated between judgements. A checkpoint may be due at it, or not.
 TEST(JudgedJob, LeavesWhatItsLastCheckpointHas) {
   for (const uint64_t every : {8, 1000}) {
     JobOptions options = Judged(2, "none");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links are measured while nothing else is on them, as far as the server sees (VectorProbe).
+// Links are measured while the server sees no other traffic on them (VectorProbe).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-// While the beginning of a vector comes for a measurement, the end of a slice comes that another
-// worker began to send before. It is of an earlier life, so that nobody wants it.
+// While the beginning of a vector arrives for a measurement, the end of an earlier slice of another
+// worker arrives. The slice is from an earlier incarnation, so nobody wants it.
 class LateSlices final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -41,7 +41,7 @@ class LateSlices final : public ForwardingTransport {
     return room;
   }
 
-  std::map<PeerId, Header> last_;  // Of each.
+  std::map<PeerId, Header> last_;  // The last header of each peer.
 };
 
 TEST(LinkMeasuring, ALateSliceThatNobodyWantsVoidsIt) {

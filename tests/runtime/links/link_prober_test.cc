@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr double kWithin = 0.1;  // Of what a link truly is.
+constexpr double kWithin = 0.1;  // The tolerated error, as a part of the link's true value.
 
 // A host and a prober on a simulated link.
 class SimLinkTest : public testing::Test {
@@ -67,7 +67,7 @@ TEST_F(SimLinkTest, FindsWhatALinkIs) {
   }
 }
 
-// Delays that vary: the median of their round trips.
+// The link has variable delays, and the prober takes the median of round trips.
 TEST_F(SimLinkTest, FindsItOnAnUnevenLink) {
   const auto probe =
       Probe({.latency = milliseconds(20), .bytes_per_second = 5e7, .jitter = milliseconds(1)}, 1);
@@ -76,7 +76,7 @@ TEST_F(SimLinkTest, FindsItOnAnUnevenLink) {
   EXPECT_NEAR(probe->link.bytes_per_second / 5e7, 1, kWithin);
 }
 
-// The connections of a simulated link have a wire each.
+// Each connection of a simulated link has a wire of its own.
 TEST_F(SimLinkTest, AddsUpSeveralConnections) {
   const auto probe = Probe({.latency = milliseconds(10), .bytes_per_second = 2e7}, 4);
   ASSERT_TRUE(probe.ok()) << probe.status().ToString();
@@ -92,7 +92,7 @@ TEST_F(SimLinkTest, AStrangerMeasuresNothing) {
   EXPECT_EQ(joined_, 0);
 }
 
-// Lets everybody in; by its clock all comes at once, or less and less has come.
+// Lets every peer in. By its clock all slices arrive at once, or their count decreases.
 class StrangeHost : private Receiver {
  public:
   StrangeHost(Transport& transport, bool backwards) : transport_(transport), backwards_(backwards) {
@@ -154,7 +154,7 @@ TEST(LinkProber, AServerThatTellsWhatCannotBeIsNotBelieved) {
   }
 }
 
-// Connections that say nothing.
+// Connections that send nothing.
 struct Silent final : Receiver {
   explicit Silent(InprocNetwork& network) : transport(network.MakeTransport()) {
     transport->SetReceiver(this);

@@ -32,14 +32,14 @@ TEST(TransferClock, PausesOfTheWorkerDoNotCount) {
   clock.Came(0, At(11));
   Header paused = Slice(3, 1, 6);
   paused.paused = true;
-  clock.Began(0, paused, At(15));  // Four seconds in which nothing was there to send.
+  clock.Began(0, paused, At(15));  // The worker had nothing to send for four seconds.
   clock.Came(0, At(16));
   clock.Began(0, Slice(3, 1, 0), At(18));
   clock.Came(0, At(19));
   EXPECT_EQ(clock.Ended(0, At(19)), std::chrono::seconds(5));
 }
 
-// A worker may say what it likes.
+// A worker may send any value.
 TEST(TransferClock, NoTimeIsNegative) {
   TransferClock clock(1);
   Header paused = Slice(3, 1, 0);
@@ -48,7 +48,7 @@ TEST(TransferClock, NoTimeIsNegative) {
   EXPECT_GE(clock.Ended(0, At(16)), Duration::zero());
 }
 
-// The beginning of one that broke off says nothing of the one that is sent in its place.
+// The beginning of a transfer that broke off says nothing about the one that replaces it.
 TEST(TransferClock, TheSameRowOfAnotherLifeOrOpeningBeginsAnew) {
   for (const bool lost : {true, false}) {
     TransferClock clock(1);

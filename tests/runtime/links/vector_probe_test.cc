@@ -18,14 +18,14 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-// Vectors of 16 slices of 10 floats and one of 5: two slices are asked for.
+// Vectors have 16 slices of 10 floats and one of 5. Two slices are asked for.
 constexpr Slicing kCut{165, 10};
 
 class VectorProbeTest : public testing::Test {
  protected:
   void Ask(WorkerId worker) { probe_.Ask(worker, 100 + worker, Header()); }
 
-  // Who was asked since the last call, and for how many slices.
+  // The peers that were asked since the last call, and for how many slices.
   std::vector<std::pair<PeerId, uint32_t>> Asked() {
     std::vector<std::pair<PeerId, uint32_t>> asked;
     while (!transport_.held.empty()) {
@@ -45,7 +45,7 @@ class VectorProbeTest : public testing::Test {
     header.length = static_cast<uint32_t>(kCut.size(slice) * sizeof(float));
     return header;
   }
-  // From its beginning to its end so many seconds.
+  // A slice that takes this many seconds to arrive.
   void Come(WorkerId worker, size_t slice, double seconds) {
     const auto room = probe_.Begin(worker, Slice(slice));
     ASSERT_TRUE(room.ok()) << room.status().ToString();
@@ -77,7 +77,7 @@ TEST_F(VectorProbeTest, OneAfterTheOtherIsAskedForTheBeginningOfAVector) {
 
 TEST_F(VectorProbeTest, AnAnswerThatComesMeanwhileVoidsIt) {
   Ask(0);
-  probe_.Disturb();  // Before it began.
+  probe_.Disturb();  // The answer arrives before the vector begins.
   Come(0, 0, 1);
   Come(0, 1, 1);
   EXPECT_EQ(told_.size(), 1U);
@@ -92,7 +92,7 @@ TEST_F(VectorProbeTest, AnAnswerThatComesMeanwhileVoidsIt) {
   EXPECT_EQ(told_.size(), 2U);
 }
 
-// The others would not be alone: they are asked again when the next step's work goes out.
+// The others would not be alone. They are asked again when the next step's work goes out.
 TEST_F(VectorProbeTest, WhoWaitsWhenAnswersComeIsNotAsked) {
   for (const WorkerId worker : {0, 1}) Ask(worker);
   Asked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs with one worker that says absurd things about itself.
+// Jobs in which one worker makes absurd claims about itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class Claims : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(world.RunUntil([&] { return liar->accept.has_value(); }));
   }
 
-  // The job does all its steps, and the liar is told why it has to go.
+  // The job does all its steps, and the liar's goodbye says why it must leave.
   void ExpectSentAwayAlone() {
     world.ExpectSerial(1e-4);
     EXPECT_EQ(world.watcher.lost.size(), 1u);
@@ -98,7 +98,7 @@ TEST_P(Claims, AbsurdComputeTimeOfAnOrderSendsItsWorkerAwayAlone) {
   ExpectSentAwayAlone();
 }
 
-// What is possible ends no job, however far it is from the truth.
+// Possible claims end no job, however false they are.
 TEST(Claim, TheGreatestAndTheLeastPossibleSpeedEndNoJob) {
   for (const char* code : {"none", "adaptive", "auto"}) {
     for (const double speed : {1e12, 1e-9, 0.0}) {
@@ -116,7 +116,7 @@ TEST(Claim, TheGreatestAndTheLeastPossibleSpeedEndNoJob) {
   }
 }
 
-// A job of leases with three honest workers, and a fourth that a test makes. Steps of the three
+// A job of leases with three honest workers and a fourth that a test controls. Steps of the three
 // take 1.7 ms of virtual time.
 class LeaseClaims : public testing::Test {
  protected:
@@ -136,8 +136,8 @@ class LeaseClaims : public testing::Test {
     EXPECT_LT(ToSeconds(world.loop.Now() - since_) / 1900, 0.0025);
   }
 
-  // It answers whatever it is asked, says that all but `left` of its list is done, and sends
-  // nothing.
+  // The worker answers every request, and reports all but `left` partitions of its list as done. It
+  // sends no vectors.
   static void PretendToWork(FakeWorker& liar, size_t left) {
     liar.on_control = [&liar, left, list = std::pair<StepId, uint32_t>(),
                        size = size_t{0}](const wire::ControlT& control) mutable {
@@ -199,7 +199,7 @@ TEST_F(LeaseClaims, AWordOnlyWhenALeaseIsTakenAwayHoldsNoStepUpForLong) {
   ExpectStepsAsOfThree();
 }
 
-// The same seat, again and again.
+// A worker joins the same seat again and again.
 TEST_F(LeaseClaims, AStormOfJoinsSlowsStepsLittle) {
   std::unique_ptr<FakeWorker> liar;
   Incarnation life = 100;

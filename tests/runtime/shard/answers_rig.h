@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the server's answers have in common: short vectors in slices, and the events that
-// come of them.
+// Shared by tests of the server's answers: short vectors in slices, and the events that they
+// cause.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class AnswersRig : public testing::Test {
     header.norm = std::sqrt(sketch.squares);
     header.sketch = sketch.projection;
   }
-  // The header of a slice of `value`s that says this of their norm, be it true or not.
+  // Sets the header of a slice of `value`s to claim this norm, right or wrong.
   static void Claim(Header& header, float value, std::optional<double> norm) {
     Sign(header, std::vector<float>(header.length / sizeof(float), value));
     if (!norm) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers whose answers are not what they should be, and honest ones.
+// Workers with wrong answers, and honest ones.
 #include "runtime/shard/audit.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ void Scale(std::span<float> answer) {
   for (float& value : answer) value *= -0.5F;
 }
 void Clear(std::span<float> answer) { std::fill(answer.begin(), answer.end(), 0.0F); }
-// One sign of one slice.
+// Flips one sign in one slice.
 void FlipLargest(std::span<float> answer) {
   const auto smaller = [](float a, float b) { return std::abs(a) < std::abs(b); };
   float& largest = *std::max_element(answer.begin(), answer.end(), smaller);
@@ -58,7 +58,8 @@ void LieFrom(JobWorld& world, StepId first, const Lie& lie) {
   });
 }
 
-// How many steps have warnings: those of one step are of one wrong answer, first in doubt.
+// The number of steps with warnings. Warnings of one step are about one wrong answer that was first
+// in doubt.
 size_t StepsOf(const std::vector<AuditWarning>& warnings) {
   std::set<StepId> steps;
   for (const AuditWarning& warning : warnings) steps.insert(warning.step);
@@ -67,7 +68,7 @@ size_t StepsOf(const std::vector<AuditWarning>& warnings) {
 
 class Liars : public testing::TestWithParam<std::string> {
  protected:
-  // Runs a job in which one of the workers lies, and which audits each step.
+  // Runs a job in which one worker lies. Every step is audited.
   static void ExpectNamed(JobOptions options, double liars_speed, const Lie& lie) {
     JobWorld world(std::move(options));
     world.options.audit_time = 0;
@@ -81,7 +82,7 @@ class Liars : public testing::TestWithParam<std::string> {
     EXPECT_EQ(result.steps, 20u);
     const auto answers = world.watcher.rows_of.find(kLiar);
     const bool counted = answers != world.watcher.rows_of.end() && answers->second > 0;
-    if (!counted && result.audit.warnings.empty()) return;  // Others came first in each step.
+    if (!counted && result.audit.warnings.empty()) return;  // Others were faster in each step.
     const auto named = std::find_if(result.audit.warnings.begin(), result.audit.warnings.end(),
                                     [](const AuditWarning& w) { return w.worker.has_value(); });
     ASSERT_NE(named, result.audit.warnings.end());
@@ -100,7 +101,7 @@ class Liars : public testing::TestWithParam<std::string> {
   }
 };
 
-// A little faster, so that steps do not end before its answers come.
+// The liar is a little faster, so that no step ends before its answers come.
 constexpr double kInTime = 1.1;
 
 TEST_P(Liars, WhoScalesItsAnswersAreNamedAndSentAway) {
@@ -118,7 +119,7 @@ TEST_P(Liars, WhoAreMuchFasterAreNamedAndSentAway) {
 TEST_P(Liars, WhoAreMuchSlowerAreNamedAndSentAway) {
   ExpectNamed(JobWorld::Options(4, GetParam()), 0.3, Scale);
 }
-// Every other answer is a copy of the liar's, which comes first.
+// Every other answer is a copy of the liar's, and the liar's comes first.
 TEST_P(Liars, WhoMayAnswerAloneAreNamedAndSentAway) {
   for (const uint32_t copies : {1, 2}) {
     for (const Shares shares : {Shares::kEqual, Shares::kProportional}) {
@@ -204,7 +205,7 @@ TEST(Audit, OfTwoLiarsThatAgreeNamesBoth) {
   EXPECT_EQ(world.watcher.lost.count(2), 0u);
 }
 
-// No step is drawn but the first: it is their copies that give the liar away.
+// Only the first step is drawn. In later ones, copies that differ expose the liar.
 TEST(Audit, FollowsWhereCopiesDiffer) {
   JobWorld world(JobWorld::Options(4, "repetition"));
   world.options.audit_time = 0;
@@ -220,7 +221,7 @@ TEST(Audit, FollowsWhereCopiesDiffer) {
   EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
 }
 
-// The liar's copies are the only ones that count, until it slows down.
+// Only the liar's copies count until it slows down.
 TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
   JobWorld world(JobWorld::Options(2, "repetition"));
   world.options.audit_time = 0;
@@ -239,13 +240,14 @@ TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
   EXPECT_THAT(result.audit.warnings.front().text, HasSubstr("who is right"));
   EXPECT_TRUE(std::any_of(result.audit.warnings.begin(), result.audit.warnings.end(),
                           [](const AuditWarning& w) { return w.worker == kLiar && w.sent_away; }));
-  // What was told twice, first in doubt, is one wrong answer.
+  // Two reports about one answer, the first in doubt, count as one wrong answer.
   EXPECT_LT(StepsOf(result.audit.warnings), result.audit.warnings.size());
   EXPECT_EQ(result.audit.failures, StepsOf(result.audit.warnings));
   EXPECT_EQ(world.watcher.lost.count(0), 0u);
 }
 
-// One worker alone has answered when the step starts again: copies of that attempt are of no use.
+// One worker alone has answered when the step starts again. Copies for the earlier attempt are
+// useless.
 TEST(Audit, HoldsNoCancelBackWhenTheStepStartsAgain) {
   JobWorld world(JobWorld::Options(2, "none"));
   world.StartServer();
@@ -269,7 +271,7 @@ TEST(Audit, HoldsNoCancelBackWhenTheStepStartsAgain) {
   EXPECT_TRUE(told);
 }
 
-// Updates that a lie has spoilt are in the checkpoint.
+// The checkpoint contains updates that a lie has spoilt.
 TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   JobWorld world(JobWorld::Options(3, "none"));
   auto saved = std::make_shared<SavedJob>();
@@ -278,7 +280,8 @@ TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   saved->about.history.audited_steps = 5;
   saved->about.history.audit_failures = 4;
   EXPECT_EQ(ResultOf(*saved).audit.failures, 4u);
-  saved->parameters = std::make_shared<std::vector<float>>(32);  // Of 7 features and 4 classes.
+  // A model of 7 features and 4 classes.
+  saved->parameters = std::make_shared<std::vector<float>>(32);
   saved->seed = world.options.seed;
   saved->step = saved->optimizer_steps = 6;
   saved->optimizer_state = std::make_shared<std::vector<float>>();
@@ -303,7 +306,7 @@ TEST(Audit, IsNotMadeWhereNoneIsWanted) {
   EXPECT_THAT(world.watcher.warnings, IsEmpty());
 }
 
-// On a device of its own that takes a hundred times as long as the workers together.
+// Audits run on a separate device that takes a hundred times as long as the workers together.
 class SlowAudits : public testing::Test {
  protected:
   struct Outcome {
@@ -342,7 +345,7 @@ TEST_F(SlowAudits, AreWaitedForWhereEachIsWanted) {
   EXPECT_GT(all.seconds, 100);
 }
 
-// Least squares on the samples' numbers, as one worker's trainer says it and as another's.
+// Least squares on the numbers of samples. Trainers may differ in the reported weight and loss.
 std::shared_ptr<const ForeignTrainer> Squares(double weight, double loss) {
   ForeignTrainer trainer;
   trainer.parameter_count = 3;
@@ -360,7 +363,7 @@ std::shared_ptr<const ForeignTrainer> Squares(double weight, double loss) {
   return std::make_shared<const ForeignTrainer>(std::move(trainer));
 }
 
-// Runs a job whose worker 1 has another trainer than the others.
+// Runs a job in which worker 1 has another trainer than the others.
 std::string WarningsOf(const std::shared_ptr<const ForeignTrainer>& other) {
   JobWorld world(JobWorld::Options(3, "none"));
   const IndexSource numbers(600);
@@ -390,7 +393,7 @@ TEST(Audit, OfTheCallersTrainersKnowsALiedWeight) {
 TEST(Audit, OfTheCallersTrainersKnowsALiedLoss) {
   EXPECT_THAT(WarningsOf(Squares(1, 3)), HasSubstr("the loss that worker 1"));
 }
-// Of one sample in a batch, two of three workers have nothing to compute, and zeros to send.
+// With one sample in a batch, two of three workers compute nothing and send zeros.
 TEST(Audit, WhoHasNoSamplesDoesNotSayWhoIsRight) {
   JobWorld world(JobWorld::Options(3, "none"));
   const IndexSource numbers(600);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Four partitions with 10, 0, 25 and 5 samples of the batch.
+// Four partitions have 10, 0, 25 and 5 samples in the batch.
 class BatchWeightTest : public testing::Test {
  protected:
   BatchWeightTest() {
@@ -52,7 +52,7 @@ TEST_F(BatchWeightTest, AnApproximateSumOfSamplesIsDividedByTheNominalWeight) {
   EXPECT_EQ(Approximate(0, true, {0, 4, 0, 0}).value(), 40);
 }
 
-// Where samples weigh 1 each that is their number, too.
+// If each sample weighs 1, this is also their number.
 TEST_F(BatchWeightTest, OfAnApproximateSumTheWeightPerSampleIsThatOfTheBatch) {
   const std::vector<double> coverage = {2, 1, 1, 0};
   EXPECT_DOUBLE_EQ(Approximate(45, false, coverage).value(), 40);

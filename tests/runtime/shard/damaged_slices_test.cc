@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices in any order, twice, or with a header or payload that is not what was computed: whatever
-// comes, what is wrong is refused and the sum is that of what is right.
+// Slices arrive in any order, twice, or with a wrong header or payload. Wrong ones are always
+// refused, and the sum is that of the right ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,14 +60,14 @@ const std::vector<NamedDamage>& Damages() {
   return kAll;
 }
 
-// Whole numbers, so that sums are exact whatever comes first.
+// The values are whole numbers, so sums are exact in any order.
 float ValueOf(uint32_t owner, size_t i) {
   return static_cast<float>(1 + owner * 100 + i * i * (i % 2 == 0 ? 1 : -1));
 }
 
 class DamagedSlices : public AnswersRig, public testing::WithParamInterface<size_t> {
  protected:
-  // The slices of an owner's vector, in any order.
+  // The slices of an owner's vector.
   std::vector<Slice> SlicesOf(uint32_t owner, StepId step, uint32_t row) {
     std::vector<Slice> slices;
     for (size_t slice = 0; slice < kSlices; ++slice) {

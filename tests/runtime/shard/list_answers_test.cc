@@ -27,7 +27,7 @@ class ListAnswers : public AnswersRig {
   static Header SliceHeader(uint32_t list, size_t slice) {
     return AnswersRig::SliceHeader(kStep, list, slice);
   }
-  // False when it was refused.
+  // Returns false when the slice was refused.
   bool Slice(WorkerId worker, uint32_t list, size_t slice, float value,
              std::optional<double> norm = {}) {
     Answers::Slice place;
@@ -65,7 +65,7 @@ class ListAnswers : public AnswersRig {
     return lists.OnProgress(worker, progress);
   }
 
-  Tally tally;  // That slices say.
+  Tally tally;  // The tally that slices declare.
   std::vector<float> sum = std::vector<float>(kLength, 1e6f);
   // Two workers, six partitions.
   Answers lists =
@@ -144,7 +144,7 @@ TEST_F(ListAnswers, ASumIsNotTouchedBeforeTheVectorIsWhole) {
   const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
   Slices(0, a, 1);
   EXPECT_EQ(sum, std::vector<float>(kLength, 1e6f));
-  lists.orders().Forget(0);  // What it left half sent goes with it.
+  lists.orders().Forget(0);  // The unfinished vector of worker 0 is dropped as well.
   const uint32_t b = Extend(1, {0, 1, 2, 3, 4, 5});
   Slices(1, b, 3);
   EXPECT_TRUE(End(1, b, 6).ok());
@@ -288,7 +288,7 @@ TEST_F(ListAnswers, AVectorOverWhatWasNeverLeasedIsRefused) {
   EXPECT_EQ(Of<RowRejected>().size(), 1u);
 }
 
-// It is no fault of the worker, which would be kDataError.
+// The worker is not at fault; that would be kDataError.
 TEST_F(ListAnswers, OutOfMemoryForASliceIsSaid) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";

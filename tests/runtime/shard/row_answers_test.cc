@@ -29,16 +29,16 @@ std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_
 
 class RowAnswers : public AnswersRig {
  protected:
-  // Lets the worker compute a row of the open step.
+  // Assigns a row of the open step to the worker.
   void Give(WorkerId worker, RowId row) {
     orders[{worker, row}].push_back(NumberOf(rows.GiveRow(worker, row)));
   }
-  // The oldest order about the row that the worker has not ended.
+  // The oldest order for the row that the worker has not ended.
   uint32_t OrderOf(WorkerId worker, RowId row) {
     const std::vector<uint32_t>& given = orders[{worker, row}];
     return given.empty() ? 0 : given.front();
   }
-  // Sends one slice of `value`s in answer to that; false when it was refused.
+  // Sends one slice of `value`s in answer to that order. Returns false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              std::optional<double> norm = {}) {
     Header header = SliceHeader(step, OrderOf(worker, row), slice);
@@ -72,7 +72,7 @@ class RowAnswers : public AnswersRig {
 
   Answers rows = Make({.workers = 3, .length = kLength, .slice_length = kSlice});
   std::map<std::pair<WorkerId, RowId>, std::vector<uint32_t>> orders;
-  Tally tally;  // That slices say.
+  Tally tally;  // The tally that slices declare.
 };
 
 TEST_F(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
@@ -296,7 +296,7 @@ TEST_F(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
   EXPECT_FALSE(Slice(0, 0, 0, 1, NAN, 3));
-  EXPECT_TRUE(Slice(0, 0, 0, 2, 1));  // Discarded; the row is refused already.
+  EXPECT_TRUE(Slice(0, 0, 0, 2, 1));  // The slice is discarded; the row is refused already.
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
 }
@@ -333,7 +333,7 @@ TEST_F(RowAnswers, SketchesMustBeNumbers) {
   EXPECT_TRUE(arriving.values.empty()) << "refused before it is read";
 }
 
-// A worker sends what it computed first.
+// A worker first sends what it computed first.
 TEST_F(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
   rows.Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
@@ -358,7 +358,7 @@ TEST_F(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
 }
 
-// Whatever slice is the first, nothing of it is added.
+// The whole answer is refused, whichever slice comes first.
 TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
@@ -376,7 +376,7 @@ TEST_F(RowAnswers, CancelledWorkEndsSilently) {
   rows.orders().Cancel(0, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(events.empty());
-  EXPECT_FALSE(End(0, 0, 0, false));  // Only once.
+  EXPECT_FALSE(End(0, 0, 0, false));  // An order ends only once.
 }
 
 TEST_F(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
@@ -406,7 +406,7 @@ TEST_F(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
   EXPECT_TRUE(events.empty());
 }
 
-// Vectors that no machine can hold, of which only the short last slice is sent.
+// No machine can hold these vectors. Only their short last slice is sent.
 TEST_F(RowAnswers, OutOfMemoryForTheSumsIsNoFaultOfTheWorker) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
@@ -439,7 +439,7 @@ TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
   EXPECT_TRUE(End(0, 0, 1, false));
 }
 
-// Who keeps a row says so by its Pull; the answers follow under a code of their own.
+// A worker announces a kept row by its Pull. The answers follow under a code of their own.
 TEST_F(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);
   rows.Open(0, kept);
@@ -462,7 +462,7 @@ TEST_F(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
-// The same number means another row once the step was opened again.
+// The same number means another row after the step was opened again.
 TEST_F(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
   rows.Open(0, Form("partial-coded", 3, 1));
   for (const WorkerId worker : {0, 1}) Give(worker, 1);
@@ -479,7 +479,7 @@ TEST_F(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
   ASSERT_EQ(Of<RowArrived>().size(), 1u);
 }
 
-// Else a liar would send the truth behind its lie, for the audit.
+// Otherwise a liar could send the truth after its lie, for the audit.
 TEST_F(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
   AnswerLog log(3, /*job=*/0, /*secret=*/3, [](StepId) { return true; });
   rows.SetLog(&log);

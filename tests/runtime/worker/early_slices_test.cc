@@ -25,7 +25,7 @@ using testing::IsEmpty;
 
 // --- A whole job ---
 
-// Of each step, the offsets of the slices that the server has, in the order of their coming.
+// For each step, the offsets of the slices that the server has, in the order of arrival.
 class Arrivals final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -46,7 +46,7 @@ double Target(uint64_t sample, size_t parameter) {
   return std::cos(0.1 * static_cast<double>(sample * (parameter + 1)));
 }
 
-// Half of the squared distance to each sample's target.
+// Adds half of the squared distance to each sample's target.
 void AddSquares(std::span<const uint64_t> samples, std::span<const float> parameters, size_t begin,
                 size_t end, std::span<float> sum) {
   for (const uint64_t sample : samples) {
@@ -65,8 +65,8 @@ double LossOf(std::span<const uint64_t> samples, std::span<const float> paramete
   return loss;
 }
 
-// Computes the last parameters, hands them out, and computes the first ones only once the server
-// has the slices of the last.
+// Computes the last parameters and hands them out. It computes the first ones only when the server
+// has the slices of the last ones.
 class TwoRanges final : public Trainer {
  public:
   TwoRanges(Loop& loop, BatchSchedule schedule, const Arrivals& arrivals)
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Codes, EarlySlicesOfCodes,
 
 // --- A worker's executor ---
 
-// Says what is final when the test does.
+// Reports values as final when the test wants it.
 class ByHand final : public Trainer {
  public:
   explicit ByHand(size_t count) : count_(count) {}
@@ -235,7 +235,7 @@ class EarlyExecutor : public ExecutorRig {
     GivePartition(1);
     GiveParameters(0);
   }
-  // What the trainer was given keeps the workshop, which keeps the trainer.
+  // The trainer's work holds the workshop, which holds the trainer.
   ~EarlyExecutor() override { trainer->Forget(); }
   void Order(uint32_t order = 1) { EXPECT_TRUE(executor->Take(Row(0, order, {{0, 2, 1.0}})).ok()); }
   std::vector<uint64_t> Offsets() const {
@@ -282,7 +282,7 @@ TEST_F(EarlyExecutor, WhatIsNotHandedOutLeavesAtTheEnd) {
 TEST_F(EarlyExecutor, SaysWhichSlicesTheLinkDidNotWaitFor) {
   Order();
   trainer->Final(16, 18, 2);
-  trainer->Final(8, 16, 2);  // The one before has not left.
+  trainer->Final(8, 16, 2);  // The previous slice has not left.
   while (!Offsets().empty()) transport.LetGo(FrameKind::kGradient);
   trainer->Final(0, 8, 2);
   std::vector<bool> paused;
@@ -296,7 +296,7 @@ TEST_F(EarlyExecutor, AVectorThatIsStillComputedIsNotUsedForAnother) {
   transport.LetGo(FrameKind::kGradient);
   Order(2);
   Run();
-  trainer->End();  // The first row's: now the second begins, in the other vector.
+  trainer->End();  // The first row ends, so the second begins in the other vector.
   EXPECT_THAT(Offsets(), ElementsAre(8, 16));
   ASSERT_TRUE(trainer->done);
   trainer->Final(0, 18, 5);
@@ -305,7 +305,7 @@ TEST_F(EarlyExecutor, AVectorThatIsStillComputedIsNotUsedForAnother) {
   EXPECT_EQ(Offsets().size(), 5u);
 }
 
-// The server takes a row's end for that of the oldest row that it has assigned.
+// The server takes a row's end for that of the oldest assigned row.
 TEST_F(EarlyExecutor, RowsEndInOrderAlsoWhenAllSlicesHaveLeftBefore) {
   Order(1);
   Order(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's executor on a device that takes a millisecond per sample, and what its server sends
-// it.
+// A worker's executor on a device that takes a millisecond per sample, and the messages of its
+// server.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace motley {
 
-// A device whose memory is taken for its own, and how much was copied out of it.
+// A device that reports separate memory and counts what is copied out of it.
 class FarDevice final : public ForwardingDevice<> {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -34,7 +34,7 @@ class FarDevice final : public ForwardingDevice<> {
   uint64_t copied_out = 0;
 };
 
-// 200 samples in as many partitions as asked for, all of them in each batch.
+// 200 samples in a given number of partitions, all in each batch.
 class ExecutorRig : public TestRig, public testing::Test {
  protected:
   static constexpr Duration kSampleTime = std::chrono::milliseconds(1);
@@ -90,11 +90,12 @@ class ExecutorRig : public TestRig, public testing::Test {
   void Run() {
     loop.RunUntil([] { return false; });
   }
-  // Control messages that lie in the transport, in the order they were sent.
+  // Control messages in the transport, in the order in which they were sent.
   template <typename Message>
   std::vector<Message> Said() const {
     constexpr wire::Body kBody = wire::BodyUnionTraits<Message>::enum_value;
-    static_assert(kBody != wire::Body::NONE);  // As it is, without a word, of a table.
+    // A table outside of the union would silently give NONE.
+    static_assert(kBody != wire::Body::NONE);
     std::vector<Message> found;
     for (const auto& [id, message] : transport.held) {
       if (message.header.kind != FrameKind::kControl) continue;
@@ -106,7 +107,7 @@ class ExecutorRig : public TestRig, public testing::Test {
   }
 
  private:
-  const uint32_t size_;  // Samples of a partition.
+  const uint32_t size_;  // Samples in a partition.
 
  protected:
   FarDevice far;

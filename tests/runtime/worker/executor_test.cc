@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Holds all the data, in two partitions.
+// The worker holds all the data, in two partitions.
 class RowOrders : public ExecutorRig {
  protected:
   RowOrders() : ExecutorRig(2) {}
@@ -47,8 +47,8 @@ TEST_F(RowOrders, StartsWhenParametersAndPartitionsAreThere) {
   EXPECT_TRUE(Ends()[0].finished);
   EXPECT_EQ(Ends()[0].samples, 200u);
   EXPECT_NEAR(Ends()[0].compute_ns * 1e-9, 0.2, 1e-3);
-  EXPECT_EQ(Ends()[0].held_bytes, data.size_bytes() + 8);  // One more sparse index's end.
-  // The end comes behind the slices.
+  EXPECT_EQ(Ends()[0].held_bytes, data.size_bytes() + 8);  // A second sparse index adds one end.
+  // The end follows the slices.
   EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl);
 }
 
@@ -105,7 +105,7 @@ TEST_F(RowOrders, AVectorOnItsWayIsNotWrittenTo) {
   GiveParameters(0);
   for (uint32_t order = 1; order < 4; ++order) Order(0, order);
   Run();
-  EXPECT_EQ(Ends().size(), 2u);  // Two vectors; the third row waits for one of them.
+  EXPECT_EQ(Ends().size(), 2u);  // There are two vectors; the third row waits for one of them.
   for (int slice = 0; slice < 3; ++slice) transport.LetGo(FrameKind::kGradient);
   Run();
   EXPECT_EQ(Ends().size(), 3u);
@@ -134,9 +134,9 @@ TEST_F(RowOrders, ACancelledRowIsLeftOutOfTheQueueAndTheOthersStay) {
   GiveParameters(0);
   for (uint32_t order = 1; order < 5; ++order) Order(0, order);
   executor->Cancel(0, 3);
-  executor->Cancel(7, 4);  // Of another step: not this one.
+  executor->Cancel(7, 4);  // This order of step 7 does not exist.
   loop.RunUntilTime(loop.Now() + kSampleTime * 250);
-  executor->Cancel(0, 2);  // It is at it.
+  executor->Cancel(0, 2);  // The order is being computed.
   Run();
   const std::vector<wire::AnswerEndT> ends = Ends();
   ASSERT_EQ(ends.size(), 4u) << "each ends with a message, in order";
@@ -204,7 +204,7 @@ TEST_F(RowOrders, TellsProgressOfALongRow) {
     EXPECT_LT(progress->samples, 200u);
   }
   EXPECT_GE(told, 1u);
-  EXPECT_LE(told, 4u);  // 200 ms in all, and not more often than every 50.
+  EXPECT_LE(told, 4u);  // 200 ms in all, with reports at least 50 ms apart.
 }
 
 TEST_F(RowOrders, RefusesMoreOrdersThanAnyServerGives) {

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Four partitions of 50 samples in a batch each.
+// Four partitions with 50 samples each in a batch.
 class KeptOrders : public ExecutorRig {
  protected:
   KeptOrders() : ExecutorRig(4) {
@@ -28,7 +28,7 @@ class KeptOrders : public ExecutorRig {
   void Ask(RowId row, std::vector<PartitionTerm> terms, uint32_t parts = 1, StepId step = 0) {
     EXPECT_TRUE(executor->Take(Row(step, row + 1, std::move(terms), parts)).ok());
   }
-  // What was sent of a row, slice by slice.
+  // The values that were sent for a row, slice by slice.
   std::vector<float> Answer(RowId row) const {
     std::vector<float> values;
     for (const auto& [id, message] : transport.held) {
@@ -39,7 +39,7 @@ class KeptOrders : public ExecutorRig {
     }
     return values;
   }
-  // What its slices say of loss and weight.
+  // The tally that its slices declare.
   Tally TallyOf(RowId row) const {
     Tally tally;
     for (const auto& [id, message] : transport.held) {
@@ -104,7 +104,7 @@ TEST_F(KeptOrders, ARowOfPartsHasItsSharesOfEach) {
   ExpectNear(TallyOf(3), tally);
 }
 
-// A row that has a part of a kept run only, or is of another version, is computed.
+// A row with a part of a kept run only, or of another version, is computed.
 TEST_F(KeptOrders, OnlyWholeRunsOfTheSameParametersCount) {
   Keep(1, 0, 2);
   Run();
@@ -120,7 +120,7 @@ TEST_F(KeptOrders, OnlyWholeRunsOfTheSameParametersCount) {
 TEST_F(KeptOrders, AskedToKeepItAgainItHasIt) {
   Keep(1, 0, 2);
   Run();
-  executor->Cancel(0, 0);  // The step begins again, under the same parameters.
+  executor->Cancel(0, 0);  // The step begins again with the same parameters.
   Keep(4, 0, 2);
   Run();
   const auto ends = Said<wire::AnswerEndT>();
@@ -155,7 +155,7 @@ TEST_F(KeptOrders, AnAnswerThatIsCancelledWhileItIsPutTogetherIsNotSent) {
   EXPECT_EQ(Answer(3).size(), 18u);
 }
 
-// The memory of its machine is asked before it is taken.
+// Memory of the machine is checked before it is allocated.
 TEST(KeptSums, MoreThanTheMachineHasIsRefused) {
   constexpr uint64_t kParameters = 1000;
   KeptSums kept(kParameters, (WorkerVectors() + 2) * kParameters * sizeof(float));

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
+constexpr uint32_t kPartitions = 20;  // Each has 20 samples, ten of them in a batch.
 constexpr uint32_t kFirst = 5;
 
 class RevocableOrders : public ExecutorRig {
@@ -46,7 +46,7 @@ class RevocableOrders : public ExecutorRig {
     executor->Flush(flush);
   }
   void RunFor(Duration duration) { loop.RunUntilTime(loop.Now() + duration); }
-  // The vectors that lie in the transport, put together.
+  // The vectors in the transport, assembled.
   std::vector<std::vector<float>> Vectors() const {
     std::vector<std::vector<float>> vectors;
     for (const auto& [id, message] : transport.held) {
@@ -59,7 +59,7 @@ class RevocableOrders : public ExecutorRig {
     }
     return vectors;
   }
-  // What the slices of each say of loss and weight.
+  // The tallies that their slices declare.
   std::vector<Tally> Tallies() const {
     std::vector<Tally> tallies;
     for (const auto& [id, message] : transport.held) {
@@ -69,7 +69,7 @@ class RevocableOrders : public ExecutorRig {
     }
     return tallies;
   }
-  // Their sum, computed by the trainer in one go.
+  // The sum of these terms, computed by the trainer in one call.
   std::vector<float> Direct(const std::vector<PartitionTerm>& terms) {
     const std::vector<float> zeros(shop->model->parameter_count());
     std::vector<float> sum(VectorLength(zeros.size()));
@@ -126,7 +126,7 @@ TEST_F(RevocableOrders, WaitsForParametersAndForThePartitionsOfTheNextChunk) {
 TEST_F(RevocableOrders, GivesBackWhatItHasNotStarted) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
-  RunFor(kSampleTime * 50);  // The first chunk has four, so the second is on the device.
+  RunFor(kSampleTime * 50);  // The first chunk has four partitions, so the second is on the device.
   ASSERT_TRUE(Revoke({0, 5, 9, 8, 15}).ok());
   ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
   EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, (std::vector<uint32_t>{8, 9}));
@@ -228,7 +228,7 @@ TEST_F(RevocableOrders, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
   RunFor(kSampleTime * 10);
   ASSERT_TRUE(Extend({1}, 0, kFirst + 1).ok());
-  Flush();  // About the old one.
+  Flush();  // This Flush is for the old order.
   ASSERT_TRUE(Revoke({2, 1}).ok());
   Run();
   EXPECT_TRUE(Vectors().empty());
@@ -252,7 +252,7 @@ TEST_F(RevocableOrders, HoldsTwoVectorsAndWaitsForOneToLeave) {
   EXPECT_EQ(Said<wire::AnswerEndT>().size(), 3u);
 }
 
-// It has no use for a Flush, and ends as a row does.
+// Such a list needs no Flush, and ends as a row does.
 TEST_F(RevocableOrders, AListThatCannotBeTakenBackIsSentWhenItIsDone) {
   GiveAll();
   ASSERT_TRUE(
@@ -299,7 +299,7 @@ class FarRevocableOrders : public RevocableOrders {
  protected:
   FarRevocableOrders() : RevocableOrders(/*is_far=*/true) {}
 
-  // Losses come out in any case, sums do when they must.
+  // Losses are always copied out; sums only when necessary.
   size_t SumsOut() { return std::exchange(far.copied_out, 0) / gradient_bytes(); }
   size_t gradient_bytes() const { return shop->model->parameter_count() * sizeof(float); }
 };
@@ -326,7 +326,7 @@ TEST_F(FarRevocableOrders, WhatIsAddedAfterASumWasFetchedCountsOnce) {
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
   Run();
   Flush();
-  ASSERT_TRUE(Extend({6}).ok());  // The Flush is void, though the sum comes.
+  ASSERT_TRUE(Extend({6}).ok());  // The Flush is void, although the sum is copied out.
   Run();
   EXPECT_TRUE(Vectors().empty());
   ASSERT_TRUE(Extend({7, 8}).ok());
@@ -344,14 +344,14 @@ TEST_F(FarRevocableOrders, WhatIsAddedAfterASumWasFetchedCountsOnce) {
   ExpectNear(sent[1], Direct({{9, 11, 1.0}}));
 }
 
-// Partition 7 has not come, so no chunk takes it before it is given back.
+// Partition 7 is not here, so no chunk takes it before it is given back.
 TEST_F(FarRevocableOrders, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
   for (PartitionId p = 0; p < 7; ++p) GivePartition(p);
   GiveParameters(0);
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
   Run();
   Flush();
-  ASSERT_TRUE(Extend({6, 7}).ok());  // The Flush is void, though the sum comes.
+  ASSERT_TRUE(Extend({6, 7}).ok());  // The Flush is void, although the sum is copied out.
   Run();
   Flush();
   Run();

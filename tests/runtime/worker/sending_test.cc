@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server sends, and how much of it at a time, over a transport that does nothing by
-// itself.
+// Tests the server's messages, and how much it sends at a time, over a transport that does nothing
+// by itself.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ ParameterCopy NoneWaits(uint64_t version) {
   return nullptr;
 }
 
-// A message that is too long is dropped without a word, and its worker would wait in vain.
+// A message that is too long is dropped without notice, and its worker would wait in vain.
 TEST(Messages, ListsOfAllPartitionsCanBeSent) {
   const std::vector<uint32_t> all(kMaxPartitions, 1);
   const auto fits = [](const Bytes& message) {
@@ -100,7 +100,7 @@ TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
 // A worker that is stopped in the middle of a slice never lets it go.
 class SlowReader : public testing::Test {
  protected:
-  // Version 1 is on its way to a worker, whose first slice cannot be taken back any more.
+  // Version 1 is on its way to a worker. Its first slice cannot be taken back any more.
   SlowReader() {
     publisher.Publish(0, 7, Header(), 1, versions[1]);
     transport.under_way.insert(1);
@@ -141,7 +141,7 @@ TEST_F(SlowReader, GetsTheNewestVersionAsSoonAsTheOldOneHasLeft) {
 
 TEST_F(SlowReader, IsNotSentAVersionThatIsOldByThen) {
   PublishNext();
-  ++newest;  // Which this worker has no part in.
+  ++newest;  // The worker does not receive this version.
   transport.LetGo();
   EXPECT_TRUE(transport.held.empty());
   EXPECT_TRUE(publisher.Publish(0, 7, Header(), 3, versions[3]));
@@ -278,7 +278,7 @@ TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].code(), StatusCode::kResource);
   EXPECT_EQ(failures[0].ToString(), "partition 1: the disk is gone");
-  EXPECT_EQ(transport.sent.size(), 2u);  // The announcement and the partition before it.
+  EXPECT_EQ(transport.sent.size(), 2u);  // The announcement and the first partition.
 }
 
 }  // namespace
