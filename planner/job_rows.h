@@ -33,12 +33,6 @@ RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t worke
 // A plan whose workers have lists of rows: each row is one partition of the setting.
 StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
 
-// The code with row i as that of worker members[i], of `workers` workers.
-RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
-
-// A plan whose workers have lists of rows: each row is one partition of the setting.
-StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
-
 // A plan as a scheme; its workers are those of the request, by number. A row of several is one of
 // the scheme's partitions.
 StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request);
