@@ -45,7 +45,6 @@ class LeaseWorld : public JobWorld {
                          std::move(model).value(),
                          Validator::Create(loop, *server_device, options).value(),
                          std::move(script),
-                         std::make_shared<std::unique_ptr<Answers>>(),
                          {}});
     server->Start([this](JobResult end) { result = std::move(end); });
     StartWorkers();
@@ -150,7 +149,6 @@ TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
                        std::move(model).value(),
                        Validator::Create(world.loop, *world.server_device, world.options).value(),
                        std::make_unique<Careless>(),
-                       std::make_shared<std::unique_ptr<Answers>>(),
                        {}});
   world.server->Start([&](JobResult end) { world.result = std::move(end); });
   world.StartWorkers();
