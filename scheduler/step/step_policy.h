@@ -50,8 +50,8 @@ struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
   double least_pace_seconds = 0;               // Decisions need not be closer together than this.
-  // Where partitions stand for rows: how much work each is beside the mean. Rows may be left when
-  // they were begun, after the piece of work that is on the device. Else empty.
+  // Where partitions stand for rows: how much work each is beside the mean. Else empty. Rows that
+  // workers keep may be left when they were begun, after the piece of work that is on the device.
   std::vector<double> work;
 };
 
