@@ -298,8 +298,8 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   const auto wanted = [&](PartitionId p) {
     return std::find(asked.begin(), asked.end(), p) != asked.end();
   };
-  // The worker leaves a row that it has begun after the piece that is on the device.
-  const bool leaves = worker.busy && !setting_.work.empty() && wanted(worker.list[worker.done]);
+  // The worker leaves a kept row that it has begun after the piece that is on the device.
+  const bool leaves = worker.busy && policy_.resends() && wanted(worker.list[worker.done]);
   if (leaves) {
     worker.ready = EndOfPiece(w);
     worker.busy = false;

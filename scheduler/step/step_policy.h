@@ -50,8 +50,8 @@ struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
   double least_pace_seconds = 0;               // Decisions need not be closer together than this.
-  // If partitions stand for rows: the work of each compared with the mean. A worker may leave a row
-  // that it has begun, after the piece of work on the device. Otherwise empty.
+  // If partitions stand for rows: the work of each compared with the mean. A worker may leave a
+  // kept row that it has begun, after the piece of work on the device. Otherwise empty.
   std::vector<double> work;
 };
 
