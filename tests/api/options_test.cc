@@ -110,7 +110,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   };
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`evaluate_training` 2", [](auto& o) { o.evaluate_training = 2; });
-  refused("`quorum`: with `code` auto every step is exact", [](auto& o) { o.quorum = 1; });
+  refused("`quorum`: with `code` auto every step waits", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {
     o.code = "rs";
     o.step_deadline = "50ms";
