@@ -27,7 +27,7 @@ def train(motley, *options):
                    "--worker-speeds", ",".join(map(str, SPEEDS)), "--json", "--quiet", "--trace",
                    trace.name, *options]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        events = json.load(trace)
+        events = json.loads(pathlib.Path(trace.name).read_text())
     events = events["traceEvents"] if isinstance(events, dict) else events
     ends = {}
     for event in events:

@@ -100,7 +100,7 @@ def run_traced(command):
         run = subprocess.run([*command, "--json", "--quiet", "--trace", trace.name], stdout=subprocess.PIPE, text=True)
         if run.returncode != 0:
             sys.exit(f"failed with {run.returncode}: {' '.join(command)}")
-        events = json.load(trace)["traceEvents"]
+        events = json.loads(pathlib.Path(trace.name).read_text())["traceEvents"]
     ends = {}
     for event in events:
         if event["ph"] == "X" and event["tid"] == 0:

@@ -3,6 +3,7 @@
 #ifndef MOTLEY_OPTIONS_H
 #define MOTLEY_OPTIONS_H
 
+#include <motley/status.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -57,7 +57,7 @@ TEST_F(WorkerTraceFile, WhatIsWrongIsNamed) {
   Refuse("0,0,0,1\n0,0,1\n", ":3");
   Refuse("0,0,0,1,9\n", ":2");
   Refuse("0,0,0,fast\n", "'fast'");
-  Refuse("0,0,0,-1\n", "below 0");
+  Refuse("0,0,0,-1\n", "must be at least 0");
   Refuse("0,0.5,0,1\n", "whole numbers");
   Refuse("0,0,99999999,1\n", "below a million");
   Refuse("0,0,0,1\n0,1,1,1\n", "2 lines");

@@ -246,7 +246,7 @@ class Kills(ProgramTest):
         listed = self.run_program("checkpoint", "list", folder).stdout
         self.assertIn("degraded: survives 1 more loss", listed)
         shown = self.run_program("checkpoint", "verify", folder, expect=1).stdout
-        self.assertIn("degraded: survives 1 more loss; it can be restored", shown)
+        self.assertIn("degraded: survives 1 more loss; motley checkpoint restore can restore it", shown)
         (folder / "node-01").unlink()
         done = subprocess.run(self.checkpointed(40, folder, True), text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -231,7 +231,7 @@ class Elastic(ProgramTest):
         for arguments, words in (
                 (("--workers", "3..2"), "a minimum above its maximum"),
                 (("--workers", "2..x"), "2..8"),
-                (("--workers", "2..8", "--min-workers", "3"), "Say it once"),
+                (("--workers", "2..8", "--min-workers", "3"), "Give it once"),
                 (("--workers", "4", "--min-workers", "5"), "at most 4 workers")):
             said = self.run_program("train", "--data", self.data, "--remote", *arguments, expect=2)
             self.assertIn(words, said.stderr)

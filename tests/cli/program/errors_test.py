@@ -83,7 +83,7 @@ class Errors(ProgramTest):
         self.train(2, ["--split"], "--split", "1.5")
         self.train(2, ["--epochs"], "--epochs", "1")  # --steps is given, too.
         self.train(2, ["--worker-speeds"], "--fault", "slow:0@step=1,5x")
-        self.train(2, ["--quorum: with --code auto every step is exact"], "--quorum", "1")
+        self.train(2, ["--quorum: with --code auto every step waits until it is exact"], "--quorum", "1")
         self.train(2, ["--step-deadline", "0ms"], "--code", "approximate", "--step-deadline", "0ms")
         self.train(2, ["kill"], "--fault", "kil:0@step=1")
         self.train(2, ["5"], "--fault", "kill:5@step=1")

@@ -255,7 +255,7 @@ class Learning(ProgramTest):
         for data, weights, words in ((self.data, "heavy", "like setosa=2"),
                                      (self.data, "1=-2", "a number from 0"),
                                      (self.data, "1=2,1=3", "twice"),
-                                     (self.data, "7=2", "none of the 4 classes, 0, 1, 2, 3"),
+                                     (self.data, "7=2", "not one of the 4 classes, 0, 1, 2, 3"),
                                      (self.data, "0=0,1=0,2=0,3=0", "nothing would be learned"),
                                      (line, "balanced", "real numbers")):
             said = self.run_program("train", "--data", data, "--class-weights", weights, expect=2)

@@ -111,7 +111,7 @@ class Remote(ProgramTest):
         self.assertEqual(job.returncode, 4)
         self.assertIn("worker 0 (alice) lost: ", said)
         self.assertIn("all workers are gone", said)
-        self.assertRegex(said, rf"no worker is left.*; \d+ steps are safe: --resume {saved} goes on")
+        self.assertRegex(said, rf"no worker is left.*; \d+ steps are safe: --resume {saved} continues from there")
 
     def test_what_is_the_workers_own_is_refused(self):
         for flag, value in (("--devices", "cpu"), ("--threads", "1")):

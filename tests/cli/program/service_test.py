@@ -53,7 +53,7 @@ class Service(ProgramTest):
         self.assertEqual(service["Restart"], ["on-failure"])
         for key in ("DynamicUser", "NoNewPrivileges", "PrivateTmp", "ProtectHome"):
             self.assertEqual(service[key], ["yes"])
-        how = (ROOT / "docs" / "service.md").read_text()
+        how = (ROOT / "docs" / "how-to" / "service.md").read_text()
         self.assertIn("install -m 0600 /dev/null /etc/motley/worker.env", how)
         self.assertIn("systemctl enable --now motley-worker@", how)
 

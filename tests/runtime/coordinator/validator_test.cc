@@ -121,7 +121,7 @@ TEST(JudgedJob, SaysThatItsLastVersionCouldNotBeJudged) {
     const auto not_judged = Only<notice::LastNotJudged>(world.watcher.notices);
     ASSERT_EQ(not_judged.size(), reads == 1 ? 1u : 0u);
     if (reads == 1) {
-      EXPECT_THAT(not_judged[0].why.message(), testing::HasSubstr("the disk is gone"));
+      EXPECT_THAT(not_judged[0].why.ToString(), testing::HasSubstr("the disk is gone"));
       EXPECT_EQ(not_judged[0].best, 6u);
     }
   }
