@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of scheduling policies. A new policy needs a file x_scheduler.cc with a factory, and one
-// line in policies.cc.
+// Makes schedulers by the name of their code (coding/schemes.h).
 #pragma once
 
 #include <memory>

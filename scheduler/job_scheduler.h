@@ -21,6 +21,7 @@ class JobScheduler final : public Scheduler {
  public:
   // kInvalidArgument when the scheme cannot serve the options, with what to change.
   static Result<std::unique_ptr<JobScheduler>> Make(const SchedulerOptions& options);
+  JobScheduler(const JobScheduler&) = delete;  // Its parts refer to each other.
 
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
   Time Deadline() const override;

@@ -225,7 +225,7 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
   Order* order = orders_.First(worker, end.step, end.order);
   if (order != nullptr && order->listed) {
     MOTLEY_RETURN_IF_ERROR(EndVector(worker, *order, end.entries));
-  } else if (order != nullptr) {
+  } else if (order != nullptr && end.entries == 0) {
     EndRow(worker, *order, end.finished);
   } else if (end.entries > 0 && orders_.Past(end.step, end.order)) {
     hooks_.raise(WorkerProgress{worker, 0, Duration::zero()});  // The list has ended.

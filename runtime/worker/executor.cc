@@ -60,6 +60,10 @@ WorkOrder* Executor::ListOf(StepId step, uint32_t number) {
 Status Executor::Take(WorkOrder::What what) {
   if (stopped_) return Status::Ok();
   if (WorkOrder* list = ListOf(what.step, what.order)) {
+    if (!what.revocable || what.version != list->what().version) {
+      return Status::DataError(
+          fmt::format("the server continued order {} as an order of another kind", what.order));
+    }
     MOTLEY_RETURN_IF_ERROR(list->Extend(what.terms));
     list->SetDue(false);
     Advance();

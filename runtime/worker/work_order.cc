@@ -11,6 +11,12 @@
 #include "training/trainers/term_work.h"
 
 namespace motley {
+namespace {
+
+constexpr size_t kMostTerms = 1'000'000;  // Of one list.
+
+}  // namespace
+
 WorkOrder::WorkOrder(Loop& loop, std::shared_ptr<Workshop> shop, What what, Room room)
     : loop_(loop),
       shop_(std::move(shop)),
@@ -39,11 +45,20 @@ void WorkOrder::Append(std::span<const PartitionTerm> terms) {
 }
 
 Status WorkOrder::Extend(std::span<const PartitionTerm> terms) {
+  size_t total = room_.entries.size();
+  for (const PartitionTerm& term : terms) total += term.end - term.begin;
+  if (total > ranges_->size()) {
+    return Status::DataError(
+        fmt::format("a list of {} partitions, of which there are {}", total, ranges_->size()));
+  }
+  // Entries that are given back leave their terms here. A server that takes back and gives again
+  // without end is at fault.
+  if (what_.terms.size() + terms.size() > kMostTerms) {
+    return Status::DataError(fmt::format("a list that grew more than {} times", kMostTerms));
+  }
   what_.terms.insert(what_.terms.end(), terms.begin(), terms.end());
   Append(terms);
-  if (room_.entries.size() <= ranges_->size()) return Status::Ok();
-  return Status::DataError(fmt::format("a list of {} partitions, of which there are {}",
-                                       room_.entries.size(), ranges_->size()));
+  return Status::Ok();
 }
 
 std::vector<PartitionId> WorkOrder::Release(const std::vector<PartitionId>& asked) {

@@ -439,6 +439,18 @@ TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
   EXPECT_TRUE(End(0, 0, 1, false));
 }
 
+// The end of a list names entries, and the end of a row none.
+TEST_F(RowAnswers, ARowThatEndsLikeAListIsNotTaken) {
+  rows.Open(0, Form("none", 3, 0));
+  Give(0, 0);
+  wire::AnswerEndT end;
+  end.order = OrderOf(0, 0);
+  end.entries = 1;
+  end.finished = true;
+  EXPECT_FALSE(rows.OnEnd(0, end).value());
+  EXPECT_TRUE(End(0, 0, 0, false)) << "the order is still open";
+}
+
 // A worker announces a kept row by its Pull. The answers follow under a code of their own.
 TEST_F(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);

@@ -281,6 +281,21 @@ TEST_F(RevocableOrders, RefusesPartitionsThatCannotBe) {
   EXPECT_EQ(Revoke({kPartitions}).code(), StatusCode::kDataError);
 }
 
+TEST_F(RevocableOrders, ARowOrAnotherVersionDoesNotContinueAList) {
+  EXPECT_TRUE(Extend({0}).ok());
+  const std::vector<PartitionTerm> terms = {{.begin = 1, .end = 2, .coefficient = 2}};
+  EXPECT_EQ(executor->Take({.order = kFirst, .terms = terms, .revocable = false}).code(),
+            StatusCode::kDataError);
+  EXPECT_EQ(executor
+                ->Take({.version = 1,
+                        .order = kFirst,
+                        .terms = terms,
+                        .revocable = true,
+                        .cover_known = false})
+                .code(),
+            StatusCode::kDataError);
+}
+
 TEST_F(RevocableOrders, OnceStoppedItSaysNothing) {
   GiveAll();
   ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
