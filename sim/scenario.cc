@@ -30,14 +30,11 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
-// Plain codes are equally likely. The other schemes later replace some of them.
-std::string DrawPlainCode(Random& random) {
-  std::vector<std::string> names;
-  for (const Scheme& code : CodedSchemes()) {
-    if (code.plain_rows()) names.emplace_back(code.name);
-  }
-  return names[random.Below(names.size())];
-}
+// These codes are equally likely. The other schemes later replace some of them. The list is not
+// made from Schemes(): a new scheme would give nearly every seed another code. A test fails for a
+// scheme that no seed draws.
+constexpr const char* kPlainCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
+                                       "group", "rs",         "graph"};
 
 bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); }
 
@@ -236,7 +233,7 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    job.code = DrawPlainCode(random_);
+    job.code = kPlainCodes[random_.Below(std::size(kPlainCodes))];
     // A tenth of the scenarios may tolerate too much for the workers; the job must refuse that.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
