@@ -382,6 +382,20 @@ TEST(PartialStep, RowsThatALossTakesGoBackToWhoDroppedThem) {
   EXPECT_NEAR(run(0.2, 1.3), 4.6, 1e-9);
 }
 
+// Worker 1 is half-way through its row when worker 0 has finished all rows.
+TEST(PartialStep, WorkThatIsLeftCountsAsFarAsItWent) {
+  StepSetting setting{std::vector<StepWorker>(2), {{0, 1}, {1, 0}}};
+  setting.work.assign(2, 1);
+  for (StepWorker& worker : setting.workers) worker.least_piece = 0.25;
+  PartialStep policy(std::make_shared<const StepSetting>(setting),
+                     std::make_shared<const WorkLists>(WorkLists{{0, 1}, {1, 0}}), 1);
+  StepModelOptions options;
+  options.truth = {{1}, {4}};
+  const StepOutcome outcome = RunStepModel(setting, policy, options);
+  EXPECT_EQ(outcome.seconds, 2);
+  EXPECT_EQ(outcome.partitions, 2.5);
+}
+
 // Two workers that are neighbours on the curve of R are worth little more than one. Their finished
 // work must not cause a cut.
 TEST(PartialStep, HoldersThatAreTooAlikeAreNotEnough) {
