@@ -142,6 +142,17 @@ TEST(Planner, NeverChoosesAnErrorByItself) {
   const Result<Ranking> ranking = RankTried({cheaper, exact}, 64);
   ASSERT_TRUE(ranking.ok());
   EXPECT_EQ(ranking->schemes.front().candidate, exact.candidate);
+
+  const Result<Ranking> all = RankSchemes(Cluster(kLab, 0.02, 1e-4), {});
+  ASSERT_TRUE(all.ok());
+  bool inexact = false;
+  for (const PlannedScheme& planned : all->schemes) {
+    if (!planned.refused.empty()) continue;
+    EXPECT_EQ(planned.exact, planned.candidate.scheme != "approximate");
+    EXPECT_FALSE(planned.exact && inexact) << ShortNameOf(planned.candidate) << " comes too late";
+    inexact = inexact || !planned.exact;
+  }
+  EXPECT_TRUE(inexact) << "approximate was not tried";
 }
 
 // --- Links ---
