@@ -253,7 +253,8 @@ TEST(Planner, OneWorkerIsAClusterToo) {
   EXPECT_EQ(RankSchemes({}, {}).code(), StatusCode::kInvalidArgument);
 }
 
-// Compares predictions from a sample of many workers with predictions from all of them.
+// Compares predictions from a sample of many workers with predictions from all of them. Only
+// schemes that lease are sampled.
 TEST(Planner, ASampleSaysNearlyWhatAllWould) {
   const PlannedCluster cluster = Cluster(ManySpeeds(1200), 0.002, 0);
   PlanOptions options;
@@ -264,12 +265,10 @@ TEST(Planner, ASampleSaysNearlyWhatAllWould) {
   options.runs = {1, 1, 1, 1, 1};
   const Result<Ranking> whole = RankSchemes(cluster, options);
   ASSERT_TRUE(sampled.ok() && whole.ok());
-  for (const char* scheme : {"adaptive", "multi-message", "partial-coded"}) {
-    const double a = Find(*sampled, {scheme, 2}).cost.undisturbed;
-    const double b = Find(*whole, {scheme, 2}).cost.undisturbed;
-    EXPECT_NEAR(a / b, 1, scheme == std::string("adaptive") ? 0.05 : 0.1)
-        << scheme << ": " << a << " and " << b;
-  }
+  const double a = Find(*sampled, {"adaptive", 2}).cost.undisturbed;
+  const double b = Find(*whole, {"adaptive", 2}).cost.undisturbed;
+  EXPECT_NE(a, b);
+  EXPECT_NEAR(a / b, 1, 0.05) << a << " and " << b;
 }
 
 TEST(Planner, EventsGrowNoFasterThanWorkers) {
