@@ -40,7 +40,7 @@ struct PlanOptions {
   uint32_t partitions = 0;  // 0: PartitionsFor.
   uint32_t most_copies = 3;
   CostRuns runs;
-  // With more workers, schemes whose workers even each other out are tried on a sample.
+  // With more workers, schemes with leases are tried on a sample, because leases even workers out.
   uint32_t most_whole = 256;
 };
 

@@ -142,8 +142,7 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     ++ended;
     mean.seconds += outcome.seconds;
     if (kind == Kind::kUndisturbed && i == 0) {
-      cost_.work = static_cast<double>(outcome.partitions) /
-                   static_cast<double>(std::max<size_t>(partitions_, 1));
+      cost_.work = outcome.partitions / static_cast<double>(std::max<size_t>(partitions_, 1));
       cost_.workers = outcome.workers;
       cost_.link = outcome.link_seconds / outcome.seconds;
     }

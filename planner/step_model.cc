@@ -60,6 +60,8 @@ struct WorkerState {
   uint32_t vectors = 0;
   bool arrived = false;  // Some vector of the worker arrived.
   StepAnswer answer;
+
+  double DonePart(double at) const { return ends > began ? (at - began) / (ends - began) : 1; }
 };
 
 class StepRun {
@@ -302,6 +304,7 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   const bool leaves = worker.busy && policy_.resends() && wanted(worker.list[worker.done]);
   if (leaves) {
     worker.ready = EndOfPiece(w);
+    outcome_.partitions += worker.DonePart(worker.ready) * worker.block;
     worker.busy = false;
     ++worker.blocks;  // The block does not end.
   }
@@ -375,10 +378,8 @@ void StepRun::EndBlocks() {
     outcome_.events += began && worker.ends <= now_ ? 1 : 0;
     if (worker.began > now_) continue;
     outcome_.events += worker.awaited ? 1 : 0;
-    if (!worker.dead) {
-      const double part = (now_ - worker.began) / (worker.ends - worker.began);
-      outcome_.partitions += static_cast<uint64_t>(part * (worker.size - worker.done));
-    }
+    if (worker.dead) continue;
+    outcome_.partitions += worker.DonePart(now_) * (worker.size - worker.done);
   }
 }
 

@@ -51,7 +51,7 @@ struct StepOutcome {
   uint64_t vectors = 0;       // Vectors that were sent whole, needed or not.
   uint32_t most_vectors = 0;  // The most vectors of one worker.
   uint32_t workers = 0;       // Workers that had something to compute.
-  uint64_t partitions = 0;    // Partitions that were computed, needed or not.
+  double partitions = 0;      // Partitions that were computed, whole or in part, needed or not.
   uint64_t controls = 0;      // Control messages, both ways.
   double link_seconds = 0;    // How long vectors occupied the server's link until the end.
   uint64_t events = 0;        // Includes the begin and end of blocks, although these do nothing.

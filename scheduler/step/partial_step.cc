@@ -47,9 +47,9 @@ void PartialStep::OnEvent(const StepEvent& event, double, std::vector<StepComman
   if (const auto* progress = std::get_if<ListProgress>(&event)) {
     if (live_[progress->worker]) Finish(progress->worker, progress->done, out);
   } else if (const auto* released = std::get_if<ListReleased>(&event)) {
-    Drop(*released);
+    Drop(*released, out);
   } else if (const auto* lost = std::get_if<StepWorkerLost>(&event)) {
-    if (live_[lost->worker]) Lose(lost->worker);
+    if (live_[lost->worker]) Lose(lost->worker, out);
   } else if (const auto* arrived = std::get_if<VectorArrived>(&event)) {
     const WorkerId w = arrived->worker;
     if (!live_[w]) return;
@@ -77,23 +77,33 @@ void PartialStep::Finish(WorkerId w, uint32_t done, std::vector<StepCommand>& ou
   }
 }
 
-void PartialStep::Drop(const ListReleased& released) {
+void PartialStep::Drop(const ListReleased& released, std::vector<StepCommand>& out) {
   auto& list = lists_[released.worker];
   const auto open = list.begin() + static_cast<ptrdiff_t>(done_[released.worker]);
   const auto dropped = [&](PartitionId p) { return Has(released.partitions, p); };
   list.erase(std::remove_if(open, list.end(), dropped), list.end());
+  if (is_cut_) return;
+  for (const PartitionId p : released.partitions) GiveBack(p, out);  // A loss came in between.
+}
+
+void PartialStep::GiveBack(PartitionId p, std::vector<StepCommand>& out) {
+  if (solved_[p]) return;
+  for (const WorkerId w : setting_->holders[p]) {
+    if (!live_[w] || Has(lists_[w], p)) continue;
+    lists_[w].push_back(p);
+    out.emplace_back(ExtendList{w, {p}});
+  }
 }
 
 bool PartialStep::Solved(PartitionId p) const { return SolvesChunk(code_, finished_[p]); }
 
-void PartialStep::Lose(WorkerId w) {
+void PartialStep::Lose(WorkerId w, std::vector<StepCommand>& out) {
   live_[w] = false;
-  const auto& list = lists_[w];
-  for (size_t i = 0; i < list.size(); ++i) {
-    fewest_ = std::min(fewest_, --holders_[list[i]]);
-    if (i < done_[w]) std::erase(finished_[list[i]], w);
-    if (i >= done_[w] || !solved_[list[i]] || Solved(list[i])) continue;
-    solved_[list[i]] = false;
+  for (PartitionId p = 0; p < holders_.size(); ++p) {
+    if (!Has(setting_->holders[p], w)) continue;
+    fewest_ = std::min(fewest_, --holders_[p]);
+    if (std::erase(finished_[p], w) == 0 || !solved_[p] || Solved(p)) continue;
+    solved_[p] = false;
     ++lacking_;
   }
   // Its vector may have arrived already; all the vectors of the cut then still fit together.
@@ -105,7 +115,10 @@ void PartialStep::Lose(WorkerId w) {
       asked_[other] = false;
     }
   }
-  if (!is_cut_) SetParts();
+  if (is_cut_) return;
+  SetParts();
+  if (setting_->work.empty()) return;  // Nobody dropped anything.
+  for (PartitionId p = 0; p < solved_.size(); ++p) GiveBack(p, out);
 }
 
 // If a partition has no live holder, the step never ends.

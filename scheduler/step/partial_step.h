@@ -24,7 +24,8 @@ namespace motley {
 class PartialStep final : public StepPolicy {
  public:
   // lists[w] is everything that worker w holds, in the order of its work. If partitions stand for
-  // rows (StepSetting::work), nobody begins a row that is solved for, as in jobs.
+  // rows (StepSetting::work), nobody begins a row that is solved for, as in jobs. If a loss undoes
+  // that, the holders that dropped the row are given it again.
   PartialStep(std::shared_ptr<const StepSetting> setting, std::shared_ptr<const WorkLists> lists,
               uint32_t parts);
 
@@ -40,15 +41,17 @@ class PartialStep final : public StepPolicy {
 
  private:
   void Finish(WorkerId w, uint32_t done, std::vector<StepCommand>& out);
-  void Drop(const ListReleased& released);
+  void Drop(const ListReleased& released, std::vector<StepCommand>& out);
+  // If the partition is not solved for, its live holders that dropped it are given it again.
+  void GiveBack(PartitionId p, std::vector<StepCommand>& out);
   bool Solved(PartitionId p) const;
-  void Lose(WorkerId w);
+  void Lose(WorkerId w, std::vector<StepCommand>& out);
   void SetParts();
   bool HoldersSolveAll() const;  // With the rows of R for the present l.
   void Cut(std::vector<StepCommand>& out);
 
   std::shared_ptr<const StepSetting> setting_;
-  WorkLists lists_;  // Without the entries that were given back.
+  WorkLists lists_;  // Without the entries that their workers dropped.
   uint32_t parts_;
   std::vector<bool> live_;
   std::vector<uint32_t> done_;                   // By worker: finished entries of its list.

@@ -217,9 +217,11 @@ TEST(StepSchemes, NoneDeadlocksWhileEveryPartitionIsHeld) {
   int runs = 0;
   for (const Scheme& kind : Schemes()) {
     if (kind.least_copies == 0) continue;  // Nobody plans with it.
-    for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (uint64_t seed = 0; seed < 80; ++seed) {
       const uint32_t copies = std::max<uint32_t>(kind.least_copies, 1 + seed % 3);
       World world = RandomWorld(seed, kind.keeps_copies ? copies : 1);
+      world.request.by_speed = seed % 2 == 1;
+      world.request.samples = world.request.partitions;
       Kill(static_cast<uint32_t>(seed % 4), seed, world);
       const Checked run = RunScheme(kind.name, world);
       if (!run.held) continue;
@@ -227,7 +229,7 @@ TEST(StepSchemes, NoneDeadlocksWhileEveryPartitionIsHeld) {
       EXPECT_LT(run.seconds, kInfinity) << kind.name << ", seed " << seed;
     }
   }
-  EXPECT_GT(runs, 200);
+  EXPECT_GT(runs, 400);
 }
 
 TEST(StepSchemes, NamesAndNumbersThatDoNotFitAreRefused) {
@@ -336,28 +338,62 @@ TEST(PartialStep, WhatWasCutGivesEveryPartAndEnds) {
     for (WorkerId w = 0; w < n; ++w) {
       for (const PartitionId p : lists[w]) setting.holders[p].push_back(w);
     }
+    const bool rows = seed % 2 == 1;
+    if (rows) setting.work.assign(n, 1);
     const auto parts = static_cast<uint32_t>(1 + random.Below(copies));
     PartialStep policy(std::make_shared<const StepSetting>(setting),
                        std::make_shared<const WorkLists>(lists), parts);
     AccountChecker checker(setting, policy, [&](const Vectors& vectors) -> std::string {
       WorkLists finished(n);
-      std::vector<bool> came(n, false);
-      for (const auto& vector : vectors) came[vector.worker] = true;
+      for (const auto& [w, row, partitions] : vectors) finished[w] = partitions;
       for (WorkerId w = 0; w < n; ++w) {
-        if (policy.cut()[w] > 0 && !came[w]) return "a vector of the cut is missing";
-        finished[w].assign(lists[w].begin(), lists[w].begin() + policy.cut()[w]);
+        if (finished[w].size() < policy.cut()[w]) return "a vector of the cut is missing";
+        finished[w].resize(policy.cut()[w]);
       }
       const Result<PartialCode> code = MakePartialCode(n, policy.parts());
       const Result<PartialPlan> plan = PlanPartial(*code, n, finished);
       if (!plan.ok()) return plan.status().ToString();
       return plan->squared_error < 1e-9 ? "" : "some part of a partition is missing";
     });
+    if (rows) checker.AllowRevokes();
     const StepOutcome outcome = RunStepModel(setting, checker, world.truth);
     EXPECT_THAT(checker.violations(), testing::IsEmpty()) << "seed " << seed;
     if (HeldByTheLiving(setting, world)) {
       EXPECT_LT(outcome.seconds, kInfinity) << "seed " << seed;
     }
   }
+}
+
+// Worker 0 finishes row 0, so worker 1 drops it. Then worker 0 is lost.
+TEST(PartialStep, RowsThatALossTakesGoBackToWhoDroppedThem) {
+  StepSetting setting{std::vector<StepWorker>(3), {{0, 1}, {1, 2}, {2, 0}}};
+  setting.work.assign(3, 1);
+  const auto run = [&](double latency, double dies_at) {
+    for (StepWorker& worker : setting.workers) worker.latency_seconds = latency;
+    PartialStep policy(std::make_shared<const StepSetting>(setting),
+                       std::make_shared<const WorkLists>(WorkLists{{0, 2}, {1, 0}, {2, 1}}), 1);
+    StepModelOptions options;
+    options.truth = {{1, dies_at}, {1}, {4}};
+    return RunStepModel(setting, policy, options).seconds;
+  };
+  // Worker 2 finishes row 2 after 4 s. Then it reports, is asked for its vector and sends it.
+  EXPECT_NEAR(run(0.01, 1.5), 4.03, 1e-9);
+  // The policy is notified of the loss before worker 1 answers that it dropped the row.
+  EXPECT_NEAR(run(0.2, 1.3), 4.6, 1e-9);
+}
+
+// Worker 1 is half-way through its row when worker 0 has finished all rows.
+TEST(PartialStep, WorkThatIsLeftCountsAsFarAsItWent) {
+  StepSetting setting{std::vector<StepWorker>(2), {{0, 1}, {1, 0}}};
+  setting.work.assign(2, 1);
+  for (StepWorker& worker : setting.workers) worker.least_piece = 0.25;
+  PartialStep policy(std::make_shared<const StepSetting>(setting),
+                     std::make_shared<const WorkLists>(WorkLists{{0, 1}, {1, 0}}), 1);
+  StepModelOptions options;
+  options.truth = {{1}, {4}};
+  const StepOutcome outcome = RunStepModel(setting, policy, options);
+  EXPECT_EQ(outcome.seconds, 2);
+  EXPECT_EQ(outcome.partitions, 2.5);
 }
 
 // Two workers that are neighbours on the curve of R are worth little more than one. Their finished
