@@ -121,8 +121,8 @@ struct CheckpointInfo {
   uint64_t shard_bytes = 0;      // Size of each shard file.
   // Shards with no file, a wrong size or an unreadable header.
   std::vector<uint32_t> missing_shards;
-  // True if at least k shard files look usable by their headers. Only VerifyCheckpoint reads
-  // blocks.
+  // True if at least k shard files look usable by their headers and sizes. Only VerifyCheckpoint
+  // reads blocks.
   bool restorable = false;
   uint32_t survives = 0;  // Shards that may still be lost, by headers.
 };

@@ -83,7 +83,8 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
   }
   const FoundFile& file = it->second;
   place.marked = file.marked;
-  const uint64_t wanted = ShardLayout(header).file_bytes();
+  const ShardLayout layout(header);
+  const uint64_t wanted = layout.file_bytes();
   place.size_bytes = file.size_bytes;
   if (file.header && !SameCheckpoint(header, *file.header)) {
     place.problem = "is of another checkpoint of this step";
@@ -95,6 +96,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
     return place;
   }
   place.usable = true;
+  place.cut = file.opened && file.size_bytes < layout.BlockOffset(layout.stripes());
   place.problem = file.problem;
   place.unread = file.unread;
   if (file.opened && file.size_bytes != wanted) {
@@ -153,17 +155,17 @@ void ScanFolder(Store& store, uint32_t shard, const std::vector<StoreEntry>& ent
 
 }  // namespace
 
-uint32_t ShardSet::Usable() const {
-  return static_cast<uint32_t>(std::count_if(places.begin(), places.end(),
-                                             [](const ShardPlace& place) { return place.usable; }));
-}
-
 uint32_t ShardSet::Whole() const {
   return static_cast<uint32_t>(std::count_if(places.begin(), places.end(),
                                              [](const ShardPlace& place) { return place.whole; }));
 }
 
-bool ShardSet::LooksRestorable() const { return Usable() >= header.code.data; }
+bool ShardSet::LooksRestorable() const {
+  const auto long_enough = std::count_if(places.begin(), places.end(), [](const ShardPlace& place) {
+    return place.usable && !place.cut;
+  });
+  return long_enough >= static_cast<std::ptrdiff_t>(header.code.data);
+}
 
 bool ShardSet::IsUnfinished() const {
   return !LooksRestorable() && std::all_of(places.begin(), places.end(), [](const auto& place) {

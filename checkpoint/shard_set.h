@@ -21,6 +21,7 @@ struct ShardPlace {
   Status unread;            // The header or folder could not be read for this reason.
   uint64_t size_bytes = 0;  // Size of the file that is there.
   bool usable = false;      // Its blocks may belong to this checkpoint.
+  bool cut = false;         // It is usable and too short for all of its blocks.
   bool whole = false;       // Header and size are right.
   bool marked = false;      // It is there, beside the mark of an unfinished write.
 };
@@ -30,11 +31,10 @@ struct ShardSet {
   ShardHeader header;              // Equal in all shards but for `shard`.
   std::vector<ShardPlace> places;  // One for each of k + m shards.
 
-  uint32_t Usable() const;
   uint32_t Whole() const;
-  bool LooksRestorable() const;  // At least k are usable.
-  // True for an interrupted, never acknowledged write: fewer than k usable shards, each with its
-  // mark.
+  bool LooksRestorable() const;  // At least k are usable and long enough for the last stripe.
+  // True for an interrupted, never acknowledged write: it does not look restorable, and each usable
+  // shard has its mark.
   bool IsUnfinished() const;
 };
 

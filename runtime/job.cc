@@ -58,7 +58,8 @@ Status CheckToken(const std::string& token, const std::string& listen) {
   if (address && IsLoopback(*address)) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("`token`: {} characters are guessed soon, and other machines can connect to {}. "
-                  "Use {} or more, or give none, and one is made up",
+                  "Use {} or more, like those of `openssl rand -hex 16`, or give none, and one is "
+                  "made up",
                   token.size(), listen, kLeastTokenBytes));
 }
 

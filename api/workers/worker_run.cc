@@ -21,6 +21,7 @@
 #include "base/host_name.h"
 #include "data/readers.h"
 #include "devices/device_list.h"
+#include "transport/tcp/tcp_address.h"
 #include "transport/tcp/tcp_transport.h"
 
 namespace motley {
@@ -211,9 +212,12 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   if (task.node.token.size() > kMaxTokenBytes) {
     return CheckToken(task.node.token, task.node.server);
   }
-  if (!task.node.token.empty()) return task;
-  return Status::InvalidArgument(
-      "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");
+  if (task.node.token.empty()) {
+    return Status::InvalidArgument(
+        "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");
+  }
+  if (!task.child) MOTLEY_RETURN_IF_ERROR(ParseHostPort(task.node.server).status());
+  return task;
 }
 
 Status RunWorkerTask(UvLoop& loop, StopSwitch& stop, const WorkerTask& task,

@@ -261,6 +261,12 @@ Progress::Workers TrainRun::LookAtWorkers() const {
 }
 
 int TrainRun::Run() {
+  if (flags_.job.workers_range && !flags_.remote) {
+    return Failed(ExitCodeOf(MOTLEY_INVALID_ARGUMENT),
+                  fmt::format("--workers {}..{}: the workers of one machine are all started at "
+                              "once. Give one number, or add --remote for workers elsewhere",
+                              flags_.job.min_workers, flags_.job.workers));
+  }
   if (const motley_status made = CreateJob(); made != MOTLEY_OK) {
     return Failed(ExitCodeOf(made), motley_last_error());
   }

@@ -44,6 +44,7 @@ std::string TakeWorkers(std::string_view text, JobFlags& flags) {
   }
   if (least > most) return fmt::format("{} has a minimum above its maximum", text);
   flags.workers = most;
+  flags.workers_range = range;
   return range ? TakeLeast(least, flags) : "";
 }
 

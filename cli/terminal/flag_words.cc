@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// Options whose flag has another name, or is the same word.
+// Options with the words that set them on the command line: a flag or an environment variable.
 struct FlagWord {
   std::string_view option;
   std::string_view flag;
@@ -65,6 +65,7 @@ constexpr std::array kWords = {
     FlagWord{"threads", "--threads"},
     FlagWord{"storage", "--storage"},
     FlagWord{"task", "--task"},
+    FlagWord{"token", "MOTLEY_TOKEN"},
     FlagWord{"tolerate", "--tolerate"},
     FlagWord{"validation", "--validation"},
     FlagWord{"wait", "--wait"},

@@ -147,6 +147,33 @@ bool AnyTwice(const Fields& fields) {
   });
 }
 
+bool IsText(std::string_view field) { return !MeansMissing(field) && !IsNumber(field); }
+
+// A first line that was taken for a sample because it has a text twice. If no other line has one of
+// its texts in the same column, it is a header.
+struct DoubtfulSample {
+  std::string twice;               // Empty: there is no doubt.
+  std::vector<std::string> texts;  // By column; empty for numbers and missing values.
+};
+
+DoubtfulSample DoubtfulSampleOf(const Fields& first) {
+  DoubtfulSample doubt;
+  std::set<std::string_view> seen;
+  for (const std::string_view field : first) {
+    doubt.texts.emplace_back(IsText(field) ? field : std::string_view());
+    if (!IsText(field) || seen.insert(field).second) continue;
+    if (doubt.twice.empty()) doubt.twice = field;
+  }
+  return doubt;
+}
+
+bool SharesAText(const DoubtfulSample& doubt, const Fields& line) {
+  for (size_t i = 0; i < std::min(doubt.texts.size(), line.size()); ++i) {
+    if (!line[i].empty() && line[i] == doubt.texts[i]) return true;
+  }
+  return false;
+}
+
 bool NameAboveNumber(const Fields& first, const Fields& second) {
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
     if (!IsNumber(first[i]) && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
@@ -203,6 +230,7 @@ class CsvParser {
       MOTLEY_RETURN_IF_ERROR(TakeIfFull(samples_, sink));
     }
     if (!begun_ && !first_line_.empty()) MOTLEY_RETURN_IF_ERROR(Begin({}));
+    MOTLEY_RETURN_IF_ERROR(At(first_number_, CheckFirstLine()));
     return sink.Take(samples_);
   }
 
@@ -227,6 +255,7 @@ class CsvParser {
                           (CountsUp(first) && MostlyFractions(second));
     const bool header = numbered || IsHeaderOf(first, second);
     columns_ = first.size();
+    const bool learns = table_ != nullptr && !table_->begun();
     MOTLEY_RETURN_IF_ERROR(At(first_number_, Arrange(first, header)));
     if (numbered) {
       samples_.notes.push_back(
@@ -234,7 +263,20 @@ class CsvParser {
                       samples_.path, first.front(), first.back()));
     }
     if (header && !numbered) NoteLabel(first);
-    return header ? Status::Ok() : AddLine(first_line_, first_number_);
+    if (header) return Status::Ok();
+    MOTLEY_RETURN_IF_ERROR(AddLine(first_line_, first_number_));
+    const bool doubtful = learns && label_column_ && IsText(first[*label_column_]);
+    if (doubtful && !second.empty()) doubt_ = DoubtfulSampleOf(first);
+    return Status::Ok();
+  }
+
+  // Fails if the first line was added as a sample and is a header with a name twice.
+  Status CheckFirstLine() const {
+    if (doubt_.twice.empty()) return Status::Ok();
+    return Status::DataError(
+        fmt::format("the header has the column {} twice. Rename one; if the line is a sample, put "
+                    "a line of column names above it",
+                    Quoted(doubt_.twice)));
   }
 
   bool IsHeaderOf(const Fields& first, const Fields& second) const {
@@ -310,6 +352,7 @@ class CsvParser {
     if (!split_.Split(line, delimiter_)) {
       return At(number, Status::DataError("a quote is not closed"));
     }
+    if (!doubt_.twice.empty() && SharesAText(doubt_, split_.all())) doubt_ = {};
     return At(number, AddSample(number));
   }
 
@@ -390,6 +433,7 @@ class CsvParser {
   size_t columns_ = 0;
   std::vector<std::string> names_;  // Names of all columns, if the first line has them.
   std::optional<size_t> label_column_;
+  DoubtfulSample doubt_;
   std::vector<int64_t> places_;  // Destination of each column, as from TableReading::Begin.
 };
 

@@ -54,6 +54,21 @@ TEST(Degraded, ABrokenFolderIsLeftOutAndNamed) {
   EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
 }
 
+TEST(Degraded, ShardsThatWereCutShortAreNotThere) {
+  SimStore store(1);
+  Write(store, 10);
+  for (const uint32_t shard : {0, 3, 5}) {
+    const std::string path = ShardPath(shard, 10);
+    const Bytes bytes = Contents(store, path);
+    Put(store, path, BytesView(bytes).first(100));
+    const CheckpointInfo info = ListCheckpoints(store)->front();
+    EXPECT_EQ(info.restorable, shard != 5) << shard;
+    EXPECT_EQ(info.restorable, VerifyCheckpoint(store)->restorable()) << shard;
+    EXPECT_EQ(info.survives, VerifyCheckpoint(store)->survives) << shard;
+  }
+  EXPECT_EQ(ListCheckpoints(store)->front().missing_shards, (std::vector<uint32_t>{0, 3, 5}));
+}
+
 TEST(Degraded, AFileInTheFoldersPlaceIsABrokenFolder) {
   SimStore store(1);
   PutFile(store, "node-04");

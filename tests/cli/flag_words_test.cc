@@ -10,6 +10,7 @@ TEST(WithFlags, OptionsBecomeFlags) {
   EXPECT_EQ(WithFlags("`worker_speeds` 1,x: no speed; leave `workers` out"),
             "--worker-speeds 1,x: no speed; leave --workers out");
   EXPECT_EQ(WithFlags("`learning_rate`"), "--lr");
+  EXPECT_EQ(WithFlags("`token`: 3 characters"), "MOTLEY_TOKEN: 3 characters");
 }
 
 TEST(WithFlags, EverythingElseStays) {

@@ -282,6 +282,18 @@ TEST_F(Table, CellsMayBeSpilled) {
   EXPECT_EQ(ToJson(*spilled.schema), ToJson(*kept.schema));
 }
 
+TEST_F(Table, AHeaderWithANameTwiceIsNoSample) {
+  const std::string error = "t.csv:1: the header has the column 'city' twice. Rename one";
+  ExpectFails("city,city,y\nA,B,yes\nB,A,no\nA,A,yes\nB,B,no\n", error);
+  ExpectFails("city,city,price\nA,B,1.5\nB,A,2.5\n", error);
+  ExpectFails("size,city,city,kind\n1,A,B,yes\n2,B,A,no\n", error);
+  // These first lines are samples.
+  EXPECT_EQ(ReadText("A,A,yes\nB,A,no\nA,B,yes\n").labels().size(), 3u);
+  EXPECT_EQ(ReadText("A,A,yes\nB,C,no\nA,B,no\n").labels().size(), 3u);
+  EXPECT_EQ(ReadText("A,A,0\nB,A,1\nA,B,1\n").labels().size(), 3u);
+  EXPECT_EQ(ReadText("1,1,only\n2,A,no\n3,B,no\n").labels().size(), 3u);
+}
+
 TEST_F(Table, TextThatIsNotUtf8IsTakenForLatin1) {
   const Read read = ReadText("k,y\nM\xfcller,0\nM\xc3\xbcller,1\nx,1\n");
   EXPECT_THAT(read.schema->columns[0].categories, ElementsAre("M\xc3\xbcller", "x"));

@@ -31,7 +31,11 @@ Status BadAddress(const std::string& address, std::string_view why) {
 
 Result<HostPort> ParseHostPort(const std::string& address) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return BadAddress(address, "the port is missing");
+  if (colon == std::string::npos) {
+    return Status::InvalidArgument(
+        fmt::format("\"{}\": the port is missing; write HOST:PORT, like 192.168.1.10:7000",
+                    address.substr(0, kMaxHostLength)));
+  }
   HostPort where;
   where.host = address.substr(0, colon);
   const std::string_view port = std::string_view(address).substr(colon + 1);

@@ -236,7 +236,9 @@ class Elastic(ProgramTest):
             said = self.run_program("train", "--data", self.data, "--remote", *arguments, expect=2)
             self.assertIn(words, said.stderr)
         said = self.run_program("train", "--data", self.data, "--workers", "2..8", expect=2)
-        self.assertIn("--remote", said.stderr)
+        self.assertIn("--workers 2..8: the workers of one machine", said.stderr)
+        self.assertIn("add --remote", said.stderr)
+        self.assertNotIn("--min-workers", said.stderr)
 
     def test_loopback_is_said_to_reach_nobody_else(self):
         job = self.train(token=None)

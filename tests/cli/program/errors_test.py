@@ -267,6 +267,17 @@ class Errors(ProgramTest):
         self.refuse(2, ["--server"], "worker")
         self.refuse(2, ["set the environment variable MOTLEY_TOKEN"], "worker", "--server", "127.0.0.1:1")
 
+    def test_a_short_token_is_told_how_to_make_a_long_one(self):
+        with mock.patch.dict(os.environ, MOTLEY_TOKEN="12345678901"):
+            self.train(2, ["MOTLEY_TOKEN: 11 characters", "openssl rand -hex 16"],
+                       "--remote", "--listen", "0.0.0.0:0")
+
+    def test_a_server_without_a_port_is_told_by_an_example(self):
+        with mock.patch.dict(os.environ, MOTLEY_TOKEN="12345678901"):
+            done = self.run_program("worker", "--server", "127.0.0.1", expect=2)
+        self.assertEqual(done.stderr, 'motley: "127.0.0.1": the port is missing; write HOST:PORT, '
+                                      "like 192.168.1.10:7000\n")
+
     def test_a_model_without_its_sizes_is_told_an_example(self):
         self.train(2, ["model 'mlp' needs its sizes, as in mlp:256"], "--model", "mlp")
         self.train(2, ["as in cnn:16,32"], "--model", "cnn")

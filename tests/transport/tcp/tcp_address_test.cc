@@ -16,14 +16,19 @@ TEST(TcpAddress, HostAndPortAreTakenApart) {
 TEST(TcpAddress, BadAddressesSayWhatAGoodOneLooksLike) {
   const std::string long_host = std::string(254, 'a') + ":1";
   for (const std::string& bad :
-       {std::string(""), std::string("host"), std::string("host:"), std::string(":80"),
-        std::string("host:65536"), std::string("host:-1"), std::string("host:80x"),
-        std::string("host: 80"), std::string("::1:80"), std::string("[]:80"),
-        std::string("a\0b:80", 6), long_host}) {
+       {std::string("host:"), std::string(":80"), std::string("host:65536"), std::string("host:-1"),
+        std::string("host:80x"), std::string("host: 80"), std::string("::1:80"),
+        std::string("[]:80"), std::string("a\0b:80", 6), long_host}) {
     const auto parsed = ParseHostPort(bad);
     EXPECT_EQ(parsed.code(), StatusCode::kInvalidArgument) << bad;
     EXPECT_NE(parsed.status().message().find("[::1]:7440"), std::string::npos) << bad;
   }
+}
+
+TEST(TcpAddress, AMissingPortIsNamed) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1").status().message(),
+            "\"127.0.0.1\": the port is missing; write HOST:PORT, like 192.168.1.10:7000");
+  EXPECT_EQ(ParseHostPort("").code(), StatusCode::kInvalidArgument);
 }
 
 TEST(TcpAddress, NumericAddressesNeedNoResolver) {
