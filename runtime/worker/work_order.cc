@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostTerms = 1'000'000;  // Of one list.
+constexpr size_t kMostTerms = 1'000'000;  // In one list.
 
 }  // namespace
 

@@ -54,11 +54,12 @@ class RowAnswers : public AnswersRig {
   void Row(WorkerId worker, StepId step, RowId row, float value) {
     for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(worker, step, row, slice, value));
   }
-  bool End(WorkerId worker, StepId step, RowId row, bool finished = true) {
+  bool End(WorkerId worker, StepId step, RowId row, bool finished = true, uint32_t entries = 0) {
     wire::AnswerEndT end;
     end.step = step;
     end.order = OrderOf(worker, row);
     end.finished = finished;
+    end.entries = entries;
     std::vector<uint32_t>& given = orders[{worker, row}];
     const bool ended = rows.OnEnd(worker, end).value();
     if (ended) given.erase(given.begin());
@@ -435,20 +436,9 @@ TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
   Give(0, 0);
   Give(0, 1);
   EXPECT_FALSE(End(0, 0, 1));
+  EXPECT_FALSE(End(0, 0, 0, true, 1)) << "only the end of a list names entries";
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(End(0, 0, 1, false));
-}
-
-// The end of a list names entries, and the end of a row none.
-TEST_F(RowAnswers, ARowThatEndsLikeAListIsNotTaken) {
-  rows.Open(0, Form("none", 3, 0));
-  Give(0, 0);
-  wire::AnswerEndT end;
-  end.order = OrderOf(0, 0);
-  end.entries = 1;
-  end.finished = true;
-  EXPECT_FALSE(rows.OnEnd(0, end).value());
-  EXPECT_TRUE(End(0, 0, 0, false)) << "the order is still open";
 }
 
 // A worker announces a kept row by its Pull. The answers follow under a code of their own.
