@@ -60,9 +60,8 @@ class RowAnswers : public AnswersRig {
     end.order = OrderOf(worker, row);
     end.finished = finished;
     end.entries = entries;
-    std::vector<uint32_t>& given = orders[{worker, row}];
     const bool ended = rows.OnEnd(worker, end).value();
-    if (ended) given.erase(given.begin());
+    if (ended) orders[{worker, row}].erase(orders[{worker, row}].begin());
     return ended;
   }
   std::vector<float> Sum() {
