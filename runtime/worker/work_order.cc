@@ -11,36 +11,27 @@
 #include "training/trainers/term_work.h"
 
 namespace motley {
-namespace {
-
-constexpr size_t kMostTerms = 1'000'000;  // In one list.
-
-}  // namespace
-
 WorkOrder::WorkOrder(Loop& loop, std::shared_ptr<Workshop> shop, What what, Room room)
     : loop_(loop),
       shop_(std::move(shop)),
       what_(std::move(what)),
       ranges_(shop_->schedule.SharedRanges(what_.step)),
       room_(std::move(room)) {
-  room_.entries.clear();
-  Append(what_.terms);
+  ListEntries();
   state_.due = !what_.revocable;
 }
 
 void WorkOrder::SetTerms(std::vector<PartitionTerm> terms) {
   MOTLEY_ASSERT(started_ == 0);
-  room_.entries.clear();
   what_.terms = std::move(terms);
-  Append(what_.terms);
+  ListEntries();
 }
 
-// `terms` are the last of what_.terms.
-void WorkOrder::Append(std::span<const PartitionTerm> terms) {
-  auto at = static_cast<uint32_t>(what_.terms.size() - terms.size());
-  for (const PartitionTerm& term : terms) {
+void WorkOrder::ListEntries() {
+  room_.entries.clear();
+  for (uint32_t at = 0; at < what_.terms.size(); ++at) {
+    const PartitionTerm& term = what_.terms[at];
     for (PartitionId p = term.begin; p < term.end; ++p) room_.entries.push_back({p, at});
-    ++at;
   }
 }
 
@@ -51,13 +42,11 @@ Status WorkOrder::Extend(std::span<const PartitionTerm> terms) {
     return Status::DataError(
         fmt::format("a list of {} partitions, of which there are {}", total, ranges_->size()));
   }
-  // Entries that are given back leave their terms here. A server that takes back and gives again
-  // without end is at fault.
-  if (what_.terms.size() + terms.size() > kMostTerms) {
-    return Status::DataError(fmt::format("a list that grew more than {} times", kMostTerms));
+  // All terms of a list weigh the same, so one serves all entries, however often the list grows.
+  if (what_.terms.empty() && !terms.empty()) what_.terms.push_back(terms.front());
+  for (const PartitionTerm& term : terms) {
+    for (PartitionId p = term.begin; p < term.end; ++p) room_.entries.push_back({p, 0});
   }
-  what_.terms.insert(what_.terms.end(), terms.begin(), terms.end());
-  Append(terms);
   return Status::Ok();
 }
 

@@ -92,7 +92,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   Tally TakeTally() { return std::exchange(state_.tally, Tally()); }
 
  private:
-  void Append(std::span<const PartitionTerm> terms);
+  void ListEntries();  // One for each partition of the terms.
   uint64_t ChunkSamples() const;
   size_t Cut();
   void Accumulate(bool last);
