@@ -63,7 +63,7 @@ class Worker final : public Receiver {
       : loop_(loop),
         task_(task),
         index_(index),
-        cut_{task.length, kSlice},
+        cut_(task.length, kSlice),
         own_(task.length),
         sum_(task.length),
         transport_(MakeTcpTransport(loop.handle(), task.nearby)) {
@@ -169,15 +169,15 @@ class Server final : public Receiver {
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
         transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
-        publisher_(*transport_, task.workers, kSlice,
+        publisher_(*transport_, task.workers, Slicing(task.length, kSlice), 0,
                    [this](uint64_t version) {
                      return version == step_ + 1 ? ParameterCopy(sum_) : nullptr;
                    }),
         slices_(task.workers),
         sum_(std::make_shared<std::vector<float>>(task.length)),
-        answers_(
-            {.workers = task.workers, .length = task.length, .slice_length = kSlice, .home = *sum_},
-            parallel, {[this](const Event& e) { OnEvent(e); }, nullptr}) {
+        step_sum_(*sum_, kSlice, parallel, /*keep_rows=*/false),
+        answers_(task.workers, /*partitions=*/1, {&step_sum_},
+                 {[this](const Event& e) { OnEvent(e); }, nullptr}) {
     transport_->SetReceiver(this);
   }
   Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
@@ -244,7 +244,7 @@ class Server final : public Receiver {
   }
   void OnEvent(const Event& event) {
     if (!std::holds_alternative<StepDecodable>(event)) return;
-    const Status summed = answers_.Close(*sum_);
+    const Status summed = answers_.Close();
     if (!summed.ok()) Die(summed.ToString());
     for (const auto& [worker, peer] : peers_) {
       publisher_.Publish(worker, peer, Header{}, step_ + 1, sum_);
@@ -260,6 +260,7 @@ class Server final : public Receiver {
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
+  StepSum step_sum_;
   Answers answers_;
   uint64_t step_ = 0;  // The first two are not counted.
   uint32_t phase_ = 0;

@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
-constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
+constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
@@ -59,6 +59,7 @@ class Generator {
     AnswerInPartsInstead("short", kShortDraws);
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
+    CutIntoShards();
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
@@ -300,6 +301,12 @@ class Generator {
     const bool lasting = job.model.name != "linear" || large_labels_;
     const bool longer = random.Chance(0.5) && lasting;
     if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
+  }
+
+  // 30 % cut the vector into two to four shards.
+  void CutIntoShards() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kShardDraws);
+    if (random.Chance(0.3)) scenario_.options.job.shards = 2 + random.Below(3);
   }
 
   // Roughly how long the job takes without faults.

@@ -57,6 +57,7 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
       job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
+  if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

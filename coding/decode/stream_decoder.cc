@@ -243,11 +243,13 @@ Status StreamDecoder::Finish(std::span<float> sum) {
   return Status::Ok();
 }
 
-Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> sum) {
+Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> sum,
+                                                               const std::vector<bool>& rows) {
   MOTLEY_ASSERT(impl_->limits.keep_rows && sum.size() == length());
   std::vector<bool> whole(impl_->form->workers);
   for (RowId row = 0; row < whole.size(); ++row) {
-    whole[row] = RowComplete(row) && !impl_->form->rows[row].empty();
+    const bool wanted = rows.empty() || rows[row];
+    whole[row] = wanted && RowComplete(row) && !impl_->form->rows[row].empty();
   }
   if (std::find(whole.begin(), whole.end(), true) == whole.end()) {
     return Status::NotDecodable(

@@ -109,9 +109,11 @@ class StreamDecoder {
   Status Finish(std::span<float> sum);
   // An alternative to Finish, at any time: writes the sum of the complete rows with the least
   // error, scaled to be unbiased (approximate.h). Rows with missing slices have weight 0.
-  // kNotDecodable when no row is complete; otherwise the step ends, and Reset must follow.
-  // Precondition: DecodeLimits::keep_rows.
-  Result<ApproximateDecoding> FinishApproximately(std::span<float> sum);
+  // `rows`, unless it is empty, says for each row if it may be used. kNotDecodable when there is no
+  // such row; otherwise the step ends, and Reset must follow. Precondition:
+  // DecodeLimits::keep_rows.
+  Result<ApproximateDecoding> FinishApproximately(std::span<float> sum,
+                                                  const std::vector<bool>& rows = {});
   // The tally of the sum, once it is Decodable() or ended approximately: the answers' tallies, in
   // double, with the weights of their first slices. Imaginary parts are rounding errors.
   const Tally& tally() const;

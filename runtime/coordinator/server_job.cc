@@ -49,10 +49,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                   FinishWhenQuiet();
                 }}),
       transfers_(options.workers),
-      publisher_(env.transport, options.workers, options.slice_length,
-                 [this](uint64_t version) {
-                   return version == record_.steps() ? model_->parameters() : nullptr;
-                 }),
       feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
             [this](const Status& why) { End(why); }),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
@@ -64,7 +60,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
              }),
       probes_(env.loop, env.transport),
       vector_probe_(env.loop, env.transport, options.workers,
-                    Slicing{VectorLength(model_->parameter_count()), options.slice_length},
+                    model_->route().Answers(options.slice_length),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
@@ -95,16 +91,10 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   }
   options_.resume = nullptr;  // These two may be as large as the model.
   options_.first_parameters = nullptr;
-  const size_t length = VectorLength(model_->parameter_count());
-  gradient_ = std::make_shared<AlignedVector>(length);
+  std::vector<StepSum*> sums;
+  for (const auto& shard : model_->shards()) sums.push_back(&shard->sum());
   answers_ = std::make_unique<Answers>(
-      Answers::Shape{.workers = options.workers,
-                     .partitions = static_cast<uint32_t>(schedule_.partition_sizes().size()),
-                     .length = length,
-                     .slice_length = options.slice_length,
-                     .home = *gradient_,
-                     .keep_rows = !SchemeNamed(options.code).exact},
-      env.device.parallel(),
+      options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()), std::move(sums),
       Answers::Hooks{[this](Event event) { OnAnswer(std::move(event)); },
                      [this](WorkerId worker, std::span<const PartitionId> covered) {
                        observer_.OnEvent(event::VectorArrived{answers().orders().step(), worker,
@@ -140,7 +130,7 @@ void ServerJob::Start(Finished finished) {
   validator_->SetHooks(
       {[this](const JudgedVersion& judged) { observer_.OnEvent(event::VersionJudged{judged}); },
        [this](const Status& why) { OnNotJudged(why); }, [this] { FinishWhenQuiet(); }});
-  model_->SetCrowded([this] { return FreeVersion(); });
+  model_->versions().SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
   if (record_.steps() >= options_.steps) End(Status::Ok());
@@ -166,6 +156,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.class_weights = options_.model.class_weights;
   accept.dropout = options_.model.dropout;
   accept.slice_length = options_.slice_length;
+  accept.shard_ends = model_->route().ends();
   accept.foreign = options_.foreign != nullptr;
   if (accept.foreign) {
     accept.model.clear();
@@ -192,7 +183,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   answers().orders().Forget(worker);
   auditor_.log().Forget(worker);
   std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
-  publisher_.Forget(worker);
+  for (const auto& shard : model_->shards()) shard->publisher().Forget(worker);
   links_.Forget(worker);
   vector_probe_.Forget(worker);
   transfers_.Forget(worker);
@@ -207,7 +198,10 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
 void ServerJob::Publish(WorkerId worker, StepId step) {
   const PeerId peer = peers_.PeerOf(worker);
   const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
-  const bool sent = publisher_.Publish(worker, peer, header, step, model_->parameters());
+  bool sent = false;
+  for (const auto& shard : model_->shards()) {
+    sent |= shard->publisher().Publish(worker, peer, header, step, model_->parameters());
+  }
   if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1)
     vector_probe_.Ask(worker, peer, header);
   if (!options_.measure_links) return;
@@ -217,7 +211,10 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
 // There is no memory for one more version. The connection that still reads the oldest
 // version is cut, because slices under way cannot be taken back otherwise.
 bool ServerJob::FreeVersion() {
-  const std::optional<PeerId> peer = publisher_.OldestReader(record_.steps());
+  std::optional<PeerId> peer;
+  for (const auto& shard : model_->shards()) {
+    if (!peer) peer = shard->publisher().OldestReader(record_.steps());
+  }
   if (!peer) return false;
   peers_.Disconnect(*peer, Status::Unavailable(
                                "it has not read an old version of the parameters for so long that "
@@ -348,8 +345,8 @@ void ServerJob::Do(const CancelRow& command) {
 Status ServerJob::SumUp(const CommitStep& command,
                         std::shared_ptr<const ApproximateSum>& approximate) {
   // The last row may have made the step decodable.
-  if (!command.approximately || answers().decodable()) return answers().Close(*gradient_);
-  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers().CloseApproximately(*gradient_));
+  if (!command.approximately || answers().decodable()) return answers().Close();
+  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers().CloseApproximately());
   if (best.error <= kExact) return Status::Ok();
   const auto sum = std::make_shared<ApproximateSum>();
   for (const Complex& a : best.a) sum->weights.push_back(a.real());
@@ -379,7 +376,7 @@ void ServerJob::Do(const CommitStep& command) {
     Say(*warning);
   }
   observer_.OnEvent(event::StepDecoded{
-      step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
+      step, {model_->sum(), tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
   auditor_.WhenFree(
       [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
   TellOfHeldCancels();

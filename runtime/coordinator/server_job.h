@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/aligned_memory.h"
 #include "runtime/alive.h"
 #include "runtime/coordinator/auditor.h"
 #include "runtime/coordinator/checkpointer.h"
@@ -29,7 +28,6 @@
 #include "runtime/notice_limit.h"
 #include "runtime/observer_fan.h"
 #include "runtime/shard/answers.h"
-#include "runtime/shard/publisher.h"
 
 namespace motley {
 
@@ -107,7 +105,7 @@ class ServerJob final : public ServerNode, private Receiver {
   // The schedule gives the weight of answers, because every sample weighs 1.
   bool CountsAreKnown() const;
   KnownCounts CountsOf(StepId step) const;
-  // Closes the open step with its sum in gradient_. `approximate` stays null if the sum is exact.
+  // Closes the open step with its sum in the model's. `approximate` stays null if the sum is exact.
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, double weight, const Status& status);
@@ -158,7 +156,6 @@ class ServerJob final : public ServerNode, private Receiver {
   std::vector<WorkersCancel> held_;  // Cancels held until an audit has the copies that it needs.
   std::unique_ptr<Answers> answers_;
   TransferClock transfers_;
-  Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
   LossWatch losses_;
@@ -190,8 +187,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Incoming* last_incoming_ = nullptr;
   PeerId last_peer_ = 0;
   std::vector<bool> introduced_;  // Workers that reported that they are ready.
-  std::shared_ptr<AlignedVector> gradient_;
-  std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
+  std::string last_to_leave_;     // The last worker that left, and why; empty if none did.
   Finished finished_;
   Status end_;
   bool began_ = false;  // A step was opened.

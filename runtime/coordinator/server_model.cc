@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "coding/kernels/combine.h"
+#include "coding/schemes.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
 #include "runtime/shard/job_gradient.h"
 #include "training/optimizers/optimizer.h"
+#include "training/trainers/trainer.h"
 
 namespace motley {
 
@@ -24,124 +26,171 @@ Result<std::vector<float>> CopyOf(std::span<const float> values) {
   });
 }
 
+// An answer in parts is as long as a part of the whole vector, so it cannot be cut into ranges.
+uint32_t ShardsOf(const JobOptions& options) {
+  const Scheme& scheme = SchemeNamed(options.code);
+  return scheme.has_parts || scheme.chosen_later() ? 1 : options.shards;
+}
+
+// Copies each shard's part of the state arrays out of, or into, the arrays of the whole vector.
+template <typename Copy>
+void ForEachStatePart(const Route& route, size_t arrays, size_t count, const Copy& copy) {
+  for (size_t shard = 0; shard < route.shards(); ++shard) {
+    const size_t size = route.parameters(shard);
+    for (size_t array = 0; array < arrays; ++array) {
+      copy(shard, array * size, array * count + route.begin(shard), size);
+    }
+  }
+}
+
 }  // namespace
 
-struct ServerModel::Shared {
-  std::shared_ptr<JobGradient> gradient;
-  std::unique_ptr<Optimizer> optimizer;
-};
+// Fills in what a saved job goes on from.
+Status ServerModel::Restore(const SavedJob& saved, const Route& route, Parts& parts) {
+  const size_t count = parts.first->size();
+  if (saved.parameters->size() != count) {
+    return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
+                                        saved.parameters->size(), count));
+  }
+  *parts.first = *saved.parameters;
+  const std::vector<float>& state = *saved.optimizer_state;
+  const size_t arrays = state.size() / count;
+  std::vector<std::vector<float>> of_shards(route.shards());
+  for (size_t shard = 0; shard < route.shards(); ++shard) {
+    // A remainder belongs to no parameter, and the first optimizer refuses it.
+    const size_t rest = shard == 0 ? state.size() % count : 0;
+    of_shards[shard].resize(arrays * route.parameters(shard) + rest);
+  }
+  ForEachStatePart(route, arrays, count, [&](size_t shard, size_t to, size_t from, size_t size) {
+    std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
+                of_shards[shard].begin() + static_cast<std::ptrdiff_t>(to));
+  });
+  for (size_t shard = 0; shard < route.shards(); ++shard) {
+    MOTLEY_RETURN_IF_ERROR(parts.optimizers[shard]
+                               ->Restore(saved.optimizer_steps, of_shards[shard])
+                               .WithContext("the checkpoint's optimizer state"));
+  }
+  return Status::Ok();
+}
 
-Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const JobOptions& options,
+Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transport& transport,
+                                                         const JobOptions& options,
                                                          const DataSource& data) {
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  MOTLEY_ASSIGN_OR_RETURN(auto gradient, JobGradient::Create(options, data.shape()));
-  const size_t count = gradient->parameter_count();
+  Parts parts;
+  MOTLEY_ASSIGN_OR_RETURN(parts.gradient, JobGradient::Create(options, data.shape()));
+  const size_t count = parts.gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
-  MOTLEY_ASSIGN_OR_RETURN(auto optimizer, Optimizer::Create(options.optimizer, count));
-  auto first = std::make_shared<std::vector<float>>(count);
-  if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
-    if (saved->parameters->size() != count) {
-      return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
-                                          saved->parameters->size(), count));
-    }
-    MOTLEY_RETURN_IF_ERROR(optimizer->Restore(saved->optimizer_steps, *saved->optimizer_state)
-                               .WithContext("the checkpoint's optimizer state"));
-    *first = *saved->parameters;
+  const Route route(count, ShardsOf(options));
+  for (size_t shard = 0; shard < route.shards(); ++shard) {
+    MOTLEY_ASSIGN_OR_RETURN(auto optimizer,
+                            Optimizer::Create(options.optimizer, route.parameters(shard)));
+    parts.optimizers.push_back(std::move(optimizer));
+  }
+  parts.first = std::make_shared<std::vector<float>>(count);
+  if (options.resume != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(Restore(*options.resume, route, parts));
   } else if (options.first_parameters != nullptr) {
     if (options.first_parameters->size() != count) {
       return Status::InvalidArgument(fmt::format("{} first parameters for a model of {}",
                                                  options.first_parameters->size(), count));
     }
-    *first = *options.first_parameters;
+    *parts.first = *options.first_parameters;
   } else {
-    MOTLEY_RETURN_IF_ERROR(gradient->Initialize(options.seed, *first));
+    MOTLEY_RETURN_IF_ERROR(parts.gradient->Initialize(options.seed, *parts.first));
   }
-  auto shared = std::shared_ptr<Shared>(new Shared{std::move(gradient), std::move(optimizer)});
   return std::unique_ptr<ServerModel>(
-      new ServerModel(device, options, std::move(shared), std::move(first)));
+      new ServerModel(device, transport, options, route, std::move(parts)));
 }
 
-ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
-                         std::shared_ptr<std::vector<float>> first)
+ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions& options,
+                         Route route, Parts parts)
     : device_(device),
-      shared_(std::move(shared)),
-      most_copies_(MostVersions(options, first->size(), device.info().memory_bytes)) {
-  copies_.push_back(first);
-  // The next version's memory is taken now: no job is better than one that ends at its first
-  // update.
-  copies_.push_back(std::make_shared<std::vector<float>>(first->size()));
-  parameters_ = std::move(first);
+      route_(std::move(route)),
+      gradient_(std::move(parts.gradient)),
+      sum_(std::make_shared<AlignedVector>(VectorLength(parts.first->size()))),
+      version_(options.resume != nullptr ? options.resume->step : 0),
+      versions_(parts.first,
+                MostVersions(options, parts.first->size(), device.info().memory_bytes)) {
+  const bool keep_rows = !SchemeNamed(options.code).exact;
+  for (size_t shard = 0; shard < route_.shards(); ++shard) {
+    const auto home = std::span(*sum_).subspan(route_.begin(shard), route_.size(shard));
+    shards_.push_back(std::make_unique<ParameterShard>(
+        std::make_unique<StepSum>(home, options.slice_length, device.parallel(), keep_rows),
+        std::move(parts.optimizers[shard]),
+        std::make_unique<Publisher>(
+            transport, options.workers, route_.Parameters(options.slice_length),
+            static_cast<uint32_t>(shard),
+            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; })));
+  }
+  parameters_ = std::move(parts.first);
 }
 
-// Returns a copy that no send, audit or caller still reads.
-std::shared_ptr<std::vector<float>> ServerModel::UnusedCopy() const {
-  const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
-  const auto found = std::find_if(copies_.begin(), copies_.end(), unused);
-  return found != copies_.end() ? *found : nullptr;
-}
+// The work of a commit on the device's thread. It shares all that it uses.
+struct ServerModel::Update {
+  Device& device;
+  Route route;
+  std::vector<std::shared_ptr<Optimizer>> optimizers;
+  std::shared_ptr<AlignedVector> sum;
+  ParameterCopy from;
+  std::shared_ptr<std::vector<float>> next;
+  Contribution contribution;
 
-Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
-  FreeSurplus();
-  Status none = NoMemory("another version of the parameters");
-  for (;;) {
-    if (auto unused = UnusedCopy()) return unused;
-    if (copies_.size() < most_copies_) {
-      auto fresh =
-          OrNoMemory("another version of the parameters",
-                     [this]() -> Result<std::shared_ptr<std::vector<float>>> {
-                       copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
-                       return copies_.back();
-                     });
-      if (fresh.ok()) return fresh;
+  Status Apply() {
+    std::copy(from->begin(), from->end(), next->begin());
+    const std::span<float> sums(sum->data(), next->size());
+    // A shard alone does not know the norm of the whole.
+    if (route.shards() > 1 && contribution.weight > 0) {
+      contribution.norm = std::sqrt(SumOfSquares(sums)) / contribution.weight;
     }
-    if (!crowded_ || !crowded_()) return none;
+    for (size_t shard = 0; shard < route.shards(); ++shard) {
+      const size_t begin = route.begin(shard);
+      const size_t size = route.parameters(shard);
+      MOTLEY_RETURN_IF_ERROR(optimizers[shard]->Apply(
+          device, sums.subspan(begin, size), std::span(*next).subspan(begin, size), contribution));
+    }
+    return Status::Ok();
   }
-}
+};
 
-// A slow reader that is done leaves its copy unused. The copy is kept for a while, because a worker
-// that is slow in one step is slow in the next, and allocating a large vector takes time.
-void ServerModel::FreeSurplus() {
-  constexpr uint32_t kKeptFor = 16;  // Commits.
-  const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
-  if (std::count_if(copies_.begin(), copies_.end(), unused) < 2) {
-    surplus_for_ = 0;
-  } else if (++surplus_for_ >= kKeptFor) {
-    surplus_for_ = 0;
-    copies_.erase(std::find_if(copies_.begin(), copies_.end(), unused));
-  }
-}
-
-void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
-                         std::shared_ptr<DecodedCopy> copy, Done done) {
+void ServerModel::Commit(StepId step, const Contribution& from, std::shared_ptr<DecodedCopy> copy,
+                         Done done) {
   MOTLEY_ASSERT(!applying_);
-  auto spare = Spare();
+  auto spare = versions_.Spare();
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
-  const ParameterCopy from = parameters_;
-  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, copy,
-               factor = rate_factor_] {
-    std::copy(from->begin(), from->end(), next->begin());
-    const std::span<float> mean(gradient->data(), next->size());
-    if (copy != nullptr) *copy = CopyOf(mean);
-    MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next, factor));
-    if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
+  const auto update = std::make_shared<Update>(
+      Update{device_, route_, Optimizers(), sum_, parameters_, next, from});
+  auto work = [update, step, copy] {
+    if (copy != nullptr) *copy = CopyOf(std::span(*update->sum).first(update->next->size()));
+    MOTLEY_RETURN_IF_ERROR(update->Apply());
+    if (std::isfinite(SumOfSquares(*update->next))) return Status::Ok();
     return Status::DataError(fmt::format(
         "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",
         step));
   };
-  // This thread releases `from` after the device has read it. Spare() may then reuse it.
+  // This thread releases `from` after the device has read it. The pool may then reuse it.
   device_.Submit(0, std::move(work),
-                 alive_.Guard([this, next, from, done = std::move(done)](Status status) {
+                 alive_.Guard([this, next, update, step, done = std::move(done)](Status status) {
                    applying_ = false;
-                   if (status.ok()) parameters_ = next;
+                   if (status.ok()) {
+                     parameters_ = next;
+                     version_ = step + 1;
+                   }
                    spoiled_ = !status.ok();
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
   applying_ = true;  // Set last: if memory runs out above, `done` never comes.
+}
+
+std::vector<std::shared_ptr<Optimizer>> ServerModel::Optimizers() const {
+  std::vector<std::shared_ptr<Optimizer>> all;
+  for (const auto& shard : shards_) all.push_back(shard->optimizer());
+  return all;
 }
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
@@ -154,7 +203,7 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
     auto fresh = OrNoMemory("a checkpoint's copy of the optimizer's state", [this] {
       return Result<std::shared_ptr<std::vector<float>>>(
-          std::make_shared<std::vector<float>>(shared_->optimizer->state().size()));
+          std::make_shared<std::vector<float>>(StateSize()));
     });
     if (!fresh.ok()) return done(fresh.status());
     state_copy_ = std::move(fresh).value();
@@ -162,10 +211,15 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   auto snapshot = std::make_shared<ModelSnapshot>();
   snapshot->parameters = parameters_;
   snapshot->optimizer_state = state_copy_;
-  auto work = [shared = shared_, snapshot, copy = state_copy_] {
-    snapshot->optimizer_steps = shared->optimizer->steps();
-    const std::span<const float> state = shared->optimizer->state();
-    std::copy(state.begin(), state.end(), copy->begin());
+  auto work = [route = route_, optimizers = Optimizers(), snapshot, copy = state_copy_] {
+    const size_t count = snapshot->parameters->size();
+    snapshot->optimizer_steps = optimizers.front()->steps();
+    ForEachStatePart(route, copy->size() / count, count,
+                     [&](size_t shard, size_t from, size_t to, size_t size) {
+                       const std::span<const float> state = optimizers[shard]->state();
+                       std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
+                                   copy->begin() + static_cast<std::ptrdiff_t>(to));
+                     });
     return Status::Ok();
   };
   device_.Submit(0, std::move(work),
@@ -177,6 +231,10 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   copying_ = true;
 }
 
-std::shared_ptr<JobGradient> ServerModel::gradient() const { return shared_->gradient; }
+size_t ServerModel::StateSize() const {
+  size_t size = 0;
+  for (const auto& shard : shards_) size += shard->optimizer()->state().size();
+  return size;
+}
 
 }  // namespace motley

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's parameters, version by version, and the optimizer's update of them on the device.
-// Loop thread only. Work on the device shares what it uses, so this object may be destroyed at any
-// time.
+// The server's parameters, version by version, and their update on the device: each shard's range
+// by its own optimizer. Loop thread only. Work on the device shares what it uses, so this object
+// may be destroyed at any time.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,19 @@
 #include "devices/device.h"
 #include "runtime/alive.h"
 #include "runtime/job.h"
+#include "runtime/links/route.h"
 #include "runtime/shard/job_gradient.h"
+#include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
+#include "runtime/shard/version_pool.h"
+#include "transport/transport.h"
 
 namespace motley {
 
 // A version of the parameters with the optimizer's state. Nobody changes either while it is held.
 // The last holder must release it on the loop thread, because its memory is then reused.
+struct SavedJob;
+
 struct ModelSnapshot {
   ParameterCopy parameters;
   uint64_t optimizer_steps = 0;
@@ -36,22 +42,24 @@ class ServerModel {
   // kInvalidArgument when model, optimizer and data do not fit together. kResource when the model
   // does not fit into memory. Also returns errors of the caller's trainer about its first
   // parameters.
-  static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
+  static Result<std::unique_ptr<ServerModel>> Create(Device& device, Transport& transport,
+                                                     const JobOptions& options,
                                                      const DataSource& data);
 
+  const Route& route() const { return route_; }
+  // The shards of this process, in the order of their ranges. Each sums into its range of sum().
+  const std::vector<std::unique_ptr<ParameterShard>>& shards() const { return shards_; }
+  // The sum that the next Commit applies, VectorLength floats.
+  std::span<float> sum() const { return *sum_; }
   size_t parameter_count() const { return parameters_->size(); }
   const ParameterCopy& parameters() const { return parameters_; }  // The newest version.
 
-  // Turns version `step` into the next one. `gradient` (VectorLength floats, the sum over a batch
-  // of weight `weight`) is overwritten. If `copy` is not null, it first receives a copy of the
-  // gradient. kDataError: the new parameters are not finite, because training has diverged.
-  // kResource: there is no memory for them, and nothing was changed (`done` runs before this
-  // returns).
+  // Turns version `step` into the next one with sum(), which is overwritten. If `copy` is not null,
+  // it first receives a copy of the sum. kDataError: the new parameters are not finite, because
+  // training has diverged. kResource: there is no memory for them, and nothing was changed (`done`
+  // runs before this returns).
   using DecodedCopy = Result<std::vector<float>>;
-  void Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
-              std::shared_ptr<DecodedCopy> copy, Done done);
-  // Sets the factor for updates that are committed from now on (Optimizer::Apply).
-  void SetRateFactor(double factor) { rate_factor_ = factor; }
+  void Commit(StepId step, const Contribution& from, std::shared_ptr<DecodedCopy> copy, Done done);
 
   // Takes the newest version and its optimizer's state, which the device copies before the next
   // update. This one pass over memory is all that delays a step. Only one may be taken at a time,
@@ -61,9 +69,7 @@ class ServerModel {
   // An update failed half done. The optimizer is ahead of the parameters, so its state is useless.
   bool spoiled() const { return spoiled_; }
 
-  // `crowded` runs when another version needs room and no more memory may be taken. It makes a
-  // reader release an older version, or returns false.
-  void SetCrowded(std::function<bool()> crowded) { crowded_ = std::move(crowded); }
+  VersionPool& versions() { return versions_; }
 
   // An update or a copy is on the device.
   bool busy() const { return applying_ || copying_; }
@@ -71,25 +77,31 @@ class ServerModel {
   void SetIdle(std::function<void()> idle) { idle_ = std::move(idle); }
 
   // The gradient for audits. Only their thread forms sums with it.
-  std::shared_ptr<JobGradient> gradient() const;
+  std::shared_ptr<JobGradient> gradient() const { return gradient_; }
 
  private:
-  struct Shared;  // Gradient and optimizer.
-  ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
-              std::shared_ptr<std::vector<float>> first);
-  Result<std::shared_ptr<std::vector<float>>> Spare();
-  std::shared_ptr<std::vector<float>> UnusedCopy() const;
-  void FreeSurplus();
+  struct Parts {
+    std::shared_ptr<JobGradient> gradient;
+    std::vector<std::unique_ptr<Optimizer>> optimizers;  // One for each shard.
+    std::shared_ptr<std::vector<float>> first;           // The first version.
+  };
+  ServerModel(Device& device, Transport& transport, const JobOptions& options, Route route,
+              Parts parts);
+  static Status Restore(const SavedJob& saved, const Route& route, Parts& parts);
+  static Result<Parts> MakeParts(Device& device, const JobOptions& options, const DataSource& data);
+  struct Update;
+  std::vector<std::shared_ptr<Optimizer>> Optimizers() const;
+  size_t StateSize() const;  // Floats of the optimizers' state.
 
   Device& device_;
-  std::shared_ptr<Shared> shared_;
+  const Route route_;
+  std::shared_ptr<JobGradient> gradient_;
+  std::shared_ptr<AlignedVector> sum_;
+  std::vector<std::unique_ptr<ParameterShard>> shards_;
   ParameterCopy parameters_;
-  std::vector<std::shared_ptr<std::vector<float>>> copies_;  // All existing copies, for reuse.
-  uint64_t most_copies_;
-  uint32_t surplus_for_ = 0;  // Commits in a row that found more than one copy unused.
-  std::function<bool()> crowded_;
+  uint64_t version_ = 0;  // The number of parameters_.
+  VersionPool versions_;
   std::function<void()> idle_;
-  double rate_factor_ = 1;
   bool applying_ = false;
   bool copying_ = false;
   bool spoiled_ = false;

@@ -96,7 +96,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
   }
-  MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data));
+  MOTLEY_ASSIGN_OR_RETURN(auto model,
+                          ServerModel::Create(env.device, env.transport, options, data));
   Device& evaluates = env.evaluation_device != nullptr ? *env.evaluation_device : env.device;
   MOTLEY_ASSIGN_OR_RETURN(auto validator, Validator::Create(env.loop, evaluates, options));
   JobDescription about;

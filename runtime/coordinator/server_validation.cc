@@ -14,8 +14,7 @@ void ServerJob::Update(StepId step, double weight,
   auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
   const double factor = validator_->RateFactor(step);
   observer_.OnEvent(event::RateSet{step, factor * options_.optimizer.learning_rate});
-  model_->SetRateFactor(factor);
-  model_->Commit(step, gradient_, weight, std::move(copy),
+  model_->Commit(step, {.weight = weight, .rate_factor = factor}, std::move(copy),
                  [this, step, weight](const Status& status) { OnApplied(step, weight, status); });
 }
 

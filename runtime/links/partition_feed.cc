@@ -67,7 +67,7 @@ Status PartitionFeed::SendBlock(WorkerId worker, PartitionId partition) {
   header.kind = FrameKind::kPartition;
   header.row_id = partition;
   header.total = block->size();
-  const Slicing cut{block->size(), kBlockPieceBytes, 1};
+  const Slicing cut(block->size(), kBlockPieceBytes, 1);
   seat.queued_bytes += block->size();
   for (size_t piece = 0; piece < cut.count(); ++piece) {
     header.offset = cut.begin(piece);

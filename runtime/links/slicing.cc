@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -14,20 +15,46 @@ constexpr double kNormFloor = 1e-30;  // Lets a slice of zeros pass.
 
 }  // namespace
 
+Slicing::Slicing(std::vector<size_t> ends, size_t length, size_t unit_bytes)
+    : ends_(std::move(ends)), length_(length), unit_bytes_(unit_bytes) {
+  firsts_ = {0};
+  for (size_t shard = 0; shard < ends_.size(); ++shard) {
+    const size_t size = ends_[shard] - begin_of(shard);
+    firsts_.push_back(firsts_.back() + (size + length_ - 1) / length_);
+  }
+}
+
+size_t Slicing::Holding(size_t offset) const {
+  const auto shard =
+      static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
+  return firsts_[shard] + (offset - begin_of(shard)) / length_;
+}
+
+size_t Slicing::At(size_t offset) const {
+  if (offset >= total()) return count();
+  const size_t slice = Holding(offset);
+  return begin(slice) == offset ? slice : count();
+}
+
 Result<size_t> SliceOf(const Slicing& cut, const Header& header) {
-  if (header.total != cut.total) {
+  if (header.total != cut.total()) {
     return Status::DataError(
-        fmt::format("a vector of length {} where {} is expected", header.total, cut.total));
+        fmt::format("a vector of length {} where {} is expected", header.total, cut.total()));
   }
-  if (header.offset >= cut.total || header.offset % cut.length != 0) {
+  const size_t slice = cut.At(header.offset);
+  if (slice == cut.count()) {
     return Status::DataError(fmt::format("a slice at {} of {}, where slices start every {}",
-                                         header.offset, cut.total, cut.length));
+                                         header.offset, cut.total(), cut.length()));
   }
-  const size_t slice = header.offset / cut.length;
-  if (header.length != cut.size(slice) * cut.unit_bytes) {
+  if (header.shard != cut.ShardOf(slice)) {
+    return Status::DataError(fmt::format("a slice at {} of shard {}, where shard {} begins at {}",
+                                         header.offset, header.shard, cut.ShardOf(slice),
+                                         cut.begin_of(cut.ShardOf(slice))));
+  }
+  const size_t bytes = cut.size(slice) * cut.unit_bytes();
+  if (header.length != bytes) {
     return Status::DataError(fmt::format("a slice of {} bytes at {}, where {} are expected",
-                                         header.length, header.offset,
-                                         cut.size(slice) * cut.unit_bytes));
+                                         header.length, header.offset, bytes));
   }
   return slice;
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a vector into slices for the wire. All are equal; the last may be shorter. Pure.
+// Cuts a vector into slices for the wire. A vector may belong to several shards, each of which has
+// one contiguous range of it. No slice reaches over the end of a range. Within a range all slices
+// are equal; the last may be shorter. Pure.
+//
+//   Slicing({10, 18}, 4): two shards     slices 0-4 4-8 8-10 | 10-14 14-18
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/signs.h"
@@ -14,14 +19,47 @@
 
 namespace motley {
 
-struct Slicing {
-  size_t total = 0;   // Units in the whole vector.
-  size_t length = 1;  // Units in a slice; > 0.
-  size_t unit_bytes = sizeof(float);
+class Slicing {
+ public:
+  Slicing() = default;
+  // One range. `total` and `length` are in units; `length` > 0.
+  Slicing(size_t total, size_t length, size_t unit_bytes = sizeof(float))
+      : Slicing(std::vector<size_t>{total}, length, unit_bytes) {}
+  // One range for each of `ends`, which grow from range to range and are not empty.
+  Slicing(std::vector<size_t> ends, size_t length, size_t unit_bytes = sizeof(float));
 
-  size_t count() const { return (total + length - 1) / length; }
-  size_t begin(size_t slice) const { return slice * length; }
-  size_t size(size_t slice) const { return std::min(length, total - begin(slice)); }
+  size_t total() const { return ends_.back(); }  // Units in the whole vector.
+  size_t length() const { return length_; }  // Units in a slice that is not the last of a range.
+  size_t unit_bytes() const { return unit_bytes_; }
+  size_t count() const { return firsts_.back(); }  // Slices of the vector.
+  size_t begin(size_t slice) const {
+    const size_t shard = ShardOf(slice);
+    return begin_of(shard) + (slice - firsts_[shard]) * length_;
+  }
+  size_t size(size_t slice) const {
+    return std::min(length_, ends_[ShardOf(slice)] - begin(slice));
+  }
+
+  size_t shards() const { return ends_.size(); }
+  size_t ShardOf(size_t slice) const {
+    size_t shard = 0;
+    while (shard + 1 < shards() && slice >= firsts_[shard + 1]) ++shard;
+    return shard;
+  }
+  size_t begin_of(size_t shard) const { return shard == 0 ? 0 : ends_[shard - 1]; }
+  size_t end_of(size_t shard) const { return ends_[shard]; }
+  size_t first_slice(size_t shard) const { return firsts_[shard]; }
+  // The slices of a shard are [first_slice(shard), first_slice(shard + 1)).
+
+  size_t Holding(size_t offset) const;  // The slice that this unit is in. `offset` < total().
+  // The slice that begins at `offset`, or count() if none does.
+  size_t At(size_t offset) const;
+
+ private:
+  std::vector<size_t> ends_ = {0};
+  std::vector<size_t> firsts_ = {0, 0};  // The first slice of each range, and the count.
+  size_t length_ = 1;
+  size_t unit_bytes_ = sizeof(float);
 };
 
 // The slice that a header announces. kDataError names the field that does not fit the cut.

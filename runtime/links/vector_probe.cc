@@ -71,7 +71,7 @@ void VectorProbe::Finish(WorkerId worker) {
   const size_t length = cut_.begin(came_ - 1) + cut_.size(came_ - 1);
   if (alone_) {
     ++seats_[worker].told;
-    const double part = static_cast<double>(length) / static_cast<double>(cut_.total);
+    const double part = static_cast<double>(length) / static_cast<double>(cut_.total());
     tell_(worker, FromSeconds(ToSeconds(loop_.Now() - since_) / part));
   }
   Next();

@@ -51,7 +51,7 @@ void AnswerLog::Begin(StepId step, const Slicing& cut) {
   leases_ = nullptr;
   answers_.clear();
   if (open_.step != step) before_ = std::move(open_);
-  open_ = {.step = step, .slice_length = cut.length, .first = {}, .by_row = {}};
+  open_ = {.step = step, .cut = cut, .first = {}, .by_row = {}};
 }
 
 void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut) {
@@ -129,16 +129,15 @@ StepAnswers AnswerLog::Take() {
 
 void AnswerLog::AddLate(WorkerId worker, RowId row, const Header& header) {
   if (header.step == taken_ && late_.size() < kMostLate) {
-    late_.push_back({worker, row, header.offset / open_.slice_length, header.sketch});
+    late_.push_back({worker, row, open_.cut.At(header.offset), header.sketch});
   }
   Copies& copies = header.step == open_.step ? open_ : before_;
-  if (header.step != copies.step || row >= copies.first.size() ||
-      header.offset % copies.slice_length != 0) {
+  const size_t slice = copies.cut.At(header.offset);
+  if (header.step != copies.step || row >= copies.first.size() || slice == copies.cut.count()) {
     return;
   }
   const Copy& copy = copies.by_row[copies.first[row]];
-  late_differ_ |=
-      copy.FarApart(copy.Gap(worker, header.offset / copies.slice_length, header.sketch));
+  late_differ_ |= copy.FarApart(copy.Gap(worker, slice, header.sketch));
 }
 
 double AnswerLog::Copy::Gap(WorkerId worker, size_t slice, double other) const {

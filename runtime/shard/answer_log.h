@@ -109,7 +109,7 @@ class AnswerLog {
   };
   struct Copies {
     StepId step = 0;
-    uint64_t slice_length = 1;
+    Slicing cut;
     std::vector<RowId> first;  // For each row, the first one that is equal to it.
     std::vector<Copy> by_row;  // The copies of these first rows.
   };

@@ -25,10 +25,8 @@ Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
 
 }  // namespace
 
-Answers::Answers(const Shape& shape, ParallelFor& parallel, Hooks hooks)
-    : hooks_(std::move(hooks)),
-      orders_(shape.workers, shape.partitions),
-      sum_(shape.length, shape.slice_length, shape.home, parallel, shape.keep_rows) {}
+Answers::Answers(uint32_t workers, uint32_t partitions, std::vector<StepSum*> sums, Hooks hooks)
+    : hooks_(std::move(hooks)), orders_(workers, partitions), sum_(std::move(sums)) {}
 
 // --- Steps ---
 
@@ -49,18 +47,20 @@ void Answers::OpenLists(StepId step, KnownCounts counts) {
   orders_.Open(step, nullptr);
 }
 
-Status Answers::Close(std::span<float> sum) {
+Status Answers::Close() {
   MOTLEY_ASSERT(orders_.open() && (orders_.listed() || decodable_));
   orders_.Close();
-  if (!orders_.listed() || orders_.missing() == 0) return sum_.Finish(sum);
-  return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
-                                      orders_.missing(), orders_.partitions()));
+  if (orders_.listed() && orders_.missing() > 0) {
+    return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
+                                        orders_.missing(), orders_.partitions()));
+  }
+  return sum_.Finish();
 }
 
-Result<ApproximateDecoding> Answers::CloseApproximately(std::span<float> sum) {
+Result<ApproximateDecoding> Answers::CloseApproximately() {
   MOTLEY_ASSERT(orders_.open() && !orders_.listed());
   orders_.Close();
-  return sum_.decoder().FinishApproximately(sum);
+  return sum_.FinishApproximately(static_cast<RowId>(row_done_.size()));
 }
 
 // --- Slices ---
@@ -79,7 +79,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   if (order->settled) return false;
   Status fine = Check(header, *order, slice);
   if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
-  MOTLEY_RETURN_IF_ERROR(sum_.MakeRoom(slice.values, sum_.cut().size(slice.index)));
+  MOTLEY_RETURN_IF_ERROR(sum_.MakeRoom(slice.index, slice.values));
   order->came.tally = header.tally;
   slice.step = header.step;
   slice.order = number;
@@ -121,9 +121,9 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   std::vector<Event> events = std::exchange(events_, {});
   if (Counts(row)) {
     Status added = Decode(worker, row, slice, events);
-    sum_.GiveBack(std::exchange(slice.values, {}));
+    sum_.GiveBack(slice.index, std::exchange(slice.values, {}));
     if (added.code() == StatusCode::kResource) return added;
-    row.added |= sum_.decoder().spoiled();
+    row.added |= sum_.Spoiled(slice.index);
     if (!added.ok()) return Refuse(worker, row, std::move(added));
   } else if (!std::exchange(row.settled, true)) {
     events.push_back(Late(worker, row));  // The step ended meanwhile.
@@ -140,8 +140,7 @@ Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Ev
   if (log_ != nullptr) {
     sketch = log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
   }
-  const auto outcome =
-      sum_.decoder().AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
+  const auto outcome = sum_.AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   if (log_ != nullptr) {
@@ -158,12 +157,12 @@ Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Ev
   if (!row.settled && row_done_[row.row]) {  // Another worker was faster.
     row.settled = true;
     events.push_back(RowLate{worker, row.step, row.row});
-  } else if (!row.settled && (added || whole) && sum_.decoder().RowComplete(row.row)) {
+  } else if (!row.settled && (added || whole) && sum_.RowComplete(row.row)) {
     row.settled = true;
     row_done_[row.row] = true;
     events.push_back(RowArrived{worker, row.step, row.row});
   }
-  if (!decodable_ && sum_.decoder().Decodable()) {
+  if (!decodable_ && sum_.Decodable()) {
     decodable_ = true;
     events.push_back(StepDecodable{row.step});
   }

@@ -29,6 +29,7 @@
 #include "runtime/shard/answer_log.h"
 #include "runtime/shard/batch_weight.h"
 #include "runtime/shard/order_book.h"
+#include "runtime/shard/shard_sums.h"
 #include "scheduler/scheduler.h"
 #include "transport/wire/control.h"
 #include "transport/wire/header.h"
@@ -45,14 +46,6 @@ class Answers {
     // Runs before LeaseVector, when a vector over these partitions was added.
     std::function<void(WorkerId, std::span<const PartitionId>)> covered;
   };
-  struct Shape {
-    uint32_t workers = 1;
-    uint32_t partitions = 1;
-    size_t length = 0;  // Floats in the sum.
-    size_t slice_length = 0;
-    std::span<float> home = {};  // As in StepSum.
-    bool keep_rows = false;      // As in DecodeLimits.
-  };
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.
   struct Slice {
@@ -63,26 +56,27 @@ class Answers {
     Claim claim;  // The claim in the header.
   };
 
-  Answers(const Shape& shape, ParallelFor& parallel, Hooks hooks);
+  // `sums` are those of the shards, in the order of their ranges, at least one. They are borrowed.
+  Answers(uint32_t workers, uint32_t partitions, std::vector<StepSum*> sums, Hooks hooks);
 
   // Sets the log that keeps the sketches of what counts and compares late copies. It is borrowed.
   // Call this before the first Open.
   void SetLog(AnswerLog* log) { log_ = log; }
 
   OrderBook& orders() { return orders_; }
-  const StepSum& sum() const { return sum_; }
+  const ShardSums& sum() const { return sum_; }
 
   // A step starts, or starts again. Earlier orders no longer count. `counts` is what answers must
   // weigh; null if that is not known.
   void Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts = nullptr);
   void OpenLists(StepId step, KnownCounts counts = nullptr);
-  // Writes the sum of the open step and closes it; answers that still come are late. Precondition:
-  // the rows are decodable; the sum of lists is the home. kInternal: the lists do not tile all
+  // Finishes the sums of the open step, each in its shard's home, and closes it; answers that still
+  // come are late. Precondition: the rows are decodable. kInternal: the lists do not tile all
   // partitions.
-  Status Close(std::span<float> sum);
-  // An alternative to Close if the rows do not decode: writes the best sum of the complete rows.
-  // kNotDecodable when there are none. Only with `keep_rows`.
-  Result<ApproximateDecoding> CloseApproximately(std::span<float> sum);
+  Status Close();
+  // An alternative to Close if the rows do not decode: forms the best sum of the rows that are
+  // complete in all shards. kNotDecodable when there are none. Only with sums that keep rows.
+  Result<ApproximateDecoding> CloseApproximately();
   bool decodable() const { return orders_.open() && decodable_; }
 
   // Returns the message to send to the worker.
@@ -123,7 +117,7 @@ class Answers {
 
   const Hooks hooks_;
   OrderBook orders_;
-  StepSum sum_;
+  ShardSums sum_;
   AnswerLog* log_ = nullptr;
   // The members below are about the step that was opened last.
   KnownCounts counts_;

@@ -224,7 +224,7 @@ class Comparison {
       const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
       for (uint32_t part = 0; part < form_.parts; ++part) {
         const FloatRange range =
-            InPart(begin, begin + cut.size(slice), cut.total, part, piece_.size());
+            InPart(begin, begin + cut.size(slice), cut.total(), part, piece_.size());
         if (range.size == 0) continue;
         const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
         const double plain = SketchOf(values, signs).projection;

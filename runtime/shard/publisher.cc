@@ -3,13 +3,15 @@
 
 #include <utility>
 
-#include "runtime/links/slicing.h"
+#include "base/assert.h"
 
 namespace motley {
 
-Publisher::Publisher(Transport& transport, uint32_t workers, uint32_t slice_length, Newest newest)
+Publisher::Publisher(Transport& transport, uint32_t workers, Slicing cut, uint32_t shard,
+                     Newest newest)
     : transport_(transport),
-      slice_length_(slice_length),
+      cut_(std::move(cut)),
+      shard_(shard),
       newest_(std::move(newest)),
       seats_(workers) {}
 
@@ -39,7 +41,9 @@ bool Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t ve
 
 void Publisher::Send(WorkerId worker, PeerId peer, Header header, ParameterCopy copy) {
   Seat& seat = seats_[worker];
-  const Slicing cut{copy->size(), slice_length_};
+  MOTLEY_ASSERT(copy->size() == cut_.total());
+  const size_t first = cut_.first_slice(shard_);
+  const size_t count = cut_.first_slice(shard_ + 1) - first;
   // A Done that runs right now still holds its flight.
   if (seat.flight == nullptr || seat.flight.use_count() > 1) {
     seat.flight = std::make_shared<Flight>();
@@ -51,13 +55,15 @@ void Publisher::Send(WorkerId worker, PeerId peer, Header header, ParameterCopy 
   flight->worker = worker;
   flight->peer = peer;
   flight->version = header.version;
-  flight->sends.assign(cut.count(), 0);
-  flight->left = cut.count();
+  flight->sends.assign(count, 0);
+  flight->left = count;
   header.total = copy->size();
   flight->copy = std::move(copy);
-  for (size_t slice = 0; slice < cut.count(); ++slice) {
-    header.offset = cut.begin(slice);
-    const std::span<const float> values(flight->copy->data() + cut.begin(slice), cut.size(slice));
+  header.shard = shard_;
+  for (size_t slice = 0; slice < count; ++slice) {
+    header.offset = cut_.begin(first + slice);
+    const std::span<const float> values(flight->copy->data() + header.offset,
+                                        cut_.size(first + slice));
     const BytesView piece = AsBytes(values);
     flight->sends[slice] = transport_.Send(peer, header, std::span<const BytesView>(&piece, 1),
                                            Priority::kBulk, [flight, slice](const Status&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends parameters to workers, slice by slice from the one copy that all sends share. Loop thread
-// only.
+// Sends a shard's parameters to workers, slice by slice from the one copy that all sends share.
+// Loop thread only.
 //
 // Back-pressure: a worker pins at most one version. A newer version takes back the slices that have
 // not left. The slice under way cannot be taken back. Until it has left, nothing of the newer
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "runtime/links/slicing.h"
 #include "transport/transport.h"
 
 namespace motley {
@@ -25,7 +26,8 @@ class Publisher {
   // Returns the parameters of this version as long as it is the newest, and null afterwards.
   using Newest = std::function<ParameterCopy(uint64_t version)>;
 
-  Publisher(Transport& transport, uint32_t workers, uint32_t slice_length, Newest newest);
+  // `cut` is that of all parameters, of which the publisher sends the slices of `shard`.
+  Publisher(Transport& transport, uint32_t workers, Slicing cut, uint32_t shard, Newest newest);
   ~Publisher();
 
   // Sends `version`. False: this worker got it already, or it waits for an older slice to leave. A
@@ -46,7 +48,7 @@ class Publisher {
     PeerId peer = 0;
     uint64_t version = 0;
     ParameterCopy copy;         // Null once all slices have left or were taken back.
-    std::vector<SendId> sends;  // One for each slice; 0: done.
+    std::vector<SendId> sends;  // One for each slice of the shard; 0: done.
     size_t left = 0;            // Slices that are not done.
   };
   struct Seat {
@@ -61,7 +63,8 @@ class Publisher {
   void OnEnded(const Flight& flight);
 
   Transport& transport_;
-  uint32_t slice_length_;
+  const Slicing cut_;
+  const uint32_t shard_;
   Newest newest_;
   std::vector<Seat> seats_;
   std::vector<std::shared_ptr<Flight>> forgotten_;  // Flights to connections that are closing.

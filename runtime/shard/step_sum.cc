@@ -27,40 +27,37 @@ void SlicesCame::Add(size_t slice) {
   ++count;
 }
 
-StepSum::StepSum(size_t length, size_t slice_length, std::span<float> home, ParallelFor& parallel,
-                 bool keep_rows)
-    : cut_{length, slice_length},
-      length_(length),
-      home_(home),
-      parallel_(parallel),
-      keep_rows_(keep_rows) {}
+StepSum::StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel, bool keep_rows)
+    : cut_(home.size(), slice_length), home_(home), parallel_(parallel), keep_rows_(keep_rows) {}
 
 void StepSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
   rows_ = true;
   if (form->kept_parts > 0) return;
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length, parallel_,
+    decoder_ = std::make_unique<StreamDecoder>(*form, home_.size(), cut_.length(), parallel_,
                                                DecodeLimits{.keep_rows = keep_rows_});
     decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
   }
   form_ = form;
-  cut_.total = decoder_->answer_length();
+  if (cut_.total() != decoder_->answer_length()) {
+    cut_ = Slicing(decoder_->answer_length(), cut_.length());
+  }
 }
 
 void StepSum::OpenLists() {
-  MOTLEY_ASSERT(home_.size() == length_);
   rows_ = false;
   empty_ = true;
   of_lists_ = Tally();
-  cut_.total = length_;
+  if (cut_.total() != home_.size()) cut_ = Slicing(home_.size(), cut_.length());
 }
 
-Status StepSum::Finish(std::span<float> sum) {
-  if (rows_) return decoder_->Finish(sum);
-  MOTLEY_ASSERT(sum.data() == home_.data());
-  return Status::Ok();
+// The sum of lists is in the home already.
+Status StepSum::Finish() { return rows_ ? decoder_->Finish(home_) : Status::Ok(); }
+
+Result<ApproximateDecoding> StepSum::FinishApproximately(const std::vector<bool>& rows) {
+  return decoder_->FinishApproximately(home_, rows);
 }
 
 // Vectors come in any order; each is read once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms the sum of a step. It decodes rows of a code slice by slice as they come, and adds up whole
-// vectors over lists. Its only checks are the decoder's; Answers decides which answers count. Loop
-// thread only.
+// Forms the sum of a step, or of a shard's range of it. It decodes rows of a code slice by slice as
+// they come, and adds up whole vectors over lists. Its only checks are the decoder's; Answers
+// decides which answers count. Loop thread only.
 #pragma once
 
 #include <memory>
@@ -26,24 +26,24 @@ struct SlicesCame {  // The slices of an answer that have arrived.
 
 class StepSum {
  public:
-  // `length` (of the sum) and `slice_length` are in floats. Sums may be in `home` while a step is
-  // open; it may be empty for rows. Lists need it. Finish into it needs no further memory for rows.
-  // `keep_rows` is as in DecodeLimits.
-  StepSum(size_t length, size_t slice_length, std::span<float> home, ParallelFor& parallel,
-          bool keep_rows);
+  // The sum is formed in `home`, which nobody else may touch while a step is open. `slice_length`
+  // is in floats. `keep_rows` is as in DecodeLimits.
+  StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel, bool keep_rows);
 
   // A step starts, or starts again. The decoder stays as it is if workers keep the rows.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
   void OpenLists();
-  const Slicing& cut() const { return cut_; }  // The cut of answers.
+  const Slicing& cut() const { return cut_; }  // The cut of answers' parts in this range.
 
   // The decoder of rows. It exists once a step with rows that are sent was opened.
   StreamDecoder& decoder() const { return *decoder_; }
   // Adds a whole vector, slice by slice, and reuses the memory of the slices.
   void AddVector(std::vector<AlignedVector> slices, const Tally& tally);
 
-  // Writes the sum of rows. The sum of lists is in the home already.
-  Status Finish(std::span<float> sum);
+  // Leaves the sum in the home.
+  Status Finish();
+  // As StreamDecoder::FinishApproximately, with these rows alone.
+  Result<ApproximateDecoding> FinishApproximately(const std::vector<bool>& rows);
   const Tally& tally() const { return rows_ ? decoder_->tally() : of_lists_; }
   double amplification() const { return rows_ ? decoder_->amplification() : 1; }
 
@@ -55,7 +55,6 @@ class StepSum {
 
  private:
   Slicing cut_;
-  const size_t length_;
   const std::span<float> home_;
   ParallelFor& parallel_;
   const bool keep_rows_;

@@ -25,7 +25,7 @@ Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> fail
     : env_(env),
       parts_(std::move(parts)),
       failed_(std::move(failed)),
-      outbox_(env.transport, parts_.peer, Length(), parts_.slice_length, [this] { Advance(); }),
+      outbox_(env.transport, parts_.peer, parts_.cut, [this] { Advance(); }),
       kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
 
 Executor::~Executor() {
@@ -137,13 +137,14 @@ void Executor::Flush(const wire::FlushT& flush) {
 }
 
 void Executor::SendProbe(uint32_t slices) {
-  const Slicing cut{Length(), parts_.slice_length};
+  const Slicing& cut = parts_.cut;
   const auto zeros = std::make_shared<const Bytes>(cut.size(0) * sizeof(float));
   Header header = parts_.header;
   header.kind = FrameKind::kProbe;
-  header.total = cut.total;
+  header.total = cut.total();
   for (size_t slice = 0; slice < std::min<size_t>(slices, cut.count()); ++slice) {
     header.offset = cut.begin(slice);
+    header.shard = static_cast<uint32_t>(cut.ShardOf(slice));
     const BytesView piece = BytesView(*zeros).first(cut.size(slice) * sizeof(float));
     env_.transport.Send(parts_.peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
                         [zeros](const Status&) {});

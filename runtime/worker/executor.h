@@ -37,7 +37,7 @@ class Executor {
     const PartitionInbox& partitions;
     PeerId peer = 0;
     Header header;  // The header of its messages: job and incarnation.
-    uint32_t slice_length = 0;
+    Slicing cut;    // The cut of whole vectors.
   };
   // `failed` runs when an order cannot be computed at all. It may destroy the executor.
   Executor(Env env, Parts parts, std::function<void(const Status&)> failed);

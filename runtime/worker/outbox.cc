@@ -11,10 +11,9 @@
 
 namespace motley {
 
-Outbox::Outbox(Transport& transport, PeerId peer, size_t length, uint32_t slice_length,
-               std::function<void()> freed)
-    : transport_(transport), peer_(peer), slice_length_(slice_length), freed_(std::move(freed)) {
-  for (Vector& vector : vectors_) vector.sum = std::make_shared<std::vector<float>>(length);
+Outbox::Outbox(Transport& transport, PeerId peer, Slicing cut, std::function<void()> freed)
+    : transport_(transport), peer_(peer), cut_(std::move(cut)), freed_(std::move(freed)) {
+  for (Vector& vector : vectors_) vector.sum = std::make_shared<std::vector<float>>(cut_.total());
 }
 
 Outbox::Vector* Outbox::Free() {
@@ -38,15 +37,17 @@ void Outbox::Describe(Vector& vector, const Header& header) {
   vector.header = header;
   vector.header.kind = FrameKind::kGradient;
   vector.header.total = vector.sum->size();
-  vector.final.assign(CutOf(vector).count(), 0);
+  const size_t length = vector.sum->size();
+  vector.cut = length == cut_.total() ? cut_ : Slicing(length, cut_.length());
+  vector.final.assign(vector.cut.count(), 0);
   vector.sends.clear();
 }
 
 void Outbox::Final(Vector& vector, size_t begin, size_t end) {
   MOTLEY_ASSERT(begin < end && end <= vector.sum->size());
   if (filter_) return;  // The filter changes whole vectors.
-  const Slicing cut = CutOf(vector);
-  for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
+  const Slicing& cut = vector.cut;
+  for (size_t slice = cut.Holding(begin); slice < cut.count() && cut.begin(slice) < end; ++slice) {
     const size_t first = std::max(begin, cut.begin(slice));
     const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
     // The slice was not sent either.
@@ -68,11 +69,12 @@ void Outbox::Send(Vector& vector) {
 }
 
 void Outbox::SendSlice(Vector& vector, size_t slice) {
-  const Slicing cut = CutOf(vector);
+  const Slicing& cut = vector.cut;
   const std::span<const float> values =
       std::span(*vector.sum).subspan(cut.begin(slice), cut.size(slice));
   Header header = vector.header;
   header.offset = cut.begin(slice);
+  header.shard = static_cast<uint32_t>(cut.ShardOf(slice));
   const Sketch sketch = SketchOf(values, SignsOf(header));
   header.norm = std::sqrt(sketch.squares);
   header.sketch = sketch.projection;

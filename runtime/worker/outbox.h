@@ -27,15 +27,14 @@ class Outbox {
 
     // The members below are the outbox's own.
     Header header;              // The header of its slices: the step and the order that it answers.
+    Slicing cut;                // Its own: answers to codes with parts are shorter.
     std::vector<size_t> final;  // Final values in each slice; kSent: it was sent.
     std::vector<SendId> sends;
     size_t unsent = 0;
   };
 
-  // `length` and `slice_length` are in floats. `freed` runs when a vector has left or was taken
-  // back.
-  Outbox(Transport& transport, PeerId peer, size_t length, uint32_t slice_length,
-         std::function<void()> freed);
+  // `cut` is that of whole vectors. `freed` runs when a vector has left or was taken back.
+  Outbox(Transport& transport, PeerId peer, Slicing cut, std::function<void()> freed);
 
   // The filter changes whole vectors, so with it no slice leaves early.
   void SetFilter(AnswerFilter filter) { filter_ = std::move(filter); }
@@ -60,12 +59,11 @@ class Outbox {
 
  private:
   static constexpr size_t kSent = SIZE_MAX;
-  Slicing CutOf(const Vector& vector) const { return {vector.sum->size(), slice_length_}; }
   void SendSlice(Vector& vector, size_t slice);
 
   Transport& transport_;
   PeerId peer_;
-  uint32_t slice_length_;
+  const Slicing cut_;
   std::function<void()> freed_;
   AnswerFilter filter_;
   std::array<Vector, 2> vectors_;

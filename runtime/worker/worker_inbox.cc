@@ -12,15 +12,14 @@
 
 namespace motley {
 
-ParameterInbox::ParameterInbox(size_t parameter_count, uint32_t slice_length)
-    : cut_{parameter_count, slice_length} {}
+ParameterInbox::ParameterInbox(Slicing cut) : cut_(std::move(cut)) {}
 
 Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
   for (const auto& copy : copies_) {
     if (copy.use_count() == 1) return copy;
   }
   return OrNoMemory("the parameters", [this]() -> Result<std::shared_ptr<std::vector<float>>> {
-    copies_.push_back(std::make_shared<std::vector<float>>(cut_.total));
+    copies_.push_back(std::make_shared<std::vector<float>>(cut_.total()));
     return copies_.back();
   });
 }

@@ -19,7 +19,7 @@ namespace motley {
 // The newest version of the parameters. A version in use for computing is never written to.
 class ParameterInbox {
  public:
-  ParameterInbox(size_t parameter_count, uint32_t slice_length);
+  explicit ParameterInbox(Slicing cut);
 
   // The room for a slice; empty if the version is not newer. kDataError: the slice does not fit the
   // parameters. kResource: there is no memory for it.

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "runtime/links/messages.h"
+#include "runtime/links/route.h"
 #include "runtime/memory_need.h"
 #include "runtime/worker_names.h"
 
@@ -297,18 +298,18 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
                           alive_.Guard([this](const Device& device, const Status& why) {
                             OnDeviceLost(device, why);
                           })));
-  parameters_ =
-      std::make_unique<ParameterInbox>(shop_->trainer->parameter_count(), accept.slice_length);
+  MOTLEY_ASSIGN_OR_RETURN(const Route route,
+                          Route::Parse(shop_->trainer->parameter_count(), accept.shard_ends));
+  parameters_ = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
   partitions_ = std::make_unique<PartitionInbox>(
       shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
       alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
       options_.memory_bytes);
-  executor_ = std::make_unique<Executor>(
-      env_,
-      Executor::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
-      [this](const Status& status) {
-        Fail(GivenUp(env_.device.info(), "cannot compute", status));
-      });
+  Executor::Parts parts{shop_, *parameters_, *partitions_,
+                        peer_, OwnHeader(),  route.Answers(accept.slice_length)};
+  executor_ = std::make_unique<Executor>(env_, std::move(parts), [this](const Status& why) {
+    Fail(GivenUp(env_.device.info(), "cannot compute", why));
+  });
   executor_->SetAnswerFilter(filter_);
   return Status::Ok();
 }

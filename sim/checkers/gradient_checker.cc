@@ -177,7 +177,8 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
 Status GradientChecker::StepSerially(StepId step) {
   MOTLEY_ASSIGN_OR_RETURN(const Direct direct, Sum(step, serial_));
   std::vector<float> gradient(direct.gradient.begin(), direct.gradient.end());
-  return serial_optimizer_->Apply(*device_, gradient, schedule_.batch_size(step), serial_);
+  return serial_optimizer_->Apply(*device_, gradient, serial_,
+                                  {.weight = static_cast<double>(schedule_.batch_size(step))});
 }
 
 void GradientChecker::OnEvent(const JobEvent& event) {
@@ -211,7 +212,7 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   }
   CheckSum(step, sum, *direct);
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
-  Status status = optimizer_->Apply(*device_, used, sum.weight, expected_);
+  Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
   if (status.ok()) status = StepSerially(step);
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }

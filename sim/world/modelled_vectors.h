@@ -27,7 +27,7 @@ class ModelledVectors {
   void LengthenSamples(double times) { sample_times_ = times; }
 
   size_t parameter_count() const { return parameters_; }  // Parameters of the short vector.
-  uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
+  uint32_t slice_length() const { return static_cast<uint32_t>(slice_); }
   size_t modelled_length() const { return modelled_vector_; }  // Floats, padded.
 
   // The bytes that the payload of this frame counts for on a link.
@@ -46,7 +46,8 @@ class ModelledVectors {
   size_t SliceBytes(const Header& header) const;
   uint32_t PartsOf(size_t answer_length) const;
 
-  Slicing cut_;
+  size_t slice_ = 1;   // Floats in a short slice,
+  size_t vector_ = 0;  // and in a short vector.
   size_t parameters_ = 0;
   size_t modelled_slice_ = 0;
   size_t modelled_vector_ = 0;

@@ -36,7 +36,7 @@ class LeaseWorld : public JobWorld {
     const auto partitions = PartitionCount(data.rows(), count).value();
     const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
                                  options.batch);
-    auto model = ServerModel::Create(*server_device, options, source);
+    auto model = ServerModel::Create(*server_device, *server_transport, options, source);
     EXPECT_TRUE(model.ok()) << model.status().ToString();
     auto script = std::make_unique<LeaseScript>(count, partitions, options.steps, seed, tale);
     server = std::make_unique<ServerJob>(
@@ -141,7 +141,8 @@ TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
   JobWorld world(Leasing(2));
   const auto partitions = PartitionCount(world.data.rows(), 2).value();
   const BatchSchedule schedule(7, PartitionSizes(world.data.rows(), partitions), 100);
-  auto model = ServerModel::Create(*world.server_device, world.options, world.source);
+  auto model = ServerModel::Create(*world.server_device, *world.server_transport, world.options,
+                                   world.source);
   world.server = std::make_unique<ServerJob>(
       Env{world.loop, *world.server_transport, *world.server_device}, world.options, world.source,
       nullptr,

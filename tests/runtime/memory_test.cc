@@ -128,6 +128,7 @@ wire::AcceptT Welcome() {
   accept.classes = 4;
   accept.batch = 10;
   accept.slice_length = 6;
+  accept.shard_ends = {32};
   accept.partition_sizes = {100};
   return accept;
 }

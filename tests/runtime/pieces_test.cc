@@ -226,7 +226,7 @@ Header Piece(uint64_t version, uint64_t offset, uint64_t total, uint32_t length)
 }
 
 TEST(ParameterInbox, GivesOutOnlyWholeVersionsAndTheNewest) {
-  ParameterInbox inbox(6, 4);
+  ParameterInbox inbox(Slicing(6, 4));
   const auto slice = [&](uint64_t version, uint64_t offset, float value) {
     const uint32_t count = offset == 0 ? 4 : 2;
     const auto room = inbox.Begin(Piece(version, offset, 6, count * 4));

@@ -34,6 +34,7 @@ void Accepted(HeldTransport& transport, PeerId peer) {
   accept.classes = 3;
   accept.model = "softmax";
   accept.slice_length = 6;
+  accept.shard_ends = {VectorLength(21)};
   const Bytes bytes = EncodeControl(accept);
   const Header header{.length = static_cast<uint32_t>(bytes.size())};
   std::copy(bytes.begin(), bytes.end(), transport.receiver->OnPayload(peer, header).begin());

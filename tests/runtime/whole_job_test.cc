@@ -13,22 +13,30 @@
 namespace motley {
 namespace {
 
-class WholeJob : public testing::TestWithParam<std::tuple<std::string, uint32_t>> {};
+struct JobShape {
+  std::string code;
+  uint32_t workers = 1;
+  uint32_t shards = 1;
+};
 
-std::vector<std::tuple<std::string, uint32_t>> CodesAndWorkers() {
-  std::vector<std::tuple<std::string, uint32_t>> all;
-  for (const Scheme& code : CodedSchemes()) {
+class WholeJob : public testing::TestWithParam<JobShape> {};
+
+std::vector<JobShape> CodesAndWorkers() {
+  std::vector<JobShape> all;
+  for (const Scheme& scheme : Schemes()) {
     for (uint32_t workers = 1; workers <= 5; ++workers) {
-      const bool none = std::string(code.name) == "none";
-      if (none || workers > 1) all.emplace_back(code.name, workers);
+      const bool none = std::string(scheme.name) == "none";
+      if (scheme.fixed_rows() && (none || workers > 1)) all.push_back({scheme.name, workers, 1});
     }
+    for (uint32_t shards = 2; shards <= 4; ++shards) all.push_back({scheme.name, 4, shards});
   }
   return all;
 }
 
 TEST_P(WholeJob, EqualsASerialLoop) {
-  const auto& [code, workers] = GetParam();
+  const auto& [code, workers, shards] = GetParam();
   JobWorld world(JobWorld::Options(workers, code));
+  world.options.shards = shards;
   world.StartServer();
   world.StartWorkers();
   world.ExpectSerial(2e-5);
@@ -49,9 +57,37 @@ TEST_P(WholeJob, EqualsASerialLoop) {
 
 INSTANTIATE_TEST_SUITE_P(Codes, WholeJob, testing::ValuesIn(CodesAndWorkers()),
                          [](const auto& tested) {
-                           return TestNameOf(std::get<0>(tested.param)) +
-                                  std::to_string(std::get<1>(tested.param));
+                           const JobShape& job = tested.param;
+                           const std::string cut = std::to_string(job.shards) + "Shards";
+                           return TestNameOf(job.code) + std::to_string(job.workers) +
+                                  (job.shards > 1 ? cut : "");
                          });
+
+// Only clipping reads the whole vector.
+TEST(Shards, ClipTheNormOfTheWholeGradient) {
+  for (const char* code : {"none", "repetition", "adaptive"}) {
+    std::vector<float> expected;
+    for (const uint32_t shards : {1, 2, 3, 4, 100}) {
+      SCOPED_TRACE(testing::Message() << code << ", " << shards << " shards");
+      JobWorld world(JobWorld::Options(4, code));
+      world.options.shards = shards;
+      world.options.optimizer.clip = 0.05;
+      world.StartServer();
+      world.StartWorkers();
+      const JobResult& result = world.Run();
+      ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+      if (shards == 1) expected = *result.parameters;
+      ASSERT_EQ(result.parameters->size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(result.parameters->at(i), expected[i], 1e-7) << i;
+      }
+    }
+    double moved = 0;  // Softmax starts at zero, and each step moves by the rate times the clip.
+    for (const float value : expected) moved += value * value;
+    EXPECT_GT(moved, 0);
+    EXPECT_LE(std::sqrt(moved), 12 * JobWorld::Options(4, code).optimizer.learning_rate * 0.05);
+  }
+}
 
 // Every step is audited, and the serial loop weighs samples by itself.
 TEST(Job, WeighsClassesAlikeUnderEveryCode) {

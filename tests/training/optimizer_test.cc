@@ -41,7 +41,10 @@ std::vector<float> TrainByKernels(Model& model, Device& device, const OptimizerO
     std::fill(gradient.begin(), gradient.end(), 0.0f);
     const Dataset batch = Select(data, schedule.Rows(step));
     EXPECT_TRUE(model.AddGradient(device, parameters, batch, 1, gradient, loss).ok());
-    EXPECT_TRUE(optimizer->Apply(device, gradient, batch.rows(), parameters).ok());
+    EXPECT_TRUE(
+        optimizer
+            ->Apply(device, gradient, parameters, {.weight = static_cast<double>(batch.rows())})
+            .ok());
   }
   EXPECT_EQ(optimizer->steps(), steps);
   return parameters;
@@ -98,7 +101,7 @@ TEST(Optimizer, DividesByTheBatchAndAddsL2Once) {
   const auto optimizer = MakeOptimizer({.learning_rate = 0.5, .l2 = 0.1}, 2);
   std::vector<float> gradient = {8, -4};
   std::vector<float> parameters = {1, 2};
-  ASSERT_TRUE(optimizer->Apply(*rig.device, gradient, 4, parameters).ok());
+  ASSERT_TRUE(optimizer->Apply(*rig.device, gradient, parameters, {.weight = 4}).ok());
   EXPECT_THAT(gradient, testing::ElementsAre(testing::FloatEq(2.1f), testing::FloatEq(-0.8f)));
   EXPECT_THAT(parameters,
               testing::ElementsAre(testing::FloatEq(1 - 1.05f), testing::FloatEq(2 + 0.4f)));
@@ -122,13 +125,13 @@ TEST(Optimizer, ARestoredOneGoesOnToTheBit) {
     for (int step = 0; step < 6; ++step) {
       std::vector<float> gradient = {0.5f * static_cast<float>(step), 1, -0.25f};
       std::vector<float> same = gradient;
-      ASSERT_TRUE(whole->Apply(*rig.device, gradient, 1, expected).ok());
+      ASSERT_TRUE(whole->Apply(*rig.device, gradient, expected, {.weight = 1}).ok());
       if (step == 3) {
         auto next = MakeOptimizer(options, 3);
         ASSERT_TRUE(next->Restore(parted->steps(), parted->state()).ok());
         parted = std::move(next);
       }
-      ASSERT_TRUE(parted->Apply(*rig.device, same, 1, parameters).ok());
+      ASSERT_TRUE(parted->Apply(*rig.device, same, parameters, {.weight = 1}).ok());
     }
     EXPECT_EQ(parameters, expected) << name;
     EXPECT_EQ(parted->steps(), 6u);
@@ -147,10 +150,13 @@ TEST(Optimizer, WrongSizesAreRefusedAndCountNoStep) {
   TestRig rig;
   const auto optimizer = MakeOptimizer({}, 3);
   std::vector<float> three(3), four(4);
-  EXPECT_EQ(optimizer->Apply(*rig.device, four, 1, three).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(optimizer->Apply(*rig.device, three, 1, four).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(optimizer->Apply(*rig.device, three, -1, three).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(optimizer->Apply(*rig.device, three, std::nan(""), three).code(),
+  EXPECT_EQ(optimizer->Apply(*rig.device, four, three, {.weight = 1}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, four, {.weight = 1}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, three, {.weight = -1}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, three, {.weight = std::nan("")}).code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(optimizer->steps(), 0u);
 }
@@ -181,7 +187,9 @@ std::vector<float> AfterOneStep(const OptimizerOptions& options, std::vector<flo
                                 std::vector<float> parameters, double rate_factor = 1) {
   TestRig rig;
   const auto optimizer = MakeOptimizer(options, parameters.size());
-  EXPECT_TRUE(optimizer->Apply(*rig.device, gradient, 2, parameters, rate_factor).ok());
+  EXPECT_TRUE(
+      optimizer->Apply(*rig.device, gradient, parameters, {.weight = 2, .rate_factor = rate_factor})
+          .ok());
   return parameters;
 }
 

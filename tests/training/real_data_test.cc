@@ -41,7 +41,10 @@ double TestAccuracy(const Dataset& train, const Dataset& test, const Recipe& rec
     std::fill(gradient.begin(), gradient.end(), 0.0f);
     const Dataset batch = Select(train, schedule.Rows(step));
     EXPECT_TRUE(model->AddGradient(*rig.device, parameters, batch, 1, gradient, loss).ok());
-    EXPECT_TRUE(optimizer->Apply(*rig.device, gradient, batch.rows(), parameters).ok());
+    EXPECT_TRUE(optimizer
+                    ->Apply(*rig.device, gradient, parameters,
+                            {.weight = static_cast<double>(batch.rows())})
+                    .ok());
   }
   const auto evaluation = Evaluate(*model, *rig.device, parameters, test);
   EXPECT_TRUE(evaluation.ok()) << evaluation.status().ToString();

@@ -33,8 +33,9 @@ class KernelOptimizer final : public Optimizer {
   KernelOptimizer(const OptimizerOptions& options, const RuleEntry& entry, size_t count)
       : options_(options), rule_(entry.rule), count_(count), state_(entry.state_arrays * count) {}
 
-  Status Apply(Device& device, std::span<float> gradient, double weight,
-               std::span<float> parameters, double rate_factor) override {
+  Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
+               const Contribution& from) override {
+    const double weight = from.weight;
     if (gradient.size() != count_ || parameters.size() != count_ || !(weight >= 0) ||
         std::isinf(weight)) {
       return Status::InvalidArgument(
@@ -47,10 +48,10 @@ class KernelOptimizer final : public Optimizer {
     float* g = gradient.data();
     float* w = parameters.data();
     kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f, g);
-    Clip(kernels, queue, gradient);
+    Clip(kernels, queue, gradient, from.norm);
     if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
     ++steps_;
-    Update(kernels, queue, options_.learning_rate * rate_factor, g, w);
+    Update(kernels, queue, options_.learning_rate * from.rate_factor, g, w);
     return Status::Ok();
   }
 
@@ -69,9 +70,10 @@ class KernelOptimizer final : public Optimizer {
   }
 
  private:
-  void Clip(const motley_kernels& kernels, void* queue, std::span<float> gradient) const {
+  void Clip(const motley_kernels& kernels, void* queue, std::span<float> gradient,
+            std::optional<double> known) const {
     if (options_.clip == 0) return;
-    const double norm = std::sqrt(SumOfSquares(gradient));
+    const double norm = known ? *known : std::sqrt(SumOfSquares(gradient));
     if (!(norm > options_.clip)) return;
     kernels.scale(queue, count_, static_cast<float>(options_.clip / norm), gradient.data());
   }

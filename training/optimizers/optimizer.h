@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "devices/device.h"
 
@@ -33,6 +35,18 @@ const std::vector<std::string>& OptimizerNames();
 // Vectors of the parameters' length that the optimizer keeps between steps; 0 for an unknown name.
 size_t OptimizerVectors(std::string_view name);
 
+// What an update is made of, besides the summed gradient.
+struct Contribution {
+  double weight =
+      0;  // Total weight of the samples, at least 0. For weight 0 the mean gradient is 0.
+  double rate_factor = 1;          // Multiplies the learning rate.
+  std::optional<WorkerId> worker;  // The only worker that contributed; none: all of a step.
+  uint64_t staleness = 0;          // Updates that were applied since the gradient's parameters.
+  // The norm of the mean gradient if this is only a range of it; none: it is computed here. Only
+  // clipping reads it.
+  std::optional<double> norm;
+};
+
 class Optimizer {
  public:
   // kInvalidArgument: unknown name, or a rate or constant out of range; the message has the range.
@@ -41,10 +55,10 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
-  // samples of total weight `weight`. It is overwritten with the mean, clipped, plus L2. For weight
-  // 0 the mean is 0. The learning rate is multiplied by `rate_factor`.
-  virtual Status Apply(Device& device, std::span<float> gradient, double weight,
-                       std::span<float> parameters, double rate_factor = 1) = 0;
+  // samples of total weight `from.weight`. It is overwritten with the mean, clipped, plus L2.
+  // kInvalidArgument: another length, or a weight that is negative or not finite.
+  virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
+                       const Contribution& from) = 0;
   // State besides the parameters, for checkpoints: steps taken, and the state arrays.
   virtual uint64_t steps() const = 0;
   virtual std::span<float> state() = 0;

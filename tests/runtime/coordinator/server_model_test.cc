@@ -26,9 +26,12 @@ using ::testing::HasSubstr;
 struct Bench {
   // `memory_bytes` is the memory of the server's machine; 0 if unknown.
   explicit Bench(const OptimizerOptions& optimizer, uint64_t memory_bytes = 0)
-      : world(Options(optimizer)), device(*world.server_device) {
+      : Bench(Options(optimizer), memory_bytes) {}
+  explicit Bench(const JobOptions& options, uint64_t memory_bytes = 0)
+      : world(options), device(*world.server_device) {
     device.SetMemory(memory_bytes);
-    model = ServerModel::Create(device, world.options, world.source).value();
+    model =
+        ServerModel::Create(device, *world.server_transport, world.options, world.source).value();
   }
   static JobOptions Options(const OptimizerOptions& optimizer) {
     JobOptions options = JobWorld::Options(2, "none");
@@ -38,10 +41,13 @@ struct Bench {
   }
 
   Status Step(StepId step, float gradient) {
+    const std::span<float> sum = model->sum();
+    std::fill(sum.begin(), sum.end(), gradient);
+    return Commit(step);
+  }
+  Status Commit(StepId step) {
     std::optional<Status> done;
-    const size_t length = VectorLength(model->parameter_count());
-    model->Commit(step, std::make_shared<AlignedVector>(length, gradient),
-                  /*weight=*/100, nullptr, [&](Status status) { done = std::move(status); });
+    model->Commit(step, {.weight = 100}, nullptr, [&](Status status) { done = std::move(status); });
     EXPECT_TRUE(world.RunUntil([&] { return done.has_value() && !model->busy(); }));
     return done.value_or(Status::Internal("nothing came of it"));
   }
@@ -80,6 +86,47 @@ TEST(TakeSnapshot, StaysAsItIsWhileTrainingGoesOn) {
   EXPECT_NE(*two.optimizer_state, state);
 }
 
+// Each shard has a part of each array of the state.
+TEST(TakeSnapshot, ServesAnyNumberOfShards) {
+  JobOptions options = Bench::Options(Momentum(0.01));
+  options.optimizer.name = "adam";
+  const auto steps = [](Bench& bench, StepId from) {
+    for (StepId step = from; step < from + 3; ++step) {
+      const std::span<float> sum = bench.model->sum();
+      for (size_t i = 0; i < sum.size(); ++i) {
+        sum[i] = static_cast<float>(i % 7) - static_cast<float>(step);
+      }
+      ASSERT_TRUE(bench.Commit(step).ok());
+    }
+  };
+  Bench whole(options);
+  steps(whole, 0);
+  for (const uint32_t shards : {2, 3, 16}) {
+    SCOPED_TRACE(shards);
+    options.resume = nullptr;
+    options.shards = shards;
+    Bench cut(options);
+    EXPECT_EQ(cut.model->shards().size(), shards);
+    steps(cut, 0);
+    const ModelSnapshot snapshot = cut.Take().value();
+    EXPECT_EQ(*snapshot.parameters, *whole.Take()->parameters);
+    EXPECT_EQ(*snapshot.optimizer_state, *whole.Take()->optimizer_state);
+
+    auto saved = std::make_shared<SavedJob>();
+    saved->step = 3;
+    saved->parameters = snapshot.parameters;
+    saved->optimizer_steps = snapshot.optimizer_steps;
+    saved->optimizer_state = snapshot.optimizer_state;
+    options.resume = saved;
+    options.shards = shards + 1;
+    Bench resumed(options);
+    steps(resumed, 3);
+    steps(cut, 3);
+    EXPECT_EQ(*resumed.Take()->parameters, *cut.Take()->parameters);
+    EXPECT_EQ(*resumed.Take()->optimizer_state, *cut.Take()->optimizer_state);
+  }
+}
+
 TEST(TakeSnapshot, UsesTheCopyAgainThatNobodyHolds) {
   Bench bench(Momentum(0.1));
   const std::vector<float>* first = bench.Take()->optimizer_state.get();
@@ -116,7 +163,7 @@ TEST(Versions, AreMadeForSlowReadersAsLongAsMemoryLasts) {
   EXPECT_EQ(full.code(), StatusCode::kResource) << full.ToString();
   EXPECT_FALSE(bench.model->spoiled());
   int asked = 0;
-  bench.model->SetCrowded([&] {
+  bench.model->versions().SetCrowded([&] {
     ++asked;
     held.erase(held.begin());
     return true;

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 // Vectors have 16 slices of 10 floats and one of 5. Two slices are asked for.
-constexpr Slicing kCut{165, 10};
+const Slicing kCut(165, 10);
 
 class VectorProbeTest : public testing::Test {
  protected:
@@ -40,7 +40,7 @@ class VectorProbeTest : public testing::Test {
   static Header Slice(size_t slice) {
     Header header;
     header.kind = FrameKind::kProbe;
-    header.total = kCut.total;
+    header.total = kCut.total();
     header.offset = kCut.begin(slice);
     header.length = static_cast<uint32_t>(kCut.size(slice) * sizeof(float));
     return header;

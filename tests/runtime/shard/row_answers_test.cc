@@ -19,15 +19,7 @@
 namespace motley {
 namespace {
 
-std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_t stragglers) {
-  CodeRequest request;
-  request.speeds.assign(workers, 1);
-  request.stragglers = stragglers;
-  request.partitions = workers;
-  return std::make_shared<const CodeForm>(BuildCode(code, request).value());
-}
-
-class RowAnswers : public AnswersRig {
+class RowAnswers : public ShardedAnswers {
  protected:
   // Assigns a row of the open step to the worker.
   void Give(WorkerId worker, RowId row) {
@@ -65,17 +57,17 @@ class RowAnswers : public AnswersRig {
     return ended;
   }
   std::vector<float> Sum() {
-    std::vector<float> sum(kLength);
-    EXPECT_TRUE(rows.Close(sum).ok());
+    EXPECT_TRUE(rows.Close().ok());
     return sum;
   }
 
-  Answers rows = Make({.workers = 3, .length = kLength, .slice_length = kSlice});
+  std::vector<float> sum = std::vector<float>(kLength);
+  Answers rows = Make({.workers = 3, .home = sum});
   std::map<std::pair<WorkerId, RowId>, std::vector<uint32_t>> orders;
   Tally tally;  // The tally that slices declare.
 };
 
-TEST_F(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
+TEST_P(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   rows.Open(0, Form("none", 3, 0));
   for (WorkerId w = 0; w < 3; ++w) Give(w, w);
   Row(2, 0, 2, 4);
@@ -89,7 +81,7 @@ TEST_F(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 7));
 }
 
-TEST_F(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
+TEST_P(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
   rows.Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1e10, .weight = 5};
@@ -108,7 +100,7 @@ TEST_F(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
   EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
 }
 
-TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
+TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
   rows.Open(0, Form("none", 2, 0), counts);
@@ -128,7 +120,7 @@ TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   EXPECT_EQ(rows.sum().tally().weight, 7.0);
 }
 
-TEST_F(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
+TEST_P(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 50));
@@ -146,7 +138,7 @@ TEST_F(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(RowAnswers, OrdersAreNumberedAnewInEachStepAndGoOnWhenItStartsAgain) {
+TEST_P(RowAnswers, OrdersAreNumberedAnewInEachStepAndGoOnWhenItStartsAgain) {
   rows.Open(4, Form("none", 2, 0));
   EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
   rows.Open(4, Form("none", 2, 0));
@@ -155,7 +147,7 @@ TEST_F(RowAnswers, OrdersAreNumberedAnewInEachStepAndGoOnWhenItStartsAgain) {
   EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
 }
 
-TEST_F(RowAnswers, ACancelledRowIsNamedByItsNumber) {
+TEST_P(RowAnswers, ACancelledRowIsNamedByItsNumber) {
   rows.Open(0, Form("none", 3, 0));
   for (const RowId row : {0, 1}) Give(0, row);
   const auto cancel = rows.orders().CancelRow(0, 0, 1);
@@ -166,7 +158,7 @@ TEST_F(RowAnswers, ACancelledRowIsNamedByItsNumber) {
   EXPECT_EQ(rows.orders().Cancel(0, 0).order, 0u) << "all of them";
 }
 
-TEST_F(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
+TEST_P(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
   rows.Open(4, Form("none", 3, 0));
   for (const WorkerId worker : {0, 1}) {
     Give(worker, worker);
@@ -180,7 +172,7 @@ TEST_F(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
   }
 }
 
-TEST_F(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
+TEST_P(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
   rows.Open(0, Form("none", 3, 0));
   for (RowId row = 0; row < 3; ++row) Give(0, row);
   rows.orders().CancelRow(0, 0, 1);
@@ -194,10 +186,10 @@ TEST_F(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
   EXPECT_EQ(Of<RowRejected>()[0].row, 2u);
 }
 
-TEST_F(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
+TEST_P(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   constexpr size_t kLong = 100000;
   std::vector<float> home(kLong);
-  Answers long_rows = Make({.workers = 2, .length = kLong, .slice_length = kLong, .home = home});
+  Answers long_rows = Make({.workers = 2, .home = home, .slice_length = kLong, .ends = {kLong}});
   std::vector<uint32_t> given(2);
   Header header;
   header.kind = FrameKind::kGradient;
@@ -227,11 +219,11 @@ TEST_F(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   }
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
-  ASSERT_TRUE(long_rows.Close(home).ok());
+  ASSERT_TRUE(long_rows.Close().ok());
   EXPECT_EQ(home, std::vector<float>(kLong, 2));
 }
 
-TEST_F(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
+TEST_P(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
   rows.Open(0, Form("repetition", 2, 1));
   Give(0, 0);
   Give(1, 1);
@@ -246,7 +238,7 @@ TEST_F(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
   EXPECT_EQ(Of<RowLate>()[0].worker, 1u);
 }
 
-TEST_F(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
+TEST_P(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   Header header = SliceHeader(0, OrderOf(0, 0), 0);
@@ -264,7 +256,7 @@ TEST_F(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
+TEST_P(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   Give(1, 1);
@@ -278,7 +270,7 @@ TEST_F(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
+TEST_P(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
@@ -291,7 +283,7 @@ TEST_F(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
+TEST_P(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
@@ -301,7 +293,7 @@ TEST_F(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(RowAnswers, ALieOfTheFirstSliceLeavesTheSumsClean) {
+TEST_P(RowAnswers, ALieOfTheFirstSliceLeavesTheSumsClean) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_FALSE(Slice(0, 0, 0, 0, 1e9f, 3));
@@ -309,7 +301,7 @@ TEST_F(RowAnswers, ALieOfTheFirstSliceLeavesTheSumsClean) {
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(RowAnswers, NormsMustBeAsDeclared) {
+TEST_P(RowAnswers, NormsMustBeAsDeclared) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double norm : {2.01, 1.99, std::nan(""), inf, -2.0, 1e31}) {
     events.clear();
@@ -322,7 +314,7 @@ TEST_F(RowAnswers, NormsMustBeAsDeclared) {
   }
 }
 
-TEST_F(RowAnswers, SketchesMustBeNumbers) {
+TEST_P(RowAnswers, SketchesMustBeNumbers) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   Header header = SliceHeader(0, OrderOf(0, 0), 1);
@@ -334,7 +326,7 @@ TEST_F(RowAnswers, SketchesMustBeNumbers) {
 }
 
 // A worker first sends what it computed first.
-TEST_F(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
+TEST_P(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
   rows.Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1, .weight = 2};
@@ -347,7 +339,7 @@ TEST_F(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
   EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 2, .weight = 4}));
 }
 
-TEST_F(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
+TEST_P(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   tally = {.loss = 1, .weight = 2};
@@ -359,7 +351,7 @@ TEST_F(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
 }
 
 // The whole answer is refused, whichever slice comes first.
-TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
+TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
   rows.Open(0, Form("none", 2, 0), counts);
@@ -370,7 +362,7 @@ TEST_F(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
 
-TEST_F(RowAnswers, CancelledWorkEndsSilently) {
+TEST_P(RowAnswers, CancelledWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   rows.orders().Cancel(0, 0);
@@ -379,7 +371,7 @@ TEST_F(RowAnswers, CancelledWorkEndsSilently) {
   EXPECT_FALSE(End(0, 0, 0, false));  // An order ends only once.
 }
 
-TEST_F(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
+TEST_P(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   Give(1, 1);
@@ -398,7 +390,7 @@ TEST_F(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
-TEST_F(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
+TEST_P(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
   Give(0, 0);
   rows.Open(0, Form("none", 2, 0));
@@ -406,31 +398,7 @@ TEST_F(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
   EXPECT_TRUE(events.empty());
 }
 
-// No machine can hold these vectors. Only their short last slice is sent.
-TEST_F(RowAnswers, OutOfMemoryForTheSumsIsNoFaultOfTheWorker) {
-#if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
-  GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
-#endif
-  constexpr size_t kHuge = size_t{1} << 46;
-  Answers large = Make({.workers = 2, .length = 2 * kHuge + 4, .slice_length = kHuge});
-  large.Open(0, Form("none", 2, 0));
-  Header header;
-  header.kind = FrameKind::kGradient;
-  header.row_id = NumberOf(large.GiveRow(0, 0));
-  header.offset = 2 * kHuge;
-  header.total = 2 * kHuge + 4;
-  header.length = 4 * sizeof(float);
-  const std::vector<float> values(4, 1);
-  Sign(header, values);
-  Answers::Slice arriving;
-  const Result<bool> wanted = large.Begin(0, header, false, arriving);
-  ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();
-  std::copy(values.begin(), values.end(), arriving.values.begin());
-  EXPECT_EQ(large.Finish(0, arriving).code(), StatusCode::kResource);
-  EXPECT_TRUE(events.empty());
-}
-
-TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
+TEST_P(RowAnswers, WorkEndsInTheOrderItWasGiven) {
   rows.Open(0, Form("none", 3, 0));
   Give(0, 0);
   Give(0, 1);
@@ -441,7 +409,7 @@ TEST_F(RowAnswers, WorkEndsInTheOrderItWasGiven) {
 }
 
 // A worker announces a kept row by its Pull. The answers follow under a code of their own.
-TEST_F(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
+TEST_P(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);
   rows.Open(0, kept);
   for (const WorkerId worker : {0, 1}) Give(worker, 2);
@@ -455,7 +423,7 @@ TEST_F(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   EXPECT_FALSE(rows.decodable());
 }
 
-TEST_F(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
+TEST_P(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
   rows.Open(0, Form("partial-coded", 3, 1));
   Give(0, 2);
   EXPECT_FALSE(Slice(0, 0, 2, 0, 1));
@@ -464,7 +432,7 @@ TEST_F(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
 }
 
 // The same number means another row after the step was opened again.
-TEST_F(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
+TEST_P(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
   rows.Open(0, Form("partial-coded", 3, 1));
   for (const WorkerId worker : {0, 1}) Give(worker, 1);
   rows.orders().CancelRow(0, 0, 1);
@@ -481,7 +449,7 @@ TEST_F(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
 }
 
 // Otherwise a liar could send the truth after its lie, for the audit.
-TEST_F(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
+TEST_P(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
   AnswerLog log(3, /*job=*/0, /*secret=*/3, [](StepId) { return true; });
   rows.SetLog(&log);
   rows.Open(0, Form("none", 3, 0));
@@ -495,6 +463,8 @@ TEST_F(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
   ASSERT_NE(sketch, 0);
   EXPECT_DOUBLE_EQ(logged.answers[0].sketches[0], sketch);
 }
+
+INSTANTIATE_TEST_SUITE_P(Shards, RowAnswers, testing::Values(1, 2, 3));
 
 }  // namespace
 }  // namespace motley

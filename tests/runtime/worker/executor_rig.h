@@ -51,12 +51,13 @@ class ExecutorRig : public TestRig, public testing::Test {
     accept.slice_length = 8;
     accept.partition_sizes.assign(count, size_);
     shop = MakeWorkshop(loop, *paced, accept).value();
-    parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
+    parameters = std::make_unique<ParameterInbox>(Slicing(shop->model->parameter_count(), 64));
     partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
-    executor =
-        std::make_unique<Executor>(Env{loop, transport, *paced},
-                                   Executor::Parts{shop, *parameters, *partitions, 1, Header(), 8},
-                                   [this](const Status& status) { failed = status; });
+    executor = std::make_unique<Executor>(
+        Env{loop, transport, *paced},
+        Executor::Parts{shop, *parameters, *partitions, 1, Header(),
+                        Slicing(VectorLength(shop->model->parameter_count()), 8)},
+        [this](const Status& status) { failed = status; });
   }
   void GivePartition(PartitionId partition) {
     const Bytes block = EncodeBlock(data, size_ * partition, size_ * (partition + 1));

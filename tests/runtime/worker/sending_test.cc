@@ -17,6 +17,8 @@
 namespace motley {
 namespace {
 
+const Slicing kCut(10, 4);
+
 ParameterCopy Values(float value, size_t count = 10) {
   return std::make_shared<const std::vector<float>>(count, value);
 }
@@ -56,7 +58,7 @@ TEST(Messages, NoJobHasMorePartitionsThanCanBeSent) {
 
 TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
   HeldTransport transport;
-  Publisher publisher(transport, 2, 4, NoneWaits);
+  Publisher publisher(transport, 2, kCut, 0, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   publisher.Publish(0, 1, Header(), 3, Values(1));
   ASSERT_EQ(transport.sent.size(), 3u);
@@ -72,7 +74,7 @@ TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
 
 TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 4, NoneWaits);
+  Publisher publisher(transport, 1, kCut, 0, NoneWaits);
   const ParameterCopy old = Values(1);
   publisher.Publish(0, 1, Header(), 3, old);
   transport.LetGo();
@@ -85,7 +87,7 @@ TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
 
 TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 4, NoneWaits);
+  Publisher publisher(transport, 1, kCut, 0, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   const size_t slices = transport.held.size();
   ASSERT_GT(slices, 1u);
@@ -114,7 +116,7 @@ class SlowReader : public testing::Test {
   uint64_t newest = 1;
   const std::vector<ParameterCopy> versions = {Values(0), Values(1), Values(2), Values(3),
                                                Values(4)};
-  Publisher publisher{transport, 1, 4, [this](uint64_t version) {
+  Publisher publisher{transport, 1, kCut, 0, [this](uint64_t version) {
                         return version == newest ? versions[version] : nullptr;
                       }};
 };
@@ -169,7 +171,7 @@ TEST_F(SlowReader, ThatIsLostWhileAVersionWaitsLeavesNothingBehind) {
 
 TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 16, NoneWaits);
+  Publisher publisher(transport, 1, Slicing(kCut.total(), 16), 0, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   publisher.Forget(0);
   publisher.Publish(0, 2, Header(), 3, Values(1));

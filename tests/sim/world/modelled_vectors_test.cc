@@ -15,7 +15,7 @@ std::vector<Header> Slices(FrameKind kind, const Slicing& cut) {
   for (size_t slice = 0; slice < cut.count(); ++slice) {
     Header header;
     header.kind = kind;
-    header.total = cut.total;
+    header.total = cut.total();
     header.offset = cut.begin(slice);
     header.length = static_cast<uint32_t>(cut.size(slice) * sizeof(float));
     headers.push_back(header);
