@@ -264,7 +264,7 @@ class Tables(ProgramTest):
                 area, height, tax = draw.randint(40, 300), draw.randint(220, 400), draw.randint(1, 9)
                 price = 50000 + 2100 * area + 3000 * tax
                 comma = f"{height / 100:.2f}".replace(".", ",")
-                file.write(f"{area};{comma};{tax} %;${price:,}\n")
+                file.write(f"{area};{comma};{tax} %;${price:,.2f}\n")
         report, said = self.train(data, "--drop", '"height, m"')
         self.assertEqual(report["model"], "linear")
         self.assertIn("training samples of 2 features", said)
