@@ -15,6 +15,8 @@
 #include "api/reports/predictions.h"
 #include "api/request/train_data.h"
 #include "api/versioned.h"
+#include "base/counted.h"
+#include "data/files/byte_stream.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/model_files/safetensors.h"
 #include "training/models/evaluate.h"
@@ -37,16 +39,33 @@ struct Opened {
   std::unique_ptr<Device> device;
 };
 
+// The error about a file that is no model. A text is most likely a table.
+Status NoModel(const std::string& path, const Status& status) {
+  constexpr size_t kHeadBytes = 512;
+  if (status.code() != StatusCode::kDataError) return status;
+  auto file = OpenFileStream(path);
+  if (!file.ok()) return status;
+  StreamReader reader(std::move(file).value());
+  const Result<std::string_view> head = reader.Peek(kHeadBytes);
+  const bool text = head.ok() && !head->empty() && head->find('\0') == std::string_view::npos;
+  if (!text) return status;
+  return Status::DataError(path +
+                           ": is text, such as a table, and no model. `model` takes a file that "
+                           "training wrote (safetensors), and `data` takes the table");
+}
+
 Status Open(const std::string& path, const std::string& data_path, const std::string& label,
             Opened& opened) {
-  MOTLEY_ASSIGN_OR_RETURN(opened.saved, LoadModel(path));
+  Result<SavedModel> saved_model = LoadModel(path);
+  if (!saved_model.ok()) return NoModel(path, saved_model.status());
+  opened.saved = std::move(saved_model).value();
   const SavedModel& saved = opened.saved;
   MOTLEY_ASSIGN_OR_RETURN(opened.data, ReadForModel(data_path, label, saved));
   MOTLEY_ASSIGN_OR_RETURN(opened.model, Model::Create(saved.spec));
   if (opened.model->parameter_count() != saved.parameters.size()) {
-    return Status::DataError(fmt::format("{} has {} parameters, a {} of its shape has {}", path,
-                                         saved.parameters.size(), saved.spec.name,
-                                         opened.model->parameter_count()));
+    return Status::DataError(fmt::format("{} has {}, a {} of its shape has {}", path,
+                                         Counted(saved.parameters.size(), "parameter"),
+                                         saved.spec.name, opened.model->parameter_count()));
   }
   MOTLEY_ASSIGN_OR_RETURN(opened.loop, UvLoop::Create());
   MOTLEY_ASSIGN_OR_RETURN(opened.device, MakeCpuDevice(*opened.loop, CpuDeviceOptions{}));
@@ -94,16 +113,21 @@ Result<motley_evaluation> EvaluateOpened(Opened& opened) {
   return result;
 }
 
-Result<motley_evaluation> EvaluateFile(const std::string& path, const std::string& data_path,
-                                       const std::string& label) {
-  Opened opened;
-  MOTLEY_RETURN_IF_ERROR(Open(path, data_path, label, opened));
+// Tests the model; the samples of `data_path` must all have labels.
+Result<motley_evaluation> Test(Opened& opened, const std::string& data_path) {
   MOTLEY_ASSIGN_OR_RETURN(const bool labelled, AllLabelled(*opened.data.samples));
   if (labelled) return EvaluateOpened(opened);
   return Status::DataError(fmt::format(
       "{}: not all samples have labels to test the model on. motley predict --out FILE writes "
       "predictions without them",
       data_path));
+}
+
+Result<motley_evaluation> EvaluateFile(const std::string& path, const std::string& data_path,
+                                       const std::string& label) {
+  Opened opened;
+  MOTLEY_RETURN_IF_ERROR(Open(path, data_path, label, opened));
+  return Test(opened, data_path);
 }
 
 void Notice(const motley_predict_options& options, const std::string& text) {
@@ -125,6 +149,12 @@ Status PredictFile(const motley_predict_options& options, motley_evaluation* eva
       Open(options.model, options.data, options.label != nullptr ? options.label : "", opened));
   MOTLEY_RETURN_IF_ERROR(CheckProbabilities(*opened.model, options.probabilities != 0));
   for (const std::string& note : opened.data.notes) Notice(options, note);
+  if (options.out == nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(const motley_evaluation result, Test(opened, options.data));
+    if (rows != nullptr) *rows = result.count;
+    if (evaluation == nullptr) return Status::Ok();
+    return WriteVersioned(result, evaluation, "motley_evaluation", "MOTLEY_EVALUATION_INIT");
+  }
   PredictionCount count;
   MOTLEY_RETURN_IF_ERROR(CallOnDevice(*opened.loop, *opened.device, [&]() -> Status {
     MOTLEY_ASSIGN_OR_RETURN(
@@ -157,7 +187,6 @@ motley_status motley_predict(const motley_predict_options* options, motley_evalu
                               "motley_predict_options", "MOTLEY_PREDICT_OPTIONS_INIT"));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->model", given.model));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->data", given.data));
-    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->out", given.out));
     return motley::PredictFile(given, evaluation, count);
   });
 }

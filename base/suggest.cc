@@ -9,6 +9,16 @@
 
 namespace motley {
 
+namespace {
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+}  // namespace
+
 size_t EditDistance(std::string_view a, std::string_view b) {
   // Three rows of the usual table are enough to see swaps.
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
@@ -31,7 +41,7 @@ std::string_view ClosestName(std::string_view word, std::span<const std::string_
   std::string_view best;
   size_t best_distance = 0;
   for (const std::string_view name : names) {
-    const size_t distance = EditDistance(word, name);
+    const size_t distance = EditDistance(LowerCase(word), LowerCase(name));
     const size_t allowed = std::max<size_t>(1, std::max(word.size(), name.size()) / 3);
     if (distance > allowed || distance >= std::max(word.size(), name.size())) continue;
     if (best.empty() || distance < best_distance) {

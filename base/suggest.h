@@ -16,7 +16,7 @@ namespace motley {
 size_t EditDistance(std::string_view a, std::string_view b);
 
 // The name nearest to `word`, or the first of several. Empty when none is near enough: when more
-// than a third of the letters differ.
+// than a third of the letters differ. Capital and small letters are alike.
 std::string_view ClosestName(std::string_view word, std::span<const std::string_view> names);
 // The same for names that were built at run time.
 std::string Suggest(std::string_view word, const std::vector<std::string>& names);

@@ -15,6 +15,12 @@ Status DataSource::AppendTo(Dataset& to, std::span<const uint32_t> rows) const {
   return Status::Ok();
 }
 
+Result<float> DataSource::LabelOf(size_t row) const {
+  MOTLEY_ASSIGN_OR_RETURN(const Dataset one, Range(row, row + 1));
+  MOTLEY_ASSERT(one.label.size() == 1);
+  return one.label.front();
+}
+
 MemorySource::MemorySource(Dataset&& owned) : owned_(std::move(owned)), data_(&owned_) {}
 
 DataShape MemorySource::shape() const {

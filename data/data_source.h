@@ -36,6 +36,8 @@ class DataSource {
   virtual Result<Dataset> Gather(std::span<const uint32_t> rows) const = 0;
   // Appends the samples `rows` to `to`, which has the same features and kind.
   virtual Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const;
+  // The label of sample `row`. Sources that can do without its features do not read them.
+  virtual Result<float> LabelOf(size_t row) const;
   // Bytes of the arrays that this source keeps in memory.
   virtual uint64_t memory_bytes() const { return 0; }
 };
@@ -51,6 +53,7 @@ class MemorySource final : public DataSource {
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
   Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const override;
+  Result<float> LabelOf(size_t row) const override { return data_->label[row]; }
   uint64_t memory_bytes() const override { return data_->size_bytes(); }
 
  private:

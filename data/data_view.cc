@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/random.h"
 
 namespace motley {
@@ -90,7 +91,7 @@ Result<SplitRows> CutRows(uint64_t rows, double fraction, uint64_t seed) {
   }
   if (rows < 2 || rows > std::numeric_limits<uint32_t>::max()) {
     return Status::InvalidArgument(
-        fmt::format("{} samples cannot be split into training and test data", rows));
+        fmt::format("{} cannot be split into training and test data", Counted(rows, "sample")));
   }
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0u);

@@ -21,6 +21,9 @@ class DataView final : public DataSource {
   DataShape shape() const override;
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+  Result<float> LabelOf(size_t row) const override {
+    return base_->LabelOf(rows_ ? (*rows_)[row] : row);
+  }
   uint64_t memory_bytes() const override { return base_->memory_bytes(); }
 
  private:

@@ -131,6 +131,9 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   const Kind kind = options.guess ? Kind::kGuess : Kind::kDiscover;
   LabelCoder labels(options.regression ? Kind::kRegression : kind, {});
   labels.Expect({.classes = options.expected_classes, .names = options.expected_names});
+  if (options.table != nullptr && options.table->schema() == nullptr) {
+    labels.TakeWritten(options.table->options().decimal);
+  }
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
@@ -159,9 +162,11 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   const bool table = options.table != nullptr && options.table->begun();
   LabelRule rule = table ? LabelRule::kFewAreClasses : LabelRule::kWholeAreClasses;
   if (options.two_classes) rule = LabelRule::kTwoAreClasses;
-  MOTLEY_ASSIGN_OR_RETURN(LabelMeaning meaning, labels.Finish(files.path, rule, index));
+  const Decimal likely = table ? options.table->LikelyDecimal() : Decimal::kPoint;
+  MOTLEY_ASSIGN_OR_RETURN(LabelMeaning meaning, labels.Finish(files.path, rule, index, likely));
   data.class_labels = std::move(meaning.classes);
   data.class_names = std::move(meaning.names);
+  data.label_form = std::move(meaning.form);
   const auto classes = static_cast<uint32_t>(data.class_labels.size());
   data.names = train.names();
   for (const SampleCollector* part : {&train, &test}) {
@@ -170,6 +175,7 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   if (options.table != nullptr) {
     for (std::string& note : options.table->TakeNotes()) data.notes.push_back(std::move(note));
   }
+  if (!meaning.note.empty()) data.notes.push_back(std::move(meaning.note));
   data.train = train.Finish(classes, index);
   if (!test_path.empty()) data.test = test.Finish(classes, index);
   return data;

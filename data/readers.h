@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "data/data_source.h"
 #include "data/dataset.h"
+#include "data/tables/written_number.h"
 
 namespace motley {
 
@@ -55,6 +56,7 @@ struct OpenedData {
   std::shared_ptr<const DataSource> test;
   std::vector<double> class_labels;      // The file's label of each class.
   std::vector<std::string> class_names;  // The same for labels that are texts; else empty.
+  std::optional<NumberForm> label_form;  // See LabelMeaning.
   std::vector<std::string> names;        // Names of the features, if the file has them.
   std::vector<std::string> notes;        // Assumptions of the readers.
 };

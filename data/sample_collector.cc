@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "data/files/text_scan.h"
 
 namespace motley {
@@ -17,16 +18,16 @@ SampleCollector::SampleCollector(std::string path, LabelCoder& labels, MemoryBud
 Status SampleCollector::FitModel(const RawSamples& block) const {
   if (!block.sparse) {
     if (block.features == *model_features_) return Status::Ok();
-    return Status::DataError(fmt::format("{}: has {} features but the model has {}", path_,
-                                         block.features, *model_features_));
+    return Status::DataError(fmt::format("{}: has {} but the model has {}", path_,
+                                         Counted(block.features, "feature"), *model_features_));
   }
   for (size_t row = 0; row < block.rows(); ++row) {
     const uint64_t end = block.row_begin[row + 1];
     // Columns ascend, so the last entry has the largest index.
     if (end > block.row_begin[row] && block.column[end - 1] >= *model_features_) {
-      return Status::DataError(fmt::format("{}: index {} but the model has {} features",
-                                           Place(block, row), block.column[end - 1] + 1,
-                                           *model_features_));
+      return Status::DataError(fmt::format("{}: index {} but the model has {}", Place(block, row),
+                                           block.column[end - 1] + 1,
+                                           Counted(*model_features_, "feature")));
     }
   }
   return Status::Ok();
@@ -63,8 +64,9 @@ Status SampleCollector::Match(SampleCollector& other) {
   if (sparse_) {  // A LIBSVM file shows only the largest index that occurs.
     features_ = other.features_ = std::max(features_, other.features_);
   } else if (features_ != other.features_) {
-    return Status::DataError(fmt::format("{} has {} features but {} has {}", path_, features_,
-                                         other.path_, other.features_));
+    return Status::DataError(fmt::format("{} has {} but {} has {}", path_,
+                                         Counted(features_, "feature"), other.path_,
+                                         other.features_));
   }
   const bool both_named = !names_.empty() && !other.names_.empty();
   for (size_t i = 0; both_named && i < names_.size(); ++i) {

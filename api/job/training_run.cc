@@ -160,11 +160,13 @@ void TrainingRun::Introduce() const {
   EventStream& events = parts_.events;
   events.Tell(
       MOTLEY_EVENT_NOTICE,
-      fmt::format("{}: {} parameters; {} training samples of {} features; {}, code "
+      fmt::format("{}: {}; {} of {}; {}, code "
                   "{}; {} of {}",
-                  model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
-                  plan_.job.model.features, WorkerWords(plan_.job), plan_.job.code,
-                  Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
+                  model_ ? plan_.job.model.name : "trainer", Counted(ParameterCount(), "parameter"),
+                  Counted(plan_.samples, "training sample"),
+                  Counted(plan_.job.model.features, "feature"), WorkerWords(plan_.job),
+                  plan_.job.code, Counted(plan_.job.steps, "step"),
+                  Counted(plan_.job.batch, "sample")));
   events.Tell(MOTLEY_EVENT_NOTICE,
               DescribeLearning(chosen_, judging_,
                                data_.validation != nullptr ? data_.validation->shape().rows : 0));
@@ -414,10 +416,10 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   }
   if (job.status.code() == StatusCode::kCancelled) {
     return Status::Cancelled(
-        fmt::format("stopped after {} of {} steps", job.steps, plan_.job.steps));
+        fmt::format("stopped after {} of {}", job.steps, Counted(plan_.job.steps, "step")));
   }
   return job.status.WithContext(
-      fmt::format("training ended after {} of {} steps", job.steps, plan_.job.steps));
+      fmt::format("training ended after {} of {}", job.steps, Counted(plan_.job.steps, "step")));
 }
 
 }  // namespace motley

@@ -38,6 +38,9 @@ Status CheckTable(const TableSchema& table, const JobRequest& request) {
   if (given.scale_given && given.scale != table.scale) {
     return Contradicts("scale", NameOf(given.scale), NameOf(table.scale));
   }
+  if (given.decimal && !Allows(table, *given.decimal)) {
+    return Contradicts("decimal", NameOf(*given.decimal), NameOf(OtherMark(*given.decimal)));
+  }
   for (const std::string& name : given.drop) {
     const auto is = [&](const TableColumn& column) { return column.name == name; };
     if (std::any_of(table.columns.begin(), table.columns.end(), is)) {
@@ -48,10 +51,13 @@ Status CheckTable(const TableSchema& table, const JobRequest& request) {
 }
 
 Status CheckNoTable(const SavedModel& model, const JobRequest& request) {
-  if (request.missing_given || !request.table.drop.empty()) {
+  const char* given = request.missing_given         ? "missing"
+                      : request.table.decimal       ? "decimal"
+                      : !request.table.drop.empty() ? "drop"
+                                                    : nullptr;
+  if (given != nullptr) {
     return Status::InvalidArgument(
-        fmt::format("`{}`: the model of `init` has not learned from a table. Leave it out",
-                    request.missing_given ? "missing" : "drop"));
+        fmt::format("`{}`: the model of `init` has not learned from a table. Leave it out", given));
   }
   const TableScale scale = model.input_scale != 1 ? TableScale::kLargest : TableScale::kNone;
   if (!request.table.scale_given || request.table.scale == scale) return Status::Ok();

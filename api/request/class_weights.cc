@@ -16,8 +16,8 @@ namespace motley {
 namespace {
 
 constexpr double kMostWeight = 1e6;
-constexpr size_t kShown = 6;         // Number of classes listed in texts.
-constexpr size_t kBlockRows = 1024;  // Blocks are in memory as a whole.
+constexpr size_t kShown = 6;          // Number of classes listed in texts.
+constexpr uint64_t kAskEvery = 1024;  // Rows counted between two looks at `unwanted`.
 
 Status NoWeights(std::string_view part) {
   return Status::InvalidArgument(
@@ -50,11 +50,11 @@ Result<std::vector<float>> Balanced(const DataSource& train, size_t classes,
                                     const Unwanted& unwanted) {
   std::vector<uint64_t> counts(classes);
   const uint64_t rows = train.shape().rows;
-  for (uint64_t begin = 0; begin < rows; begin += kBlockRows) {
-    if (unwanted && unwanted()) return Status::Cancelled("counting the classes was stopped");
-    MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
-                            train.Range(begin, std::min<uint64_t>(begin + kBlockRows, rows)));
-    for (const float label : block.label) ++counts[static_cast<size_t>(label)];
+  for (uint64_t row = 0; row < rows; ++row) {
+    const bool asks = row % kAskEvery == 0 && unwanted;
+    if (asks && unwanted()) return Status::Cancelled("counting the classes was stopped");
+    MOTLEY_ASSIGN_OR_RETURN(const float label, train.LabelOf(row));
+    ++counts[static_cast<size_t>(label)];
   }
   const auto there = std::count_if(counts.begin(), counts.end(), [](uint64_t m) { return m > 0; });
   std::vector<float> weights(classes, 1.0f);

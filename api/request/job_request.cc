@@ -6,6 +6,7 @@
 #include "api/request/parse.h"
 #include "api/versioned.h"
 #include "coding/code_form.h"
+#include "data/formats/csv_line.h"
 #include "data/raw_samples.h"
 #include "training/optimizers/default_rate.h"
 
@@ -147,15 +148,17 @@ Status TakeWait(const char* text, Duration& out) {
   return Status::Ok();
 }
 
-// Splits "name,date" into two parts.
-std::vector<std::string> SplitAtCommas(std::string_view text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
+// Splits "name,date" into two names. Quotes are as in CSV: "\"a,b\",c" has the names a,b and c.
+Result<std::vector<std::string>> SplitNames(const std::string& text) {
+  CsvFields fields;
+  if (!fields.Split(text, ',')) {
+    return Status::InvalidArgument(fmt::format("`drop` {}: a quote is not closed", text));
   }
-  return parts;
+  std::vector<std::string> names;
+  for (const std::string_view name : fields.all()) {
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
 }
 
 Status TakeTable(const motley_job_options& given, JobRequest& request) {
@@ -170,7 +173,10 @@ Status TakeTable(const motley_job_options& given, JobRequest& request) {
   if (!scale.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(request.table.scale, ParseTableScale(scale));
   }
-  request.table.drop = SplitAtCommas(text(given.drop));
+  if (const std::string decimal = text(given.decimal); !decimal.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(request.table.decimal, ParseDecimal(decimal));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(request.table.drop, SplitNames(text(given.drop)));
   return Status::Ok();
 }
 

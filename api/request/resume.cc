@@ -87,6 +87,9 @@ Status TakeUpTable(const JobDescription& was, const JobRequest& request) {
   if (request.table.scale_given && request.table.scale != table.scale) {
     return Contradicts("scale", NameOf(request.table.scale), NameOf(table.scale));
   }
+  if (const auto decimal = request.table.decimal; decimal && !Allows(table, *decimal)) {
+    return Contradicts("decimal", NameOf(*decimal), NameOf(OtherMark(*decimal)));
+  }
   for (const std::string& name : request.table.drop) {
     const std::vector<std::string>& left_out = table.left_out;
     if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;

@@ -89,6 +89,7 @@ Status EncodeTable(const DataRequest& request, const TableReading& reading, cons
         LearnedTable learned,
         LearnTable(reading, *read.train, train_rows, read.class_labels.empty(), request.unwanted));
     learned.schema.classes = read.class_names;
+    learned.schema.label_form = read.label_form;
     data.table = std::make_shared<const TableSchema>(std::move(learned.schema));
     data.notes.push_back(DescribeLabels(request, data));
     for (std::string& note : learned.notes) data.notes.push_back(std::move(note));

@@ -18,6 +18,16 @@ Status CheckOutput(const PredictFlags& flags) {
   return CheckReplaced("--out", flags.out);
 }
 
+motley_predict_options OptionsOf(const PredictFlags& flags) {
+  motley_predict_options options MOTLEY_PREDICT_OPTIONS_INIT;
+  options.model = flags.model.c_str();
+  options.data = flags.data.c_str();
+  options.label = flags.label.c_str();
+  options.probabilities = flags.probabilities ? 1 : 0;
+  options.notice = [](void*, const motley_event* event) { Warn(event->text); };
+  return options;
+}
+
 int WritePredictions(const PredictFlags& flags) {
   if (flags.out == "-" && flags.json) {
     Warn("--json and --out - cannot both be given: leave one of them out.");
@@ -27,13 +37,8 @@ int WritePredictions(const PredictFlags& flags) {
     Warn(output.ToString());
     return ExitCodeOf(static_cast<motley_status>(output.code()));
   }
-  motley_predict_options options MOTLEY_PREDICT_OPTIONS_INIT;
-  options.model = flags.model.c_str();
-  options.data = flags.data.c_str();
-  options.label = flags.label.c_str();
+  motley_predict_options options = OptionsOf(flags);
   options.out = flags.out.c_str();
-  options.probabilities = flags.probabilities ? 1 : 0;
-  options.notice = [](void*, const motley_event* event) { Warn(event->text); };
   motley_evaluation found MOTLEY_EVALUATION_INIT;
   uint64_t rows = 0;
   const motley_status status = motley_predict(&options, &found, &rows);
@@ -58,8 +63,8 @@ int WritePredictions(const PredictFlags& flags) {
 int RunPredict(const PredictFlags& flags) {
   if (!flags.out.empty()) return WritePredictions(flags);
   motley_evaluation found MOTLEY_EVALUATION_INIT;
-  const motley_status status =
-      motley_evaluate(flags.model.c_str(), flags.data.c_str(), flags.label.c_str(), &found);
+  const motley_predict_options options = OptionsOf(flags);
+  const motley_status status = motley_predict(&options, &found, nullptr);
   if (status != MOTLEY_OK) return FailOfLibrary(status);
   const char* evaluation = motley_last_evaluation();
   return PrintResult(flags.json ? evaluation : EvaluationText(evaluation));

@@ -170,6 +170,7 @@ motley_status TrainRun::CreateJob() {
   options.task = flags_.task.c_str();
   options.missing = flags_.missing.c_str();
   options.scale = flags_.scale.c_str();
+  options.decimal = flags_.decimal.c_str();
   options.drop = flags_.drop.c_str();
   options.init = flags_.init.c_str();
   options.format = flags_.format.c_str();

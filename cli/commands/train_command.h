@@ -19,6 +19,7 @@ struct TrainFlags {
   std::string task;           // "classify"; empty: not given.
   std::string missing;        // "median"; empty: not given.
   std::string scale;          // "standard"; empty: not given.
+  std::string decimal;        // "comma"; empty: not given.
   std::string drop;           // Columns, "name,date"; empty: not given.
   std::string listen;         // Empty: 127.0.0.1:0, or 0.0.0.0:7000 for a server.
   std::string wait;           // Empty: the library's.

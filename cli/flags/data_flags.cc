@@ -47,6 +47,12 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
                    "default: standard for CSV, unless columns are alike already, else largest")
       ->type_name("HOW")
       ->group(group);
+  train
+      ->add_option("--decimal", flags.decimal,
+                   "CSV: the decimal mark of numbers like 1,137: point or comma; default: by the "
+                   "values of the file")
+      ->type_name("MARK")
+      ->group(group);
   train->add_option("--drop", flags.drop, "CSV: columns that are not features, like name,date")
       ->type_name("COLUMNS")
       ->group(group);

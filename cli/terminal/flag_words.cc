@@ -24,6 +24,7 @@ constexpr std::array kWords = {
     FlagWord{"clip", "--clip"},
     FlagWord{"code", "--code"},
     FlagWord{"data", "--data"},
+    FlagWord{"decimal", "--decimal"},
     FlagWord{"devices", "--devices"},
     FlagWord{"drop", "--drop"},
     FlagWord{"dropout", "--dropout"},

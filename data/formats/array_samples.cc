@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/counted.h"
 #include "data/formats/column_major.h"
 
 namespace motley {
@@ -159,8 +160,8 @@ Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<doub
   }
   MOTLEY_ASSIGN_OR_RETURN(const Layout layout, LayOut(array, !labels));
   if (labels && labels->size() != layout.rows) {
-    return Bad(array,
-               fmt::format("has {} samples, but there are {} labels", layout.rows, labels->size()));
+    return Bad(array, fmt::format("has {}, but there are {}", Counted(layout.rows, "sample"),
+                                  Counted(labels->size(), "label")));
   }
   const uint64_t columns = layout.columns;
   RawSamples block;

@@ -12,10 +12,12 @@
 #include <set>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/suggest.h"
 #include "data/files/text_scan.h"
 #include "data/formats/csv_line.h"
 #include "data/tables/table_reading.h"
+#include "data/tables/written_number.h"
 
 namespace motley {
 namespace {
@@ -191,7 +193,11 @@ bool NamesATable(const Fields& first, const Fields& second) {
   bool repeated = false, years = true;
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
     const bool number = IsNumber(first[i]);
-    if (!number && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
+    // Names like "5%" occur, names like "$1,137" do not.
+    const bool written = LooksWritten(AsUtf8(first[i])) && !first[i].ends_with('%');
+    if (!number && written) return false;
+    const bool below = IsNumber(second[i]) || LooksWritten(AsUtf8(second[i]));
+    if (!number && !MeansMissing(first[i]) && below) return true;
     numbers += number ? 1 : 0;
     repeated = repeated || (!number && !first[i].empty() && first[i] == second[i]);
     years = years && (!number || (first[i].find('.') == std::string_view::npos &&
@@ -358,8 +364,8 @@ class CsvParser {
 
   Status AddSample(uint32_t line) {
     if (split_.all().size() != columns_) {
-      return Status::DataError(
-          fmt::format("{} columns where the first line has {}", split_.all().size(), columns_));
+      return Status::DataError(fmt::format("{} where the first line has {}",
+                                           Counted(split_.all().size(), "column"), columns_));
     }
     if (LacksLabel()) {
       table_->CountUnlabelled();
@@ -404,7 +410,8 @@ class CsvParser {
 
   Status AddLabel(std::string_view field) {
     const bool missing = table_ != nullptr && MeansMissing(field);
-    const Result<double> number = ParseNumber(field);
+    const Result<double> number =
+        table_ != nullptr ? table_->LabelNumber(field) : ParseNumber(field);
     const bool text = !missing && !number.ok();
     if (text && table_ == nullptr) return number.status();
     samples_.label.push_back(number.ok() && !missing ? *number

@@ -42,16 +42,16 @@ Result<float> LabelCoder::KnownCode(const std::string& label) const {
 }
 
 Result<float> LabelCoder::CodeOfNumber(double label) {
+  const bool whole = label == std::floor(label);
+  fractions_ = fractions_ || !whole;
   if (kind_ == Kind::kRegression) return static_cast<float>(label);
   if (kind_ == Kind::kKnown) return KnownCode(label);
   const auto found = numbers_.find(label);
   if (found != numbers_.end()) return TextCell(found->second);
-  const bool whole = label == std::floor(label);
   if (kind_ == Kind::kDiscover && !whole && texts_.empty()) {
     return Status::DataError(
         fmt::format("the label {} is not a whole number; {}", label, kRegressionHint));
   }
-  fractions_ = fractions_ || !whole;
   too_many_ = too_many_ || NextCode() == kMaxClasses;
   if (too_many_ && kind_ == Kind::kDiscover) {
     return Status::DataError(
@@ -65,18 +65,60 @@ Result<float> LabelCoder::CodeOfNumber(double label) {
 
 Result<float> LabelCoder::CodeOfText(const std::string& label) {
   if (kind_ == Kind::kKnown && !names_.empty()) return KnownCode(label);
-  if (kind_ == Kind::kRegression || kind_ == Kind::kKnown) {
+  const bool no_text = kind_ == Kind::kRegression && !(written_ && LooksWritten(label));
+  if (no_text || kind_ == Kind::kKnown) {
     return Status::DataError(fmt::format("the label {} is not a number", Quoted(label)));
   }
   const auto found = texts_.find(label);
   if (found != texts_.end()) return TextCell(found->second);
-  if (NextCode() == kMaxClasses) {
+  if (NextCode() >= kMaxClasses) {
+    if (written_ && kind_ != Kind::kDiscover && LooksWritten(label)) return WrittenLabel(label);
     return Status::DataError(
         fmt::format("more than {} different labels; `label` names another column", kMaxClasses));
   }
   const uint32_t code = NextCode();
   texts_[label] = code;
   return TextCell(code);
+}
+
+FormFinder LabelCoder::Finder() const {
+  FormFinder finder(decimal_);
+  finder.AddPlain(numbers_.size() + (fractions_ ? 1 : 0), fractions_ ? 1 : 0);
+  for (const auto& [text, code] : texts_) finder.Add(text, 1);
+  return finder;
+}
+
+// A label that there is no code for. It is a number if all labels so far are written alike.
+Result<float> LabelCoder::WrittenLabel(const std::string& label) {
+  if (!form_) {
+    FormFinder finder = Finder();
+    finder.Add(label, 1);
+    MOTLEY_ASSIGN_OR_RETURN(form_, finder.Find(decimal_.value_or(Decimal::kPoint)));
+    too_many_ = true;
+  }
+  if (const auto value = ParseWritten(label, *form_)) return static_cast<float>(*value);
+  return Status::DataError(fmt::format("the label {} is not a number with {}, like those above it",
+                                       Quoted(label), Describe(*form_)));
+}
+
+// The meaning of labels that are written numbers, all of one form; nothing if they are classes.
+std::optional<LabelMeaning> LabelCoder::ReadWritten(LabelRule rule, Decimal likely,
+                                                    std::vector<float>& index) const {
+  const FormFinder finder = Finder();
+  const auto form = form_ ? Result<NumberForm>(*form_) : finder.Find(likely);
+  if (!form.ok()) return std::nullopt;
+  std::map<double, uint32_t> numbers = numbers_;
+  for (const auto& [text, code] : texts_) {
+    const auto value = ParseWritten(text, *form);
+    if (!value) return std::nullopt;
+    numbers[*value] = code;
+    index[code] = static_cast<float>(*value);
+  }
+  if (kind_ != Kind::kRegression && !LooksReal(rule, numbers)) return std::nullopt;
+  for (const auto& [label, code] : numbers_) index[code] = static_cast<float>(label);
+  LabelMeaning meaning{.regression = true, .form = *form};
+  meaning.note = "labels are read as numbers: " + Explain(finder.example(), *form, finder.either());
+  return meaning;
 }
 
 Result<float> LabelCoder::CodeOf(const RawSamples& block, size_t row) {
@@ -103,18 +145,19 @@ Result<std::vector<float>> LabelCoder::Code(const RawSamples& block) {
 
 // Whole numbers may be quantities, like ages and prices. They are classes if there are few, or if
 // they count from 0 or 1 with ten samples each.
-bool LabelCoder::LooksReal(LabelRule rule) const {
+bool LabelCoder::LooksReal(LabelRule rule, const std::map<double, uint32_t>& numbers) const {
   constexpr size_t kFew = 20;
   constexpr uint64_t kSamplesEach = 10;
-  if (!texts_.empty()) return false;
-  if (rule == LabelRule::kTwoAreClasses && numbers_.size() != 2) return true;
+  const auto fraction = [](const auto& each) { return each.first != std::floor(each.first); };
+  if (rule == LabelRule::kTwoAreClasses && numbers.size() != 2) return true;
   if (fractions_ || too_many_) return true;
-  if (rule != LabelRule::kFewAreClasses || numbers_.size() <= kFew) return false;
-  const double first = numbers_.begin()->first;
-  const double last = numbers_.rbegin()->first;
+  if (std::any_of(numbers.begin(), numbers.end(), fraction)) return true;
+  if (rule != LabelRule::kFewAreClasses || numbers.size() <= kFew) return false;
+  const double first = numbers.begin()->first;
+  const double last = numbers.rbegin()->first;
   const bool counted =
-      (first == 0 || first == 1) && last - first + 1 == static_cast<double>(numbers_.size());
-  return !counted || samples_ < kSamplesEach * numbers_.size();
+      (first == 0 || first == 1) && last - first + 1 == static_cast<double>(numbers.size());
+  return !counted || samples_ < kSamplesEach * numbers.size();
 }
 
 LabelMeaning LabelCoder::NameClasses(std::vector<float>& index) const {
@@ -132,14 +175,25 @@ LabelMeaning LabelCoder::NameClasses(std::vector<float>& index) const {
 }
 
 Result<LabelMeaning> LabelCoder::Finish(const std::string& path, LabelRule rule,
-                                        std::vector<float>& index) {
+                                        std::vector<float>& index, Decimal likely) {
   index.clear();
-  if (kind_ == Kind::kRegression) return LabelMeaning{.regression = true};
   if (kind_ == Kind::kKnown) return LabelMeaning{.classes = classes_, .names = names_};
   index.resize(NextCode());
-  if (kind_ == Kind::kGuess && LooksReal(rule)) {
+  if (written_ && kind_ != Kind::kDiscover && !texts_.empty()) {
+    if (auto meaning = ReadWritten(rule, likely, index)) return *std::move(meaning);
+  }
+  if (kind_ == Kind::kRegression && !texts_.empty()) {
+    const auto form = Finder().Find(likely);
+    return Status::DataError(fmt::format("{}: the labels are not numbers of one kind, like {}: {}",
+                                         path, Quoted(texts_.begin()->first),
+                                         form.status().message()));
+  }
+  LabelMeaning real{.regression = true};
+  if (decimal_ == Decimal::kComma) real.form = NumberForm{Decimal::kComma, ""};
+  if (kind_ == Kind::kRegression) return real;
+  if (kind_ == Kind::kGuess && texts_.empty() && LooksReal(rule, numbers_)) {
     for (const auto& [label, code] : numbers_) index[code] = static_cast<float>(label);
-    return LabelMeaning{.regression = true};
+    return real;
   }
   if (too_many_) {
     return Status::DataError(

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "data/raw_samples.h"
+#include "data/tables/written_number.h"
 
 namespace motley {
 
@@ -20,6 +22,8 @@ struct LabelMeaning {
   bool regression = false;
   std::vector<double> classes;     // Ascending; 0, 1, 2, ... for text labels.
   std::vector<std::string> names;  // Text labels by class, ascending; else empty.
+  std::optional<NumberForm> form;  // Real numbers that are not written as plain numbers.
+  std::string note;                // How they are read, for the user; empty: nothing to say.
 };
 
 // The condition under which kGuess makes numeric labels classes. Numbers with fractions never
@@ -44,6 +48,12 @@ class LabelCoder {
   // Expects these classes: if they include all labels that occur, they are the classes, even if
   // some do not occur. Call this first.
   void Expect(LabelMeaning classes) { expected_ = std::move(classes); }
+  // Texts that are written numbers ("$1,137") may become numbers to predict, with the decimal mark
+  // `decimal` if the user names one. Call this first.
+  void TakeWritten(std::optional<Decimal> decimal) {
+    written_ = true;
+    decimal_ = decimal;
+  }
 
   // Codes the labels of `block`: each becomes the label itself, the number of its class, or
   // TextCell(code), which Finish resolves. A missing label becomes NaN. kDataError: a label that is
@@ -52,8 +62,11 @@ class LabelCoder {
   Result<std::vector<float>> Code(const RawSamples& block);
 
   // Call this after all labels were coded. Returns their meaning, and sets index[code] to the
-  // number of each code. kDataError, naming `path`: there is only one class.
-  Result<LabelMeaning> Finish(const std::string& path, LabelRule rule, std::vector<float>& index);
+  // number of each code. Written numbers (see TakeWritten) become numbers to predict
+  // wherever plain numbers would; `likely` decides if either decimal mark fits them. kDataError,
+  // naming `path`: there is only one class.
+  Result<LabelMeaning> Finish(const std::string& path, LabelRule rule, std::vector<float>& index,
+                              Decimal likely = Decimal::kPoint);
 
  private:
   Result<float> CodeOf(const RawSamples& block, size_t row);
@@ -62,7 +75,11 @@ class LabelCoder {
   Result<float> KnownCode(double label) const;
   Result<float> KnownCode(const std::string& label) const;
   uint32_t NextCode() const { return static_cast<uint32_t>(numbers_.size() + texts_.size()); }
-  bool LooksReal(LabelRule rule) const;
+  FormFinder Finder() const;
+  Result<float> WrittenLabel(const std::string& label);
+  std::optional<LabelMeaning> ReadWritten(LabelRule rule, Decimal likely,
+                                          std::vector<float>& index) const;
+  bool LooksReal(LabelRule rule, const std::map<double, uint32_t>& numbers) const;
   LabelMeaning NameClasses(std::vector<float>& index) const;
   LabelMeaning NumberClasses(std::vector<float>& index) const;
   void TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const;
@@ -73,7 +90,10 @@ class LabelCoder {
   LabelMeaning expected_;               // No classes: nothing is expected.
   std::map<double, uint32_t> numbers_;  // Codes of numeric labels.
   std::map<std::string, uint32_t> texts_;
-  bool fractions_ = false;  // Some label has a fraction.
+  bool written_ = false;
+  std::optional<Decimal> decimal_;
+  std::optional<NumberForm> form_;  // Decided before the end, when codes run out.
+  bool fractions_ = false;          // Some plain number has a fraction.
   bool too_many_ = false;
   uint64_t samples_ = 0;
 };

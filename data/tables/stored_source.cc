@@ -181,6 +181,11 @@ Status StoredSource::AppendTo(Dataset& to, std::span<const uint32_t> rows) const
   return Status::Ok();
 }
 
+Result<float> StoredSource::LabelOf(size_t row) const {
+  const Block& block = Find(row);
+  return block.data.label[row - block.first];
+}
+
 uint64_t StoredSource::memory_bytes() const {
   uint64_t bytes = 0;
   for (const Block& block : blocks_) bytes += sizeof(Block) + block.data.size_bytes();

@@ -35,6 +35,7 @@ class StoredSource final : public DataSource {
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
   Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const override;
+  Result<float> LabelOf(size_t row) const override;
   uint64_t memory_bytes() const override;
 
  private:

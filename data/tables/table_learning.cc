@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "data/files/text_scan.h"
 #include "data/raw_samples.h"
+#include "data/tables/column_names.h"
 #include "data/tables/table_view.h"
 
 namespace motley {
@@ -104,6 +105,7 @@ class Learner {
     Learned& column = columns_[index];
     ++column.filled;
     const bool number = reading_.columns()[index].numbers_only;
+    if (number) cell = NumberIn(cell, reading_.columns()[index].values);
     if (IsMissing(cell) || (number && std::isnan(cell))) {
       --column.filled;
       ++column.missing;
@@ -144,7 +146,7 @@ void Learner::AddText(size_t index) {
     out_.notes.push_back(
         fmt::format("column {} has {}: it is left out, because it says little about other rows. "
                     "Group its values in the file to use it, or leave it out with `drop` {}",
-                    Quoted(read.name), found, read.name));
+                    Quoted(read.name), found, InList(read.name)));
     return;
   }
   TableColumn column;
@@ -167,7 +169,7 @@ void Learner::AddText(size_t index) {
   if (count > kManyCategories) {
     out_.notes.push_back(fmt::format(
         "column {} has {} categories, and each becomes a feature; `drop` {} leaves it out",
-        Quoted(read.name), count, read.name));
+        Quoted(read.name), count, InList(read.name)));
   }
   out_.schema.columns.push_back(std::move(column));
 }
@@ -178,6 +180,7 @@ void Learner::AddNumbers(size_t index) {
   TableColumn column;
   column.name = read.name;
   column.position = read.position;
+  column.form = read.form;
   column.fill = Median(learned.some);
   if (out_.schema.scale == TableScale::kStandard) {
     column.mean = learned.moments.mean;

@@ -11,22 +11,12 @@
 #include "base/counted.h"
 #include "base/suggest.h"
 #include "data/files/text_scan.h"
+#include "data/tables/column_names.h"
 
 namespace motley {
 namespace {
 
-constexpr size_t kShownNames = 5;
-
-// A list like "'a', 'b' and 3 more".
-std::string ListOf(const std::vector<std::string>& names) {
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i) {
-    shown.push_back(Quoted(names[i]));
-  }
-  const std::string list = fmt::format("{}", fmt::join(shown, ", "));
-  if (names.size() <= kShownNames) return list;
-  return fmt::format("{} and {} more", list, names.size() - kShownNames);
-}
+constexpr size_t kShownOrder = 12;  // Names of columns in their order.
 
 // True for the unnamed first column in which pandas writes row numbers.
 bool NumbersRows(size_t column, const std::string& name) {
@@ -44,58 +34,29 @@ bool MayBeNumber(std::string_view field) {
   return (first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
 }
 
-bool IsUtf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
-    const unsigned first = byte(0);
-    const size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : 4;
-    const bool starts = first < 0x80 || (first >= 0xc2 && first < 0xf5);
-    if (!starts || at + length > text.size()) return false;
-    for (size_t i = 1; i < length; ++i) {
-      if ((byte(i) & 0xc0) != 0x80) return false;
-    }
-    // Overlong encodings, surrogates, and values beyond the last code point.
-    const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-                       (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
-    if (wrong) return false;
-    at += length;
+// The number in a field, in the form of the column if that is known. A text, an empty field and a
+// number that is not finite are kDataError. With a decimal comma, "1.137" is no plain number.
+Result<double> ReadNumber(std::string_view field, const std::optional<NumberForm>& form,
+                          std::optional<Decimal> decimal) {
+  if (form) {
+    if (const auto value = ParseWritten(AsUtf8(field), *form)) return *value;
+  } else if (decimal != Decimal::kComma || field.find('.') == std::string_view::npos) {
+    return ParseNumber(field);
   }
-  return true;
+  return Status::DataError(Quoted(field) + " is not a number");
+}
+
+// The names of columns that have no place.
+std::vector<std::string> Unused(const std::vector<std::string>& fields,
+                                const std::vector<int64_t>& places) {
+  std::vector<std::string> unused;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (places[i] == TableReading::kNowhere) unused.push_back(AsUtf8(fields[i]));
+  }
+  return unused;
 }
 
 }  // namespace
-
-std::string AsUtf8(std::string_view text) {
-  if (IsUtf8(text)) return std::string(text);
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80) out += static_cast<char>(0xc0 | byte >> 6);
-    out += byte < 0x80 ? c : static_cast<char>(0x80 | (byte & 0x3f));
-  }
-  return out;
-}
-
-bool MeansMissing(std::string_view field) {
-  static constexpr std::string_view kMarks[] = {"",     "NA",   "N/A",  "n/a",  "NaN",  "nan",
-                                                "null", "NULL", "Null", "None", "#N/A", "<NA>",
-                                                "?",    "-NaN", "-nan", "#NA"};
-  return std::find(std::begin(kMarks), std::end(kMarks), field) != std::end(kMarks);
-}
-
-bool LooksMissing(std::string_view field) {
-  static constexpr std::string_view kMarks[] = {
-      "-",         "--",     "---",    ".",       "..",      "...",           "*",
-      "na",        "n.a",    "n.a.",   "n/a",     "nan",     "nil",           "null",
-      "(null)",    "<null>", "none",   "no data", "missing", "not available", "unknown",
-      "undefined", "blank",  "empty",  "#na",     "#value!", "#div/0!",       "#ref!",
-      "#num!",     "#null!", "#name?", "?",       "??",      "???",           "-nan"};
-  std::string lower(field);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::find(std::begin(kMarks), std::end(kMarks), lower) != std::end(kMarks);
-}
-
-std::string NumberText(float number) { return fmt::format("{}", number); }
 
 TableReading::TableReading(std::shared_ptr<const TableSchema> known, KnownFrom from)
     : schema_(std::move(known)),
@@ -111,10 +72,12 @@ TableReading::TableReading(std::shared_ptr<const TableSchema> known, KnownFrom f
     column.name = known_column.name;
     column.position = known_column.position;
     column.numbers_only = !known_column.text;
+    column.form = known_column.form;
     for (const std::string& category : known_column.categories) {
       column.codes[category] = static_cast<uint32_t>(column.texts.size());
       column.texts.push_back(category);
       column.lines.push_back(0);
+      column.counts.push_back(0);
     }
   }
 }
@@ -144,7 +107,7 @@ Result<std::vector<int64_t>> TableReading::Begin(const std::string& path,
                                                  std::optional<size_t> label) {
   if (!begun_) return Define(path, fields, named, label);
   if (named && named_) return MatchNames(path, fields, label);
-  return MatchPositions(fields.size(), label);
+  return MatchPositions(path, fields.size(), label);
 }
 
 Status TableReading::OtherData(const std::string& what) {
@@ -166,28 +129,28 @@ Result<std::vector<int64_t>> TableReading::Define(const std::string& path,
   }
   label_position_ = static_cast<uint32_t>(label.value_or(fields.size()));
   if (label) label_ = names[*label];
+  std::vector<bool> dropped(names.size());
   for (const std::string& name : options_.drop) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
+    const std::vector<size_t> found = ColumnsNamed(name, names);
+    if (found.empty()) {
       return Status::NotFound(
           fmt::format("`drop`: there is no column {}{}", Quoted(name),
                       DidYouMean(name, std::vector<std::string_view>(names.begin(), names.end()))));
     }
-    if (found - names.begin() == label_position_) {
+    if (found.front() == label_position_) {
       return Status::InvalidArgument(fmt::format("`drop` {}: that is the label's column", name));
     }
+    for (const size_t column : found) dropped[column] = true;
   }
   std::vector<int64_t> places;
   for (size_t i = 0; i < fields.size(); ++i) {
-    const bool dropped =
-        std::find(options_.drop.begin(), options_.drop.end(), names[i]) != options_.drop.end();
     const bool rows = named && NumbersRows(i, names[i]) && fields.size() > 2;
     if (i == label) {
       places.push_back(kLabel);
-    } else if (dropped || rows) {
+    } else if (dropped[i] || rows) {
       places.push_back(kNowhere);
       left_out_.push_back(names[i]);
-      if (rows && !dropped) {
+      if (rows && !dropped[i]) {
         notes_.push_back(
             fmt::format("the first column of {} has no name: it is taken for row numbers and left "
                         "out. Give it a name to keep it",
@@ -207,7 +170,6 @@ Result<std::vector<int64_t>> TableReading::Define(const std::string& path,
 Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
                                                       const std::vector<std::string>& fields,
                                                       std::optional<size_t> label) {
-  std::vector<int64_t> places(fields.size(), kNowhere);
   const auto& known = schema_ != nullptr ? schema_->left_out : left_out_;
   const auto left_out = [&](size_t i) {
     return std::find(known.begin(), known.end(), AsUtf8(fields[i])) != known.end();
@@ -219,6 +181,7 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
     if (!rows) found[AsUtf8(fields[i])].push_back(i);
   }
   std::vector<std::string> missing;
+  std::vector<int64_t> places(fields.size(), kNowhere);
   for (size_t i = 0; i < columns_.size(); ++i) {
     const auto at = found.find(columns_[i].name);
     if (at == found.end() || at->second.empty()) {
@@ -233,9 +196,9 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
     const std::string lacked =
         fmt::format("{} {}", one ? "lacks the column" : "lacks the columns", ListOf(missing));
     if (resumes()) return OtherData(lacked);
-    return Status::DataError(fmt::format("{}, which the {} was trained on: add {}", lacked,
-                                         schema_ != nullptr ? "model" : "job",
-                                         one ? "it" : "them"));
+    return Status::DataError(fmt::format("{}, which the {} was trained on: add {}{}", lacked,
+                                         schema_ != nullptr ? "model" : "job", one ? "it" : "them",
+                                         Renaming(missing, Unused(fields, places))));
   }
   if (!label) {
     const auto at = found.find(label_);
@@ -248,11 +211,22 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   }
   if (label) places[*label] = kLabel;
   if (!label && !labels_optional()) {
-    return Status::DataError(fmt::format("lacks the label's column {}", Quoted(label_)));
+    return Status::DataError(fmt::format(
+        "lacks the label's column {}{}", Quoted(label_),
+        DidYouMean(label_, std::vector<std::string_view>(fields.begin(), fields.end()))));
   }
-  std::vector<std::string> extra;
+  std::vector<std::string> extra, twice;
   for (size_t i = 0; i < fields.size(); ++i) {
-    if (places[i] == kNowhere && !left_out(i)) extra.push_back(fields[i]);
+    if (places[i] != kNowhere || left_out(i)) continue;
+    const bool known_name = KnowsName(AsUtf8(fields[i])) || AsUtf8(fields[i]) == label_;
+    const bool again = known_name && std::count(fields.begin(), fields.end(), fields[i]) > 1;
+    (again ? twice : extra).push_back(fields[i]);
+  }
+  if (!twice.empty()) {
+    notes_.push_back(fmt::format("{}: {} more than once, and the first is used", path,
+                                 twice.size() == 1
+                                     ? fmt::format("the column {} is there", ListOf(twice))
+                                     : fmt::format("the columns {} are there", ListOf(twice))));
   }
   if (!extra.empty()) {
     notes_.push_back(
@@ -263,8 +237,8 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   return places;
 }
 
-Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count,
-                                                          std::optional<size_t> label) const {
+Result<std::vector<int64_t>> TableReading::MatchPositions(const std::string& path, size_t count,
+                                                          std::optional<size_t> label) {
   const bool labelled = count == file_columns_;
   if (!labelled && !(labels_optional() && count + 1 == file_columns_)) {
     const std::string other = fmt::format("has {} where the file that was learned from has {}",
@@ -286,15 +260,35 @@ Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count,
     places[among + (among >= label_at ? 1 : 0)] = static_cast<int64_t>(i);
   }
   if (labelled) places[label_at] = kLabel;
+  if (!named_) return places;
+  std::vector<std::string> names;
+  for (const int64_t place : places) {
+    names.push_back(place >= 0        ? columns_[static_cast<size_t>(place)].name
+                    : place == kLabel ? label_
+                                      : "(not used)");
+  }
+  if (names.size() > kShownOrder) {
+    names.resize(kShownOrder);
+    names.emplace_back("...");
+  }
+  notes_.push_back(fmt::format(
+      "{} has no line of column names, so its columns are taken in the order of the {} table: {}",
+      path, from_ ? "model's" : "training", fmt::join(names, ", ")));
   return places;
+}
+
+Result<double> TableReading::LabelNumber(std::string_view field) const {
+  const auto form = schema_ != nullptr ? schema_->label_form : std::nullopt;
+  return ReadNumber(field, form, options_.decimal);
 }
 
 Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t line) {
   Column& column = columns_[index];
   if (!field.empty() && MayBeNumber(field)) {
-    const Result<double> number = ParseNumber(field);
+    const Result<double> number = ReadNumber(field, column.form, options_.decimal);
     if (number.ok()) {
       ++column.number_cells;
+      column.point_cells += field.find('.') != std::string_view::npos ? 1 : 0;
       return static_cast<float>(*number);
     }
   }
@@ -309,7 +303,11 @@ Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t 
     ++column.number_cells;
     return *truth;
   }
-  const Result<double> number = ParseNumber(field);
+  const Result<double> number = ReadNumber(field, column.form, options_.decimal);
+  if (number.ok()) {
+    ++column.number_cells;
+    return static_cast<float>(*number);
+  }
   const bool text = number.status().message().ends_with("is not a number");
   if (!text) return number.status();  // The number is infinite.
   std::string key = AsUtf8(field);
@@ -320,50 +318,152 @@ Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t 
     return MissingCell();
   }
   if (column.numbers_only) {
-    return number.status().WithContext("the column had only numbers in the data of the model");
+    const std::string form = column.form ? fmt::format(", with {},", Describe(*column.form)) : "";
+    return number.status().WithContext(
+        fmt::format("the column had only numbers{} in the data of the model", form));
   }
   ++column.text_cells;
   const auto found = column.codes.find(key);
-  if (found != column.codes.end()) return TextCell(found->second);
+  if (found != column.codes.end()) {
+    ++column.counts[found->second];
+    return TextCell(found->second);
+  }
   const auto code = static_cast<uint32_t>(column.texts.size());
-  if (code == kMostTexts) return TextCell(kMostTexts);  // All further texts share one code.
+  if (code >= kMostTexts) return BeyondTexts(column, key, line);
   column.texts.push_back(key);
   column.lines.push_back(line);
+  column.counts.push_back(1);
   column.codes.emplace(std::move(key), code);
   return TextCell(code);
 }
 
-// True if all texts of the column stand for missing values among numbers. The column then has no
-// texts.
-bool TableReading::TakeMarks(Column& column) {
-  const bool marks = column.number_cells >= column.text_cells && column.texts.size() < kMostTexts &&
-                     options_.missing != TableMissing::kError &&
-                     std::all_of(column.texts.begin(), column.texts.end(), LooksMissing);
-  if (!marks) return false;
-  column.marks = std::exchange(column.texts, {});
-  column.lines.clear();
-  column.codes.clear();
-  column.missing_cells += std::exchange(column.text_cells, 0);
-  return true;
+// Encodes a text that the dictionary has no room for. The column is no longer one of categories. If
+// its texts are written numbers so far, later ones are read as numbers at once.
+float TableReading::BeyondTexts(Column& column, const std::string& text, uint32_t line) {
+  if (!column.form && column.texts.size() == kMostTexts) {
+    const FormFinder finder = FinderOf(column);
+    const auto form = finder.Find(LikelyDecimal());
+    if (form.ok() && finder.written() > 0) column.form = *form;
+  }
+  if (const auto value = column.form ? ParseWritten(text, *column.form) : std::nullopt) {
+    --column.text_cells;
+    ++column.number_cells;
+    return static_cast<float>(*value);
+  }
+  if (column.texts.size() == kMostTexts) {  // All further texts share this code.
+    column.texts.push_back(text);
+    column.lines.push_back(line);
+    column.counts.push_back(0);
+  }
+  ++column.counts[kMostTexts];
+  return TextCell(kMostTexts);
+}
+
+FormFinder TableReading::FinderOf(const Column& column) const {
+  FormFinder finder(options_.decimal);
+  finder.AddPlain(column.number_cells, column.point_cells);
+  for (size_t code = 0; code < column.texts.size(); ++code) {
+    finder.Add(column.texts[code], column.counts[code]);
+  }
+  return finder;
+}
+
+Decimal TableReading::LikelyDecimal() const {
+  bool comma = false;
+  for (const Column& column : columns_) {
+    const FormFinder finder = FinderOf(column);
+    const bool numbers = 2 * finder.written() >= column.text_cells;
+    if (column.point_cells > 0 && !column.form) return Decimal::kPoint;
+    comma = comma || (column.form && column.form->decimal == Decimal::kComma);
+    if (!numbers || finder.written() == 0 || !finder.only()) continue;
+    if (finder.only() == Decimal::kPoint) return Decimal::kPoint;
+    comma = true;
+  }
+  return comma ? Decimal::kComma : Decimal::kPoint;
+}
+
+// Decides about a column of the first file. `otherwise` is the mark where either fits. Adds to
+// `read` if written numbers were read.
+Status TableReading::EndColumn(Column& column, Decimal otherwise, WrittenColumns& read) {
+  // So few texts among many more numbers are taken for typing errors.
+  constexpr uint64_t kFew = 20;
+  const FormFinder finder = FinderOf(column);
+  const Result<NumberForm> found =
+      column.form ? Result<NumberForm>(*column.form) : finder.Find(otherwise);
+  const bool plain = finder.written() == 0 && options_.decimal != Decimal::kComma;
+  const auto form = found.ok() && !plain ? std::optional(*found) : std::nullopt;
+  uint64_t numbers = column.number_cells, marks = 0;
+  std::vector<std::string> mark_texts;
+  std::optional<size_t> odd;
+  std::vector<float> values(column.texts.size(), MissingCell());
+  for (size_t code = 0; code < values.size(); ++code) {
+    const std::string& text = column.texts[code];
+    if (const auto value = form ? ParseWritten(text, *form) : std::nullopt) {
+      values[code] = static_cast<float>(*value);
+      numbers += column.counts[code];
+    } else if (LooksMissing(text) && options_.missing != TableMissing::kError) {
+      marks += column.counts[code];
+      mark_texts.push_back(text);
+    } else if (!odd || (LooksMissing(column.texts[*odd]) && !LooksMissing(text))) {
+      odd = code;
+    }
+  }
+  const uint64_t cells = column.text_cells + column.number_cells;
+  if (!odd && numbers >= marks) {
+    column.numbers_only = true;
+    column.form = form;
+    if (finder.written() > 0) {
+      const std::string said = Explain(finder.example(), *form, finder.either());
+      read.insert(finder.either() ? read.begin() : read.end(), {column.name, said});
+    }
+    column.values = std::move(values);
+    column.marks = std::move(mark_texts);
+    column.missing_cells += marks;
+    column.texts.clear();
+    column.lines.clear();
+    column.counts.clear();
+    column.codes.clear();
+    return Status::Ok();
+  }
+  column.form.reset();
+  if ((cells - numbers) * kFew <= cells) {
+    const size_t shown = odd.value_or(0);
+    return Status::DataError(
+        fmt::format("{}:{}: column {} ({}): {} is not a number, as {} of {} values of the column "
+                    "are. Correct it, leave it empty if it is missing, or leave the column out "
+                    "with `drop` {}",
+                    first_path_, column.lines[shown], column.position, column.name,
+                    Quoted(column.texts[shown]), numbers, cells, InList(column.name)));
+  }
+  const uint64_t alike = column.number_cells + finder.written();
+  if (!found.ok() && (cells - marks - alike) * kFew <= cells - marks) {
+    notes_.push_back(
+        fmt::format("column {} looks like numbers, such as {}, but {}: each of its texts is a "
+                    "category. Write them alike to have numbers",
+                    Quoted(column.name), Quoted(finder.example()), found.status().message()));
+  }
+  return Status::Ok();
 }
 
 Status TableReading::EndFirst() {
   if (schema_ != nullptr) return Status::Ok();
-  // So few texts among many more numbers are taken for typing errors.
-  constexpr uint64_t kFew = 20;
-  for (Column& column : columns_) {
-    column.numbers_only = column.text_cells == 0 || TakeMarks(column);
-    const uint64_t cells = column.text_cells + column.number_cells;
-    if (column.numbers_only || column.text_cells * kFew > cells) continue;
-    const auto odd = std::find_if_not(column.texts.begin(), column.texts.end(), LooksMissing);
-    const size_t shown =
-        odd == column.texts.end() ? 0 : static_cast<size_t>(odd - column.texts.begin());
-    return Status::DataError(fmt::format(
-        "{}:{}: column {} ({}): {} is not a number, as {} of {} values of the column are. Correct "
-        "it, leave it empty if it is missing, or leave the column out with `drop` {}",
-        first_path_, column.lines[shown], column.position, column.name, Quoted(column.texts[shown]),
-        column.number_cells, cells, column.name));
+  const Decimal otherwise = options_.decimal.value_or(LikelyDecimal());
+  WrittenColumns read;
+  for (Column& column : columns_) MOTLEY_RETURN_IF_ERROR(EndColumn(column, otherwise, read));
+  if (read.empty()) return Status::Ok();
+  if (read.size() == 1) {
+    notes_.push_back(
+        fmt::format("column {} is read as numbers: {}", Quoted(read[0].first), read[0].second));
+    return Status::Ok();
   }
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(read.size(), kShownNames); ++i) {
+    shown.push_back(fmt::format("{} ({})", Quoted(read[i].first), read[i].second));
+  }
+  const size_t more = read.size() - shown.size();
+  notes_.push_back(fmt::format("{} columns are read as numbers: {}{}", read.size(),
+                               fmt::join(shown, ", "),
+                               more > 0 ? fmt::format(" and {} more", more) : ""));
   return Status::Ok();
 }
 

@@ -12,10 +12,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "data/tables/cell_text.h"
 #include "data/tables/table_schema.h"
+#include "data/tables/written_number.h"
 
 namespace motley {
 
@@ -32,23 +35,20 @@ inline std::optional<uint32_t> TextOf(float cell) {
   return (std::bit_cast<uint32_t>(cell) & ~kMarkBits) - 1;
 }
 
-// True for the ways in which tools write missing values: an empty field, NA, NaN, null, None, ? and
-// so on.
-bool MeansMissing(std::string_view field);
-// True for what users write in place of a missing number: -, unknown, n.a., #DIV/0!. In columns of
-// text these are ordinary texts.
-bool LooksMissing(std::string_view field);
-// Returns valid UTF-8, for JSON. Other bytes are taken for Latin-1.
-std::string AsUtf8(std::string_view text);
-// The text of a number in a column of text: "12" for 12.0f.
-std::string NumberText(float number);
+// The number in a cell of a column of numbers; NaN if it is missing. `values` has the numbers that
+// were read as texts, by code.
+inline float NumberIn(float cell, const std::vector<float>& values) {
+  const auto code = TextOf(cell);
+  return code && *code < values.size() ? values[*code] : cell;
+}
 
 struct TableOptions {
   TableScale scale = TableScale::kStandard;
   bool scale_given = false;  // False: features that are already of similar size are not scaled.
   TableMissing missing = TableMissing::kMedian;
-  std::vector<std::string> drop;  // Columns that are not features.
-  bool standard_target = true;    // Targets are standardised with the features.
+  std::optional<Decimal> decimal;  // The decimal mark of written numbers; empty: found out.
+  std::vector<std::string> drop;   // Columns that are not features.
+  bool standard_target = true;     // Targets are standardised with the features.
 };
 
 // Purpose of reading a file whose columns are known.
@@ -64,11 +64,16 @@ class TableReading {
     std::string name;
     uint32_t position = 0;  // See TableColumn.
     bool numbers_only = false;
+    // How the numbers are written, if not all of them are plain.
+    std::optional<NumberForm> form;
     std::unordered_map<std::string, uint32_t> codes;
     std::vector<std::string> texts;  // By code.
     std::vector<uint32_t> lines;     // First line of each text.
+    std::vector<uint64_t> counts;    // Cells of each text.
+    std::vector<float> values;       // By code: numbers that were read as texts, or a missing cell.
     std::vector<std::string> marks;  // Texts in a column of numbers that stand for missing values.
     uint64_t number_cells = 0;
+    uint64_t point_cells = 0;  // Numbers with a decimal point.
     uint64_t text_cells = 0;
     uint64_t missing_cells = 0;
   };
@@ -100,10 +105,17 @@ class TableReading {
   // Encodes a field. kDataError, to which the caller adds the place: a text among numbers, a
   // missing value if those are errors, or a number that is not finite.
   Result<float> Cell(size_t column, std::string_view field, uint32_t line);
+  // A label that is a number, in the form of the model's labels if it has one. kDataError: it is
+  // none, or it may be none because its form is still to be found.
+  Result<double> LabelNumber(std::string_view field) const;
   void CountUnlabelled() { ++unlabelled_; }
 
-  // Ends the first file. Columns with texts become text columns, unless all their texts stand for
-  // missing values among numbers. kDataError: a column has very many numbers and a few other texts.
+  // The decimal mark that is taken for written numbers that fit both marks, like "1,137": that of
+  // the columns that fit just one.
+  Decimal LikelyDecimal() const;
+  // Ends the first file. Columns with texts become text columns, unless their texts are written
+  // numbers of one form or stand for missing values among numbers. kDataError: a column has very
+  // many numbers and a few other texts.
   Status EndFirst();
 
   const TableOptions& options() const { return options_; }
@@ -123,10 +135,15 @@ class TableReading {
   Result<std::vector<int64_t>> MatchNames(const std::string& path,
                                           const std::vector<std::string>& fields,
                                           std::optional<size_t> label);
-  Result<std::vector<int64_t>> MatchPositions(size_t count, std::optional<size_t> label) const;
+  Result<std::vector<int64_t>> MatchPositions(const std::string& path, size_t count,
+                                              std::optional<size_t> label);
   bool resumes() const { return from_ == KnownFrom::kCheckpoint; }
   static Status OtherData(const std::string& what);
-  bool TakeMarks(Column& column);
+  FormFinder FinderOf(const Column& column) const;
+  float BeyondTexts(Column& column, const std::string& text, uint32_t line);
+  // Names of columns, each with an example of how it was read.
+  using WrittenColumns = std::vector<std::pair<std::string, std::string>>;
+  Status EndColumn(Column& column, Decimal otherwise, WrittenColumns& read);
 
   TableOptions options_;
   std::shared_ptr<const TableSchema> schema_;  // Null: columns are still to be learned.

@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 1;
+// Version 2 has written numbers. Tables without any are described as in version 1.
+constexpr uint32_t kVersion = 2;
 
 constexpr std::pair<const char*, TableScale> kScales[] = {{"standard", TableScale::kStandard},
                                                           {"largest", TableScale::kLargest},
@@ -46,6 +47,19 @@ Result<T> Choose(const char* option, const std::pair<const char*, T> (&list)[N],
   return Status::Internal("a choice without a value");
 }
 
+Json FormJson(const NumberForm& form) {
+  return {{"decimal", NameOf(form.decimal)}, {"unit", form.unit}};
+}
+
+// Exceptions of nlohmann's at() and get() become kDataError in ParseTableSchema.
+Status ReadForm(const Json& json, const char* key, std::optional<NumberForm>& form) {
+  if (!json.contains(key)) return Status::Ok();
+  form.emplace();
+  json[key].at("unit").get_to(form->unit);
+  MOTLEY_ASSIGN_OR_RETURN(form->decimal, ParseDecimal(json[key].at("decimal").get<std::string>()));
+  return Status::Ok();
+}
+
 Json ColumnJson(const TableColumn& column) {
   Json json = {{"name", column.name}, {"position", column.position}};
   if (column.text) {
@@ -54,13 +68,13 @@ Json ColumnJson(const TableColumn& column) {
     json["fill"] = column.fill;
     json["mean"] = column.mean;
     json["deviation"] = column.deviation;
+    if (column.form) json["written"] = FormJson(*column.form);
   }
   if (column.indicator) json["indicator"] = true;
   return json;
 }
 
-// Exceptions of nlohmann's at() and get() become kDataError in ParseTableSchema.
-TableColumn ColumnFrom(const Json& json) {
+Result<TableColumn> ColumnFrom(const Json& json) {
   TableColumn column;
   json.at("name").get_to(column.name);
   json.at("position").get_to(column.position);
@@ -71,6 +85,7 @@ TableColumn ColumnFrom(const Json& json) {
     json.at("fill").get_to(column.fill);
     json.at("mean").get_to(column.mean);
     json.at("deviation").get_to(column.deviation);
+    MOTLEY_RETURN_IF_ERROR(ReadForm(json, "written", column.form));
   }
   column.indicator = json.value("indicator", false);
   return column;
@@ -105,12 +120,15 @@ Result<TableSchema> FromJson(const Json& json) {
   if (json.at("version").get<uint32_t>() > kVersion) {
     return Status::Conflict("the description of the table is from a newer version of Motley");
   }
-  for (const Json& column : json.at("columns")) schema.columns.push_back(ColumnFrom(column));
+  for (const Json& column : json.at("columns")) {
+    MOTLEY_ASSIGN_OR_RETURN(schema.columns.emplace_back(), ColumnFrom(column));
+  }
   json.at("left_out").get_to(schema.left_out);
   json.at("named").get_to(schema.named);
   json.at("file_columns").get_to(schema.file_columns);
   json.at("label").get_to(schema.label);
   json.at("label_position").get_to(schema.label_position);
+  MOTLEY_RETURN_IF_ERROR(ReadForm(json, "label_written", schema.label_form));
   json.at("classes").get_to(schema.classes);
   json.at("regression").get_to(schema.regression);
   json.at("target_mean").get_to(schema.target_mean);
@@ -150,14 +168,26 @@ std::vector<std::string> TableSchema::FeatureNames() const {
   return names;
 }
 
+bool Allows(const TableSchema& schema, Decimal decimal) {
+  const auto fits = [&](const std::optional<NumberForm>& form) {
+    return !form || form->decimal == decimal;
+  };
+  return fits(schema.label_form) && std::all_of(schema.columns.begin(), schema.columns.end(),
+                                                [&](const auto& each) { return fits(each.form); });
+}
+
 std::string ToJson(const TableSchema& schema) {
-  Json json = {{"version", kVersion}, {"columns", Json::array()}};
+  const bool written =
+      schema.label_form || std::any_of(schema.columns.begin(), schema.columns.end(),
+                                       [](const TableColumn& column) { return column.form; });
+  Json json = {{"version", written ? kVersion : 1}, {"columns", Json::array()}};
   for (const TableColumn& column : schema.columns) json["columns"].push_back(ColumnJson(column));
   json["left_out"] = schema.left_out;
   json["named"] = schema.named;
   json["file_columns"] = schema.file_columns;
   json["label"] = schema.label;
   json["label_position"] = schema.label_position;
+  if (schema.label_form) json["label_written"] = FormJson(*schema.label_form);
   json["classes"] = schema.classes;
   json["regression"] = schema.regression;
   json["target_mean"] = schema.target_mean;

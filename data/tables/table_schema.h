@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "data/tables/written_number.h"
 
 namespace motley {
 
@@ -38,7 +40,8 @@ struct TableColumn {
   // Categories of a text column, ascending. Each is one feature, 1 or 0.
   bool text = false;
   std::vector<std::string> categories;
-  bool indicator = false;  // The last feature is the indicator (see TableMissing).
+  bool indicator = false;          // The last feature is the indicator (see TableMissing).
+  std::optional<NumberForm> form;  // How the numbers are written, if not as plain numbers.
   // Statistics of a column of numbers. A constant column has deviation 0; its feature is always 0.
   double fill = 0;
   double mean = 0;
@@ -61,6 +64,7 @@ struct TableSchema {
   uint32_t file_columns = 0;          // All columns of the file, with label and left out ones.
   std::string label;                  // The label's column.
   uint32_t label_position = 0;
+  std::optional<NumberForm> label_form;  // How numbers to predict are written, if not plain.
   // Text labels by class; empty: labels are numbers.
   std::vector<std::string> classes;
   bool regression = false;
@@ -76,6 +80,9 @@ struct TableSchema {
   // Factor from the model's squared loss to the squared units of the file's labels.
   double loss_unit() const { return regression ? target_deviation * target_deviation : 1; }
 };
+
+// True if no number of the table is written with the other decimal mark.
+bool Allows(const TableSchema& schema, Decimal decimal);
 
 std::string ToJson(const TableSchema& schema);
 // Parses the output of ToJson, of this version or an earlier one; kDataError otherwise.

@@ -23,6 +23,7 @@ TableView::TableView(std::shared_ptr<const DataSource> cells,
     });
     MOTLEY_ASSERT(found != read.end());
     column.cell = static_cast<size_t>(found - read.begin());
+    column.values = found->values;
     column.of_text.assign(found->texts.size() + 1, -1);
     for (size_t i = 0; i < known.categories.size(); ++i) {
       const auto category = static_cast<int32_t>(i);
@@ -52,14 +53,16 @@ void TableView::Encode(std::span<const float> cells, float* features) const {
       if (category >= 0) features[category] = 1;
       features += known.categories.size();
     } else {
-      const bool missing = std::isnan(cell);  // Texts that stand for missing values are NaN, too.
-      const double value = missing ? known.fill : cell;
+      const float number = NumberIn(cell, columns_[i].values);
+      const double value = std::isnan(number) ? known.fill : number;
       const double moved = known.deviation > 0 ? (value - known.mean) / known.deviation : 0;
       constexpr double kFar = std::numeric_limits<float>::max();
       *features++ = static_cast<float>(std::clamp(moved, -kFar, kFar));
     }
     if (!known.indicator) continue;
-    *features++ = (known.text ? IsMissing(cell) : std::isnan(cell)) ? 1.0f : 0.0f;
+    const bool missing =
+        known.text ? IsMissing(cell) : std::isnan(NumberIn(cell, columns_[i].values));
+    *features++ = missing ? 1.0f : 0.0f;
   }
 }
 
@@ -75,11 +78,18 @@ Result<Dataset> TableView::Encoded(Result<Dataset> cells) const {
     cells->dense = std::move(features);
     cells->features = features_;
   }
-  if (!schema_->regression) return cells;
-  for (float& label : cells->label) {
-    label = static_cast<float>((label - schema_->target_mean) / schema_->target_deviation);
-  }
+  for (float& label : cells->label) label = EncodedLabel(label);
   return cells;
+}
+
+float TableView::EncodedLabel(float label) const {
+  if (!schema_->regression) return label;
+  return static_cast<float>((label - schema_->target_mean) / schema_->target_deviation);
+}
+
+Result<float> TableView::LabelOf(size_t row) const {
+  MOTLEY_ASSIGN_OR_RETURN(const float label, cells_->LabelOf(row));
+  return EncodedLabel(label);
 }
 
 DataShape TableView::shape() const {

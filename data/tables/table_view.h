@@ -45,6 +45,7 @@ class TableView final : public DataSource {
   DataShape shape() const override;
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+  Result<float> LabelOf(size_t row) const override;
   uint64_t memory_bytes() const override { return cells_->memory_bytes(); }
 
  private:
@@ -53,9 +54,11 @@ class TableView final : public DataSource {
     // Text: the category of each text code and number. Texts without a category are absent or -1.
     std::vector<int32_t> of_text;
     std::unordered_map<float, int32_t> of_number;
+    std::vector<float> values;  // See TableReading::Column.
   };
   int32_t CategoryOf(const Column& column, float cell) const;
   void Encode(std::span<const float> cells, float* features) const;
+  float EncodedLabel(float label) const;
   Result<Dataset> Encoded(Result<Dataset> cells) const;
 
   std::shared_ptr<const DataSource> cells_;

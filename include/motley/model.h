@@ -50,7 +50,8 @@ typedef struct motley_predict_options {
   const char* model;      /**< A safetensors file. */
   const char* data;       /**< As for motley_evaluate; labels may be missing. */
   const char* label;      /**< May be NULL. */
-  /** "FILE.npy" is written as NPY, any other name as CSV; "-" is CSV on the standard output. */
+  /** "FILE.npy" is written as NPY, any other name as CSV; "-" is CSV on the standard output. NULL:
+      nothing is written, and the model is tested as by motley_evaluate. */
   const char* out;
   motley_event_callback notice; /**< Gets MOTLEY_EVENT_NOTICE; may be NULL. */
   void* context;                /**< Passed to `notice`. */

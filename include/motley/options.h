@@ -166,7 +166,7 @@ typedef struct motley_job_options {
   /** "standard" (default for CSV), "largest" (default for other data), "none" (default for
       trainers). */
   const char* scale;
-  const char* drop; /**< CSV: columns that are not features, "name,date". */
+  const char* drop; /**< CSV: columns that are not features, "name,date"; quotes are as in CSV. */
   /** Model file whose parameters are the first version: a file of motley_job_save, whose reading
       of the data is kept, or tensors from PyTorch (docs/how-to/pytorch.md). Not allowed for a
      trainer or with `resume`. */
@@ -178,6 +178,9 @@ typedef struct motley_job_options {
   const char* class_weights;
   /** Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn). */
   double dropout;
+  /** CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
+      (docs/reference/tables.md). */
+  const char* decimal;
 } motley_job_options;
 
 /**
@@ -197,7 +200,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                       \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL                                 \
   }
 
 #ifdef __cplusplus

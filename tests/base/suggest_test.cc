@@ -24,6 +24,7 @@ TEST(Suggest, FindsWhatWasMeant) {
   EXPECT_EQ(ClosestName("woker", kNames), "workers");
   EXPECT_EQ(ClosestName("worker-speed", kNames), "worker-speeds");
   EXPECT_EQ(ClosestName("sede", kNames), "seed");
+  EXPECT_EQ(ClosestName("SEED", kNames), "seed");
   EXPECT_EQ(DidYouMean("tolerat", kNames), "; did you mean 'tolerate'?");
 }
 

@@ -21,6 +21,7 @@ TEST(DataView, ShowsRowsInItsOrderAndScaled) {
     EXPECT_EQ(EncodeBlock(*view.Range(1, 4), 0, 3), EncodeBlock(expected, 1, 4));
     EXPECT_EQ(EncodeBlock(*view.Gather(std::vector<uint32_t>{3}), 0, 1),
               EncodeBlock(expected, 3, 4));
+    for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(*view.LabelOf(i), data.label[rows[i]]);
     const DataView all(base, std::nullopt, 1);
     EXPECT_EQ(EncodeBlock(*all.Range(0, 12), 0, 12), EncodeBlock(data, 0, 12));
   }

@@ -47,6 +47,9 @@ void ExpectSameData(const DataSource& one, const DataSource& other) {
   };
   same(one.Range(0, shape.rows), other.Range(0, shape.rows));
   same(one.Range(shape.rows / 3, shape.rows / 2), other.Range(shape.rows / 3, shape.rows / 2));
+  for (size_t row = 0; row < shape.rows; row += 101) {
+    EXPECT_EQ(*one.LabelOf(row), one.Range(row, row + 1)->label[0]);
+  }
   Random random(4, Stream::kTest);
   std::vector<uint32_t> rows;
   for (int i = 0; i < 500; ++i) rows.push_back(static_cast<uint32_t>(random.Below(shape.rows)));

@@ -38,6 +38,7 @@ class Table : public testing::Test {
     MOTLEY_ASSIGN_OR_RETURN(LearnedTable learned, LearnTable(*options.table, *read.data.train, rows,
                                                              read.data.class_labels.empty()));
     learned.schema.classes = read.data.class_names;
+    learned.schema.label_form = read.data.label_form;
     read.schema = std::make_shared<const TableSchema>(learned.schema);
     read.notes = read.data.notes;
     read.notes.insert(read.notes.end(), learned.notes.begin(), learned.notes.end());
@@ -170,6 +171,7 @@ TEST_F(Table, TargetsAreStandardisedInTheirUnits) {
   const Read read = ReadText("v,y\n1,1000.5\n2,3000.5\n3,2000.5\n");
   EXPECT_NEAR(read.schema->target_mean, 2000.5, 1e-3);
   EXPECT_NEAR(read.schema->loss_unit(), 2e6 / 3, 1);
+  EXPECT_EQ(*read.features->LabelOf(1), read.labels()[1]);
   EXPECT_THAT(read.labels(),
               testing::Pointwise(testing::FloatNear(1e-5f), {-1.224745f, 1.224745f, 0.f}));
 }
@@ -196,9 +198,21 @@ TEST_F(Table, OtherFilesAreReadByName) {
   EXPECT_TRUE(std::isnan(labels_[0]));
   EXPECT_THAT(*ReadAgain(read, "y,w,v,k\np,5,6,b\n"), ElementsAre(6, 0, 1, 5));
   EXPECT_THAT(labels_, ElementsAre(1));
-  EXPECT_THAT(*ReadAgain(read, "9,a,2\n"), ElementsAre(9, 1, 0, 2));  // Without names.
+  EXPECT_THAT(*ReadAgain(read, "9,a,2\n", &notes), ElementsAre(9, 1, 0, 2));  // Without names.
+  EXPECT_THAT(notes,
+              ElementsAre(HasSubstr("again.csv has no line of column names, so its columns "
+                                    "are taken in the order of the model's table: v, k, w")));
+  EXPECT_THAT(*ReadAgain(read, "9,a,2,p\n", &notes), ElementsAre(9, 1, 0, 2));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("table: v, k, w, y")));
   EXPECT_THAT(ReadAgain(read, "v,k\n1,a\n").status().ToString(),
-              HasSubstr("lacks the column 'w', which the model was trained on"));
+              HasSubstr("lacks the column 'w', which the model was trained on: add it"));
+  const Read long_names = ReadText("size,colour,w,y\n1,a,10,n\n3,b,30,p\n");
+  EXPECT_THAT(ReadAgain(long_names, "SIZE,color,w\n1,a,2\n").status().ToString(),
+              HasSubstr("lacks the columns 'size', 'colour', which the model was trained on: add "
+                        "them, or rename 'SIZE' to 'size', 'color' to 'colour'"));
+  ASSERT_TRUE(ReadAgain(read, "w,v,k,w,y,y\n5,6,b,7,n,p\n", &notes).ok());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr(
+                         "the columns 'w', 'y' are there more than once, and the first is used")));
   EXPECT_THAT(ReadAgain(read, "v,k,w\n1,a,x\n").status().ToString(),
               HasSubstr("again.csv:2: column 2 (w): the column had only numbers"));
   EXPECT_THAT(ReadAgain(read, "v,k,w,y\n1,a,2,q\n").status().ToString(),
@@ -222,7 +236,13 @@ TEST_F(Table, WhatIsDroppedOrUselessIsLeftOut) {
   std::string names = "name,v,y\n";
   for (int i = 0; i < 40; ++i) names += fmt::format("n{},{},{}\n", i, i, i % 2);
   EXPECT_THAT(ReadText(names).schema->left_out, ElementsAre("name"));
+  EXPECT_THAT(
+      ReadText("2,\"a,b\",c,y\n1,2,3,0\n2,3,4,1\n", {.drop = {"a,b", "2"}}).schema->FeatureNames(),
+      ElementsAre("c"));  // A name comes before a number.
+  EXPECT_THAT(ReadText("a,b,c,y\n1,2,3,0\n2,3,4,1\n", {.drop = {"1"}}).schema->FeatureNames(),
+              ElementsAre("a", "c"));
   ExpectFails("v,y\n1,0\n2,1\n", "there is no column 'w'", {.drop = {"w"}});
+  ExpectFails("Value,y\n1,0\n2,1\n", "did you mean 'Value'?", {.drop = {"value"}});
   ExpectFails("v,y\n1,0\n2,1\n", "that is the label's column", {.drop = {"y"}});
   std::string slip = "v,y\n";
   for (int i = 0; i < 40; ++i) slip += fmt::format("{},{}\n", i, i % 2);
@@ -312,6 +332,108 @@ TEST_F(Table, SchemasSurviveAsText) {
   std::string broken = json;
   broken.replace(broken.find("\"position\":0"), 12, "\"position\":9");
   EXPECT_THAT(ParseTableSchema(broken).status().ToString(), HasSubstr("column 'v' is invalid"));
+}
+
+TEST_F(Table, WrittenNumbersAreRead) {
+  const Read read =
+      ReadText("price,rate,v,y\n\"$1,851,955\",12 %,\"3,5\",a\n$7,8%,\"0,25\",b\n-,\"1,5 %\",2,a\n",
+               Scaled(TableScale::kNone));
+  EXPECT_THAT(read.schema->FeatureNames(), ElementsAre("price", "rate", "v"));
+  EXPECT_THAT(read.dense(),
+              ElementsAre(1851955, 12, 3.5f, 7, 8, 0.25f, (1851955 + 7) / 2.f, 1.5f, 2));
+  EXPECT_THAT(read.notes,
+              testing::Contains("3 columns are read as numbers: 'price' ('$1,851,955' is 1851955), "
+                                "'rate' ('12 %' is 12), 'v' ('3,5' is 3.5)"));
+  EXPECT_THAT(*ReadAgain(read, "price,rate,v\n$1,7 %,\"1,137\"\n5,\"7,5%\",1\n"),
+              ElementsAre(1, 7, 1.137f, 5, 7.5f, 1));
+  EXPECT_THAT(ReadAgain(read, "price,rate,v\n$1,7,2\n").status().ToString(),
+              HasSubstr("again.csv:2: column 1 (rate): the column had only numbers, with a decimal "
+                        "comma and '%', in the data of the model: '7' is not a number"));
+  const auto parsed = ParseTableSchema(ToJson(*read.schema));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(ToJson(*parsed), ToJson(*read.schema));
+}
+
+TEST_F(Table, ACommaThatMayMeanEitherIsTold) {
+  const std::string text = "v;k;y\n1,137;x;a\n2,000;z;b\n";
+  const Read read = ReadText(text, Scaled(TableScale::kNone));
+  EXPECT_EQ(read.dense()[0], 1137);
+  EXPECT_THAT(read.notes, testing::Contains("column 'v' is read as numbers: '1,137' is 1137, but "
+                                            "1.137 with `decimal` comma"));
+  TableOptions comma = Scaled(TableScale::kNone);
+  comma.decimal = Decimal::kComma;
+  EXPECT_EQ(ReadText(text, comma).dense()[0], 1.137f);
+  // Another column shows what the comma means.
+  const Read other = ReadText("v;w;y\n1,137;0,5;a\n2,000;1,5;b\n", Scaled(TableScale::kNone));
+  EXPECT_THAT(other.dense(), ElementsAre(1.137f, 0.5f, 2, 1.5f));
+  // With a decimal comma a point separates thousands, in the model's other files, too.
+  const Read points = ReadText("v;w;y\n1.137;1;a\n2,5;2;b\n", comma);
+  EXPECT_THAT(points.dense(), ElementsAre(1137, 1, 2.5f, 2));
+  EXPECT_THAT(*ReadAgain(points, "v;w\n3;1,5\n"), ElementsAre(3, 1.5f));
+}
+
+TEST_F(Table, NumbersOfSeveralFormsAreCategories) {
+  const Read read = ReadText("v,w,k,y\n\"1,5\",$5,\"1,137\",a\n2.5,£5,many,b\n3,$6,few,a\n");
+  EXPECT_TRUE(read.schema->columns[0].text && read.schema->columns[1].text &&
+              read.schema->columns[2].text);
+  EXPECT_THAT(read.notes, testing::Contains(
+                              "column 'v' looks like numbers, such as '1,5', but the decimal mark "
+                              "is a point in some and a comma in others: each of its texts is a "
+                              "category. Write them alike to have numbers"));
+  EXPECT_THAT(read.notes, testing::Contains(HasSubstr("such as '$5', but its units differ")));
+  EXPECT_THAT(read.notes, Not(testing::Contains(HasSubstr("column 'k'"))));
+  std::string slip = "v,y\n";
+  for (int i = 0; i < 40; ++i) slip += fmt::format("\"{},000\",{}\n", i + 1, i % 2);
+  ExpectFails(slip + "12o,1\n", "t.csv:42: column 0 (v): '12o' is not a number, as 40 of 41");
+}
+
+TEST_F(Table, WrittenLabelsAreNumbersToPredict) {
+  std::string text = "v,price\n";
+  for (int i = 0; i < 30; ++i) text += fmt::format("{},\"${},0{:02}\"\n", i, i + 1, i);
+  const Read read = ReadText(text + "7,$5\n", Scaled(TableScale::kNone));
+  ASSERT_TRUE(read.schema->regression);
+  EXPECT_EQ(read.labels()[1], 2001);
+  EXPECT_EQ(read.labels()[30], 5);
+  EXPECT_THAT(read.notes, testing::Contains(HasSubstr("labels are read as numbers: '$1,000' is")));
+  ASSERT_TRUE(ReadAgain(read, "v,price\n1,\"$1,137\"\n2,7\n").ok());
+  EXPECT_THAT(labels_, ElementsAre(1137, 7));
+  EXPECT_THAT(ReadAgain(read, "v,price\n1,high\n").status().ToString(),
+              HasSubstr("the label 'high' is not a number"));
+  EXPECT_THAT(ReadText("v,y\n1,5 %\n2,10 %\n").schema->classes, ElementsAre("10 %", "5 %"));
+  const auto regress = TryRead(folder_.Write("t.csv", "v,y\n1,5 %\n2,10 %\n"),
+                               Scaled(TableScale::kNone), {}, LabelTask::kRegress);
+  ASSERT_TRUE(regress.ok()) << regress.status().ToString();
+  EXPECT_THAT(regress->labels(), ElementsAre(5, 10));
+  // A model of plain numbers has no written ones.
+  const Read plain = ReadText("v,y\n1,5.5\n2,10\n", Scaled(TableScale::kNone));
+  EXPECT_THAT(ReadAgain(plain, "v,y\n1,$5\n").status().ToString(),
+              HasSubstr("the label '$5' is not a number"));
+}
+
+// More different texts than the dictionary takes, in memory and in a file.
+TEST_F(Table, ManyWrittenNumbersAreRead) {
+  std::string text = "v,w,y\n";
+  for (int i = 0; i < 25000; ++i) {
+    text += fmt::format("\"{},{:03}\",n{},\"${},{:03}.5\"\n", i / 1000 + 1, i % 1000, i,
+                        i / 1000 + 1, i % 1000);
+  }
+  const Read kept = ReadText(text, Scaled(TableScale::kNone));
+  EXPECT_THAT(kept.schema->left_out, ElementsAre("w"));
+  EXPECT_THAT(kept.schema->FeatureNames(), ElementsAre("v"));
+  const std::vector<float> dense = kept.dense(), labels = kept.labels();
+  for (size_t i = 0; i < dense.size(); ++i) {
+    ASSERT_EQ(dense[i], static_cast<float>(1000 + i));
+    ASSERT_EQ(labels[i], static_cast<float>(1000 + i) + 0.5f);
+  }
+  const Read spilled = ReadText(text, Scaled(TableScale::kNone), {.memory_bytes = 1});
+  EXPECT_EQ(spilled.dense(), dense);
+  EXPECT_EQ(ToJson(*spilled.schema), ToJson(*kept.schema));
+  ExpectFails(text + "many,n,$5\n", "t.csv:25002: column 0 (v): 'many' is not a number");
+}
+
+TEST_F(Table, ALineOfWrittenNumbersIsNoHeader) {
+  EXPECT_EQ(ReadText("\"$1,137\",a\n\"$1,200\",b\n").features->shape().rows, 2u);
+  EXPECT_EQ(ReadText("price,kind\n\"$1,137\",a\n\"$1,200\",b\n").features->shape().rows, 2u);
 }
 
 }  // namespace

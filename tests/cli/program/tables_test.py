@@ -255,6 +255,44 @@ class Tables(ProgramTest):
         self.assertIn("1 column of numbers and 1 of text become 3 features", said)
         self.assertEqual([row[0] for row in self.predict(data)[1]], ["0", "1"] * 60)
 
+    def test_written_numbers(self):
+        data, new = self.folder / "homes.csv", self.folder / "new.csv"
+        draw = random.Random(4)
+        with open(data, "w") as file:
+            file.write('area;"height, m";tax;price\n')
+            for _ in range(200):
+                area, height, tax = draw.randint(40, 300), draw.randint(220, 400), draw.randint(1, 9)
+                price = 50000 + 2100 * area + 3000 * tax
+                comma = f"{height / 100:.2f}".replace(".", ",")
+                file.write(f"{area};{comma};{tax} %;${price:,.2f}\n")
+        report, said = self.train(data, "--drop", '"height, m"')
+        self.assertEqual(report["model"], "linear")
+        self.assertIn("training samples of 2 features", said)
+        self.assertIn("column 'tax' is read as numbers: '", said)
+        self.assertIn("labels are read as numbers: '$", said)
+        report, said = self.train(data)
+        self.assertIn("2 columns are read as numbers: 'height, m' ('", said)
+        self.assertGreater(report["test"]["r2"], 0.9)
+        before = self.predict(data)[1]
+        new.write_text("200;3,1;5 %\n100;2,5;5%\n")
+        _, rows, done = self.predict(new)
+        self.assertAlmostEqual(float(rows[0][0]) - float(rows[1][0]), 210000, delta=20000)
+        self.assertIn("in the order of the model's table: area, height, m, tax", done.stderr)
+        refused = self.run_program("predict", "--model", data, "--data", data, expect=1)
+        self.assertIn("homes.csv: is text, such as a table, and no model. --model takes",
+                      refused.stderr)
+        lines = data.read_text().splitlines()
+        data.write_text("\n".join([lines[0] + ";more"] + [line + ";1" for line in lines[1:]]))
+        tested = self.run_program("predict", "--model", self.model, "--data", data)
+        self.assertIn("the column 'more' is not known to the model and ignored", tested.stderr)
+        self.assertEqual(self.predict(data)[1], before)
+        for how, code, why in ((("--decimal", "pint"), 2, "--decimal 'pint' is not known"),
+                               (("--drop", '"tax'), 2, "a quote is not closed"),
+                               (("--label", "Price"), 3, "did you mean 'price'?")):
+            with self.subTest(how):
+                refused = self.run_program("train", "--data", data, *how, expect=code)
+                self.assertIn(why, refused.stderr)
+
     def test_a_pipe_and_test_files(self):
         data, test = self.folder / "shop.csv", self.folder / "test.csv"
         write_shop(data)
