@@ -14,17 +14,6 @@
 namespace motley {
 namespace {
 
-StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
-  RowCode rows = OverAll(RowCodeOf(plan.code), plan.members, request.workers.size());
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
-  scheme.policy = [setting = scheme.setting,
-                   code = std::make_shared<const RowCode>(std::move(rows))] {
-    return std::make_unique<RowStep>(setting, code);
-  };
-  return scheme;
-}
-
 StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
   EachLists each{plan.code->workers, 1, WorkLists(request.workers.size()), true};
   for (size_t i = 0; i < plan.members.size(); ++i) each.chunks[plan.members[i]] = plan.rows[i];
@@ -124,8 +113,19 @@ Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
   return equal.ok() ? std::move(equal) : std::move(plan);
 }
 
+StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
+                   code = std::make_shared<const RowCode>(std::move(rows))] {
+    return std::make_unique<RowStep>(setting, code);
+  };
+  return scheme;
+}
+
 StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request) {
-  return plan.SeveralRows() ? RowsInLists(plan, request) : OneRowEach(plan, request);
+  if (plan.SeveralRows()) return RowsInLists(plan, request);
+  return RowScheme(request, OverAll(RowCodeOf(plan.code), plan.members, request.workers.size()));
 }
 
 }  // namespace motley

@@ -33,6 +33,9 @@ RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t worke
 // A plan whose workers have lists of rows: each row is one partition of the setting.
 StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
 
+// A scheme in which worker i answers row i of the code.
+StepScheme RowScheme(const SchemeRequest& request, RowCode rows);
+
 // A plan as a scheme; its workers are those of the request, by number. A row of several is one of
 // the scheme's partitions.
 StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request);

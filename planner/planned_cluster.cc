@@ -111,8 +111,9 @@ PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers) {
 
 std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers) {
   std::vector<double> speeds;
+  const double share = cluster.samples / std::max(1U, workers);
   for (const PlannedWorker& worker : cluster.workers) {
-    speeds.push_back(1 / worker.curve.seconds_per_sample);
+    speeds.push_back(1 / (share * worker.curve.seconds_per_sample + worker.send_seconds));
   }
   std::vector<bool> among(speeds.size(), false);
   for (const size_t w : FastestOf(speeds, workers == 0 ? speeds.size() : workers)) among[w] = true;

@@ -56,7 +56,8 @@ struct PlannedCluster {
 // If either a worker's own link or the server's may have been too narrow for all workers, it is
 // assumed to be the server's.
 PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers);
-// One flag per worker: it is one of the `workers` fastest (0: all are).
+// One flag per worker: it is one of the `workers` that would be done first with equal shares (0:
+// all are). RowPlans chooses in the same way.
 std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers);
 
 // Facts about a job that a profile does not contain.

@@ -17,7 +17,6 @@
 #include "scheduler/step/each_step.h"
 #include "scheduler/step/partial_step.h"
 #include "scheduler/step/pieces.h"
-#include "scheduler/step/row_step.h"
 
 namespace motley {
 namespace {
@@ -45,16 +44,6 @@ Result<CodeRequest> CodeRequestOf(const SchemeRequest& request, double fraction)
   code.partitions = request.partitions;
   code.seed = request.seed;
   return code;
-}
-
-StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
-  scheme.policy = [setting = scheme.setting,
-                   code = std::make_shared<const RowCode>(std::move(rows))] {
-    return std::make_unique<RowStep>(setting, code);
-  };
-  return scheme;
 }
 
 Result<StepScheme> AsJob(std::string_view scheme, const SchemeRequest& request) {

@@ -63,9 +63,27 @@ Status CheckNames(const JobRequest& request) {
   return CheckChoice("`optimizer`", request.optimizer.name, OptimizerNames());
 }
 
+// The number of workers that compute.
+uint32_t ComputingWorkers(const JobOptions& job) {
+  return job.most_workers > 0 ? std::min(job.workers, job.most_workers) : job.workers;
+}
+
+// Sets how many of the workers compute.
+Status PlanFastest(const JobRequest& request, JobOptions& job) {
+  const Scheme& scheme = SchemeNamed(request.code);
+  if (request.fastest > 0 && (scheme.leases() || scheme.chosen_later())) {
+    return Status::InvalidArgument(fmt::format(
+        "`fastest` {}: `code` {} chooses by itself which workers compute. Leave `fastest` out, or "
+        "use another `code`, like none",
+        request.fastest, request.code));
+  }
+  job.most_workers = request.fastest;
+  return Status::Ok();
+}
+
 // Checks that the code supports the number of workers, before any data are read or workers started.
 Status CheckCode(const JobPlan& plan) {
-  const uint32_t workers = plan.job.workers;
+  const uint32_t workers = ComputingWorkers(plan.job);
   if (plan.job.tolerate >= workers) {
     return Status::InvalidArgument(fmt::format(
         "`tolerate` {}: with {} worker{} at most {} can be missing. Use `tolerate` {}, or more "
@@ -75,6 +93,8 @@ Status CheckCode(const JobPlan& plan) {
   if (!SchemeNamed(plan.job.code).fixed_rows()) return Status::Ok();
   CodeRequest request;
   request.speeds = plan.speeds;
+  std::sort(request.speeds.rbegin(), request.speeds.rend());
+  request.speeds.resize(workers);
   if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) request.speeds.assign(workers, 1);
   request.stragglers = plan.job.tolerate;
   request.partitions = 16 * workers;
@@ -97,10 +117,11 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
         "it out",
         request.quorum > 0 ? "quorum" : "step_deadline", request.code));
   }
-  if (request.quorum > job.workers) {
+  const uint32_t workers = ComputingWorkers(job);
+  if (request.quorum > workers) {
     return Status::InvalidArgument(
-        fmt::format("`quorum` {}: with {} worker{} at most {} can answer", request.quorum,
-                    job.workers, job.workers == 1 ? "" : "s", job.workers));
+        fmt::format("`quorum` {}: with {} worker{} at most {} can answer", request.quorum, workers,
+                    workers == 1 ? "" : "s", workers));
   }
   job.quorum = request.quorum;
   if (request.step_deadline.empty()) return Status::Ok();
@@ -213,6 +234,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
     MOTLEY_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
     plan.faults.push_back(fault);
   }
+  MOTLEY_RETURN_IF_ERROR(PlanFastest(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
   MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
   return plan;

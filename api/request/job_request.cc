@@ -38,9 +38,6 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is unknown: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
-  if (given.reserved_last != 0) {
-    return Status::InvalidArgument("`reserved_last` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
-  }
   constexpr uint64_t kAllGiven =
       MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE | MOTLEY_GIVEN_DROPOUT;
   if ((given.given & ~kAllGiven) != 0) {
@@ -250,6 +247,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.seed = given.seed;
   request.workers = given.workers;
   request.min_workers = given.min_workers;
+  request.fastest = given.fastest;
   request.forever = given.forever != 0;
   request.tolerate = given.tolerate;
   request.parts = given.parts;

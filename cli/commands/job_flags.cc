@@ -49,6 +49,7 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.seed = flags.seed;
   options.workers = flags.workers;
   options.min_workers = flags.min_workers;
+  options.fastest = flags.fastest;
   options.tolerate = flags.tolerate;
   options.parts = flags.parts;
   if (flags.tolerate_given) options.given |= MOTLEY_GIVEN_TOLERATE;

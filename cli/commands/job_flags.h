@@ -23,6 +23,7 @@ struct JobFlags {
   uint32_t workers = 0;        // The largest number; 0: not given.
   uint32_t min_workers = 0;    // 0: not given.
   bool workers_range = false;  // --workers is like 2..8.
+  uint32_t fastest = 0;        // 0: not given.
   std::string speeds;          // "1,1,0.5"; empty: not given.
   std::string sample_time;     // "2ms"; empty: not given.
   std::string shares = "proportional";

@@ -10,6 +10,7 @@
 
 #include "api/reports/job_report.h"
 #include "cli/commands/simulation.h"
+#include "cli/report/compare.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "profiles/ideal_step.h"
@@ -19,8 +20,8 @@ namespace {
 
 constexpr size_t kMostSimulatedFor = 128;  // Workers; more take minutes.
 constexpr double kLongestJob = 1e8;  // Seconds of virtual time; longer jobs are not simulated.
-// A scheme must be faster than auto by this fraction of a step. Auto needs no knowledge of the
-// cluster.
+// A fixed scheme is clearly faster if auto takes longer by this fraction, and longer than the
+// scheme's own interval reaches. Auto needs no knowledge of the cluster.
 constexpr double kWorthTyping = 0.05;
 
 // A scheme to simulate, and its result.
@@ -106,7 +107,7 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
     Candidate candidate = planned != nullptr ? planned->candidate : kLeases;
     // The planned scheme is the nearest one, and its number of workers may differ.
     if (candidate.workers != 0) candidate.workers = simulated.workers[i];
-    auto& [times, which] = counts[NameOfRow(candidate)];
+    auto& [times, which] = counts[FlagsOf(candidate)];
     which = candidate;
     if (++times <= automatic.in_so_many) continue;
     automatic.in_so_many = times;
@@ -128,11 +129,11 @@ Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t bat
   flags.job.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
   flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.fastest = code.workers;
   flags.job.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.seeds = kComparedSeeds;
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));
-  sim.options.job.most_workers = code.workers;
   MOTLEY_ASSIGN_OR_RETURN(SimSummary summary, RunSeeds(flags, sim, nullptr));
   SimulatedScheme simulated;
   simulated.step_seconds = Mean(summary.settled_seconds);
@@ -158,15 +159,20 @@ const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
 }
 
 bool PlanReport::RecommendsAuto() const {
-  if (!typed || !automatic) return !typed;
-  const double seconds = Foreseen(typed->candidate, plan.ranking)->Total();
-  return automatic->cost.expected <= (1 + kWorthTyping) * seconds;
+  if (!automatic) return false;
+  const double seconds = automatic->cost.expected;
+  return std::none_of(
+      plan.ranking.schemes.begin(), plan.ranking.schemes.end(), [&](const PlannedScheme& planned) {
+        if (!planned.refused.empty() || !planned.exact) return false;
+        const SimulatedScheme* seen = plan.Seen(planned.candidate);
+        const auto interval = seen != nullptr ? MeanInterval(seen->seed_means) : std::nullopt;
+        const double most = interval ? interval->high - seen->step_seconds : 0;
+        return seconds > planned.Total() + std::max(most, kWorthTyping * planned.Total());
+      });
 }
 
 double PlanReport::RecommendedSeconds() const {
-  if (!RecommendsAuto()) return Foreseen(typed->candidate, plan.ranking)->Total();
-  if (automatic) return automatic->cost.expected;
-  return Foreseen(choice.candidate, plan.ranking)->Total();
+  return RecommendsAuto() ? automatic->cost.expected : Fixed().Total();
 }
 
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
@@ -207,16 +213,13 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   } else if (with_auto) {
     report.no_automatic = rows.back().simulated.status().message();
   }
-  if (report.automatic) {
-    report.typed = FastestTyped(plan.ranking, cluster);
-  } else if (report.choice.candidate.workers == 0) {
-    report.typed = report.choice;
-  }
   for (const PlannedWorker& worker : cluster.workers) {
     report.stragglers = report.stragglers || worker.slow_probability > 0;
     report.losses = report.losses || worker.loss_probability > 0;
   }
   report.cluster = profile.name.empty() ? flags.cluster : profile.name;
+  report.file = flags.cluster;
+  report.batch = flags.batch;
   report.ideal_seconds = IdealStepSeconds(profile.workers, ServerRatesOf(profile),
                                           cluster.gradient_bytes, cluster.samples);
   return report;

@@ -63,9 +63,6 @@ struct JobChoice {
 };
 // kInvalidArgument: no job can run on the cluster.
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster);
-// The fastest exact scheme that flags of --code fully describe; empty: none.
-std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster);
-
 // A job with --code auto, which knows nothing at first.
 struct AutomaticJob {
   SimulatedScheme simulated;
@@ -77,17 +74,26 @@ struct AutomaticJob {
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
-  std::optional<JobChoice> typed;  // The fastest alternative that flags can ask for; empty: none.
   std::string cluster;
+  std::string file;
+  uint32_t batch = 256;
   double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
   std::optional<AutomaticJob> automatic;
   std::string no_automatic;  // The reason why `automatic` is empty.
   bool stragglers = false;   // Some worker is slow at times.
   bool losses = false;       // Workers may be lost.
 
-  // True if users should type auto: `typed` is not clearly faster. False if auto was not simulated.
+  // The fastest exact scheme.
+  const PlannedScheme& Fixed() const { return plan.ranking.schemes.front(); }
+  // True if users should type auto, because no fixed scheme is clearly faster. False if auto was
+  // not simulated.
   bool RecommendsAuto() const;
   double RecommendedSeconds() const;
+  // The flags of `motley train` and `motley simulate` for the recommended row.
+  std::string RecommendedFlags() const;
+  // Runs what the plan's row was simulated with: five seeds, of whose steps the settled ones count.
+  std::string SimulateCommand() const;
+  std::string TrainCommand() const;
 };
 
 // Reports that `done` of `all` simulations are ready. Called from several threads, one at a time.
@@ -97,10 +103,7 @@ using PlanProgress = std::function<void(size_t done, size_t all)>;
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
                                   ParallelFor& parallel, const PlanProgress& progress);
 
-// The name that jobs use: "none, 3 workers", "repetition, 2 copies".
-std::string NameOfRow(const Candidate& candidate);
-// The flags, like "--code repetition --tolerate 1". Precondition: all workers take part, because no
-// flag asks for fewer.
+// The flags that ask for this scheme, like "--code repetition --tolerate 1 --fastest 4".
 std::string FlagsOf(const Candidate& candidate);
 
 // A text with the choice and the best schemes, or with all of them if `explain`. Less important

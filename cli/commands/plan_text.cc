@@ -56,13 +56,15 @@ class PlanTable {
   std::string Format(size_t columns) {
     std::vector<std::string> dispensable = {"batches", "p99 ms", "workers"};
     if (plan_.stragglers) dispensable.emplace_back(kSlow);
+    if (plan_.losses) dispensable.emplace_back(kLost);
+    dispensable.emplace_back("+- ms");
     table_.Fit(columns, dispensable);
     return table_.Format();
   }
 
  private:
   static std::vector<std::string> Header(const PlanReport& plan) {
-    std::vector<std::string> header = {"scheme", "step ms", "+- ms", "p99 ms"};
+    std::vector<std::string> header = {"flags", "step ms", "+- ms", "p99 ms"};
     if (plan.stragglers) header.emplace_back(kSlow);
     if (plan.losses) header.emplace_back(kLost);
     header.emplace_back("workers");
@@ -90,18 +92,11 @@ std::string Legend(const PlanReport& plan) {
          "sample once; copies of the data need not be computed)\n";
 }
 
-// The flags of this row: " (--code ...)".
-std::string WhatToType(const PlannedScheme& planned) {
-  if (!planned.refused.empty()) return "";
-  if (planned.candidate.workers == 0) return fmt::format(" ({})", FlagsOf(planned.candidate));
-  return " (no flag asks for so few workers; --code auto takes as few where that is faster)";
-}
-
 // The reasons for figures that were not simulated, each reason once.
 std::string UnseenText(const PlanReport& plan) {
   std::vector<std::pair<std::string, std::string>> reasons;  // Reason, and names of schemes.
   for (const auto& [candidate, why] : plan.plan.unseen) {
-    const std::string name = NameOfRow(candidate);
+    const std::string name = FlagsOf(candidate);
     const auto at = std::find_if(reasons.begin(), reasons.end(),
                                  [&why = why](const auto& one) { return one.first == why; });
     if (at == reasons.end()) {
@@ -121,37 +116,90 @@ std::string UnseenText(const PlanReport& plan) {
   return text;
 }
 
-std::string Headline(const PlanReport& plan) {
-  const PlannedScheme* chosen = Foreseen(plan.choice.candidate, plan.plan.ranking);
-  const bool automatic = plan.RecommendsAuto();
-  std::string text = fmt::format("{}: {}, {} ms per step", plan.cluster,
-                                 automatic ? "--code auto" : FlagsOf(plan.typed->candidate),
-                                 Figure(plan.RecommendedSeconds()));
-  if (plan.ideal_seconds > 0) text += fmt::format(" (ideal {} ms)", Figure(plan.ideal_seconds));
-  text += fmt::format(", {} partitions\n", plan.plan.ranking.partitions);
-  const std::string name = NameOfRow(plan.choice.candidate);
-  if (automatic && plan.automatic) {
-    text += fmt::format(
-        "auto, the default, learns the cluster while it runs. In {} of {} simulated jobs it ended "
-        "with {}\n"
-        "with this file's knowledge: {}, {} ms: {}\n",
-        plan.automatic->in_so_many, plan.automatic->simulated.seed_means.size(),
-        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->Total()), plan.choice.why);
-  } else if (automatic) {
-    text +=
-        fmt::format("auto, the default, is expected to end with {}: {}\n", name, plan.choice.why);
-  } else {
-    text += plan.typed->why + "\n";
-    if (plan.automatic) {
-      text += fmt::format("--code auto, which learns the cluster while it runs, takes {} ms\n",
-                          Figure(plan.automatic->cost.expected));
-    }
-    if (plan.choice.candidate != plan.typed->candidate) {
-      text += fmt::format("with this file's knowledge auto would choose {}, {} ms: {}\n", name,
-                          Figure(chosen->Total()), plan.choice.why);
-    }
+// "41.3 ms", or "41.3 +- 0.2 ms" after a simulation.
+std::string Step(double seconds, const SchemeCost& cost, const SimulatedScheme* seen) {
+  const std::string half = HalfOf(seen, cost.expected / cost.step);
+  return fmt::format("{}{} ms", Figure(seconds), half == "-" ? "" : " +- " + half);
+}
+
+std::string StepOf(const PlannedScheme& planned, const PlanReport& plan) {
+  return Step(planned.Total(), planned.cost, plan.plan.Seen(planned.candidate));
+}
+
+// When to prefer auto, and when a fixed code.
+std::string Advice(const PlanReport& plan) {
+  const PlannedScheme& fixed = plan.Fixed();
+  const std::string fixed_flags = FlagsOf(fixed.candidate);
+  if (!plan.automatic) {
+    return fmt::format(
+        "{} is the fastest exact code for machines that stay as the file describes them. Prefer "
+        "--code auto, the default, if machines come, go or change speed\n",
+        fixed_flags);
   }
-  return text;
+  const AutomaticJob& job = *plan.automatic;
+  if (!plan.RecommendsAuto()) {
+    return fmt::format(
+        "{} is the fastest exact code for machines that stay as the file describes them. Prefer "
+        "--code auto, the default, if machines come, go or change speed. Here auto takes {} per "
+        "step\n",
+        fixed_flags, Step(job.cost.expected, job.cost, &job.simulated));
+  }
+  return fmt::format(
+      "auto, the default, learns the cluster while it runs, and adapts if machines come, go or "
+      "change speed. In {} of {} simulated jobs it ended with {}. No fixed code is clearly faster: "
+      "the fastest, {}, takes {} per step if machines stay as the file describes them\n",
+      job.in_so_many, job.simulated.seed_means.size(), FlagsOf(job.comes_to), fixed_flags,
+      StepOf(fixed, plan));
+}
+
+std::string Headline(const PlanReport& plan) {
+  const std::string step =
+      plan.RecommendsAuto()
+          ? Step(plan.automatic->cost.expected, plan.automatic->cost, &plan.automatic->simulated)
+          : StepOf(plan.Fixed(), plan);
+  std::string text =
+      fmt::format("{}: {} takes {} per step", plan.cluster, plan.RecommendedFlags(), step);
+  if (plan.ideal_seconds > 0) {
+    text += fmt::format(" (ideal, if work were divided without loss: {} ms)",
+                        Figure(plan.ideal_seconds));
+  }
+  return text + "\n\n" + Advice(plan);
+}
+
+// The command in lines that fit, which a shell reads as one.
+std::string InLines(const std::string& command, size_t columns) {
+  constexpr std::string_view kIndent = "  ", kContinues = " \\";
+  std::string text, line(kIndent);
+  for (size_t begin = 0; begin < command.size();) {
+    // A value stays beside its flag.
+    const size_t end = std::min(command.find(" --", begin), command.size());
+    const std::string word = command.substr(begin, end - begin);
+    begin = end + 1;
+    const bool first = line.size() == kIndent.size();
+    if (!first && line.size() + 1 + word.size() + kContinues.size() > columns) {
+      text += fmt::format("{}{}\n", line, kContinues);
+      line = std::string(2 * kIndent.size(), ' ');
+    } else if (!first) {
+      line += ' ';
+    }
+    line += word;
+  }
+  return text + line + "\n";
+}
+
+std::string Commands(const PlanReport& plan, size_t columns) {
+  return "\nto train with it:\n" + InLines(plan.TrainCommand(), columns) +
+         "to simulate it again:\n" + InLines(plan.SimulateCommand(), columns);
+}
+
+// The text as one word of a shell.
+std::string ShellWord(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:=@%,";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 nlohmann::ordered_json IntervalJson(const SimulatedScheme& seen, double scale) {
@@ -170,21 +218,27 @@ void AddSimulated(const SimulatedScheme& seen, const SchemeCost& cost,
 
 }  // namespace
 
-std::string NameOfRow(const Candidate& candidate) {
-  std::string name = SimulatedCodeOf(candidate).code;
-  if (candidate.copies > 1) name += fmt::format(", {} copies", candidate.copies);
-  if (candidate.workers > 0) {
-    name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");
-  }
-  return name;
-}
-
 std::string FlagsOf(const Candidate& candidate) {
   const SimulatedJobCode code = SimulatedCodeOf(candidate);
   std::string flags = "--code " + code.code;
   if (SchemeNamed(code.code).keeps_copies) flags += fmt::format(" --tolerate {}", code.tolerate);
   if (SchemeNamed(code.code).has_parts) flags += fmt::format(" --parts {}", code.parts);
+  if (code.workers > 0) flags += fmt::format(" --fastest {}", code.workers);
   return flags;
+}
+
+std::string PlanReport::RecommendedFlags() const {
+  return RecommendsAuto() ? "--code auto" : FlagsOf(Fixed().candidate);
+}
+
+std::string PlanReport::SimulateCommand() const {
+  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}",
+                     ShellWord(file), batch, kLearningSteps + kCountedSteps, kComparedSeeds,
+                     RecommendedFlags());
+}
+
+std::string PlanReport::TrainCommand() const {
+  return fmt::format("motley train --remote --data FILE --batch {} {}", batch, RecommendedFlags());
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {
@@ -194,19 +248,11 @@ Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& clus
   const PlannedScheme& best = ranking.schemes.front();
   if (best.candidate != *chosen) {
     const bool runs = SchemeNamed(best.candidate.scheme).for_auto;
-    choice.why += fmt::format("; {} ({} ms) {}", NameOfRow(best.candidate), Figure(best.Total()),
+    choice.why += fmt::format("; {} ({} ms) {}", FlagsOf(best.candidate), Figure(best.Total()),
                               runs ? "gains too little to be worth its risk or its data"
                                    : "is not a scheme that jobs choose by themselves");
   }
   return choice;
-}
-
-std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster) {
-  for (const PlannedScheme& planned : ranking.schemes) {
-    if (!planned.refused.empty() || !planned.exact || planned.candidate.workers > 0) continue;
-    return JobChoice{planned.candidate, WhyChosen(planned.candidate, ranking, cluster)};
-  }
-  return std::nullopt;
 }
 
 std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
@@ -219,12 +265,12 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   const auto show_auto = [&] {
     if (std::exchange(auto_shown, true)) return;
     const AutomaticJob& job = *plan.automatic;
-    table.Add("auto", job.cost.expected, job.cost, &job.simulated, true);
+    table.Add("--code auto", job.cost.expected, job.cost, &job.simulated, true);
   };
   for (const PlannedScheme& planned : ranking.schemes) {
     if (!explain && (shown == kShown || !planned.exact)) break;
-    std::string name = NameOfRow(planned.candidate);
-    reasons += fmt::format("{}{}: {}\n", name, WhatToType(planned), planned.why);
+    std::string name = FlagsOf(planned.candidate);
+    reasons += fmt::format("{}: {}\n", name, planned.why);
     if (!planned.refused.empty()) continue;
     if (!planned.exact || planned.Total() >= auto_seconds) show_auto();
     const SimulatedScheme* seen = plan.plan.Seen(planned.candidate);
@@ -238,13 +284,13 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   }
   show_auto();
   std::string below = alike + "\n" + Legend(plan);
-  if (!explain)
-    below += "--explain shows every scheme with its flags and the reason for its place\n";
+  if (!explain) below += "--explain shows every code, with the reason for its place\n";
   if (explain) below += "not exact: steps end before their gradient is complete\n";
   below += UnseenText(plan);
   if (explain) below += "\n" + reasons;
   const size_t width = columns > 0 ? columns : kUsualColumns;
-  return WrapText(Headline(plan), width) + "\n" + table.Format(columns) + WrapText(below, width);
+  return WrapText(Headline(plan), width) + Commands(plan, width) + "\n" + table.Format(columns) +
+         WrapText(below, width);
 }
 
 std::string PlanJson(const PlanReport& plan) {
@@ -261,7 +307,7 @@ std::string PlanJson(const PlanReport& plan) {
                                    {"exact", planned.exact}};
     if (SchemeNamed(code.code).has_parts) json["parts"] = code.parts;
     if (planned.refused.empty()) {
-      if (planned.candidate.workers == 0) json["flags"] = FlagsOf(planned.candidate);
+      json["flags"] = FlagsOf(planned.candidate);
       json.update({{"step_seconds", planned.Total()},
                    {"undisturbed_seconds", planned.cost.undisturbed},
                    {"one_slow_seconds", planned.cost.one_slow},
@@ -287,9 +333,10 @@ std::string PlanJson(const PlanReport& plan) {
                                          {"copies", choice.candidate.copies},
                                          {"workers", choice.candidate.workers},
                                          {"why", choice.why}};
-  const nlohmann::ordered_json recommended = {
-      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(plan.typed->candidate)},
-      {"step_seconds", plan.RecommendedSeconds()}};
+  const nlohmann::ordered_json recommended = {{"flags", plan.RecommendedFlags()},
+                                              {"step_seconds", plan.RecommendedSeconds()},
+                                              {"train", plan.TrainCommand()},
+                                              {"simulate", plan.SimulateCommand()}};
   nlohmann::ordered_json json = {{"cluster", plan.cluster},
                                  {"recommended", recommended},
                                  {"choice", chosen},
@@ -302,7 +349,7 @@ std::string PlanJson(const PlanReport& plan) {
     json["auto"] = {
         {"step_seconds", job.cost.expected},     {"one_slow_seconds", job.cost.one_slow},
         {"one_lost_seconds", job.cost.loss},     {"work", job.cost.work},
-        {"computing_workers", job.cost.workers}, {"comes_to", NameOfRow(job.comes_to)}};
+        {"computing_workers", job.cost.workers}, {"comes_to", FlagsOf(job.comes_to)}};
     AddSimulated(job.simulated, job.cost, json["auto"]);
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

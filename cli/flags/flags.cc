@@ -62,6 +62,12 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
   AddParts(app, flags.parts)->group(group);
+  app->add_option("--fastest", flags.fastest,
+                  "Only the N fastest workers compute, and the others stand by until one is lost; "
+                  "not with --code auto or adaptive")
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount))
+      ->group(group);
   app->add_option("--quorum", flags.quorum,
                   "With --code approximate: a step ends with N answers, exact or not; default: all "
                   "but S")

@@ -32,6 +32,7 @@ constexpr std::array kWords = {
     FlagWord{"epsilon", "--epsilon"},
     FlagWord{"evaluate_every", "--evaluate-every"},
     FlagWord{"evaluate_training", "--evaluate-training"},
+    FlagWord{"fastest", "--fastest"},
     FlagWord{"faults", "--fault"},
     FlagWord{"format", "--format"},
     FlagWord{"init", "--init"},

@@ -151,7 +151,9 @@ typedef struct motley_job_options {
   /** Judgements in a row without progress after which the job ends and keeps its best version.
       0: never if epochs or steps are given, else 10. Below 0: never. */
   int32_t patience;
-  uint32_t reserved_last; /**< 0 */
+  /** Codes other than auto and adaptive: only this many of the fastest workers compute, and the
+      others stand by until one of them is lost. 0: all compute. */
+  uint32_t fastest;
   double momentum;        /**< Optimizers momentum and nag; 0: 0.9. */
   double beta1;           /**< Optimizers adam and adamw; 0: 0.9. */
   double beta2;           /**< Optimizers adam and adamw; 0: 0.999. */

@@ -72,6 +72,13 @@ void VectorWatch::StepEnded() {
   sum_ = 0;
 }
 
+// A vector alone takes at least as long as it occupies the server's link.
+double VectorWatch::message_seconds() const {
+  double seconds = message_.value_or(0);
+  for (const Seen& seen : seen_) seconds = std::min(seconds, seen.alone.value_or(seconds));
+  return seconds;
+}
+
 bool VectorWatch::KnowsLinks() const {
   return std::any_of(seen_.begin(), seen_.end(),
                      [](const Seen& seen) { return seen.alone && seen.among; });

@@ -29,7 +29,7 @@ class VectorWatch {
   void StepEnded();
 
   // For a whole vector on the server's link; 0 if unknown or too short to see.
-  double message_seconds() const { return message_.value_or(0); }
+  double message_seconds() const;
   // The additional time on the worker's own link. A worker that never sent gets the value of the
   // others.
   double SendSeconds(WorkerId worker) const;

@@ -40,8 +40,11 @@ Status RowPlans::Update() {
 std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) const {
   const size_t most = job_.options.most_workers;
   if (most == 0 || ids.size() <= most) return ids;
+  const double share = static_cast<double>(job_.options.batch) / static_cast<double>(most);
   std::vector<double> speeds = steady_.Of(ids);
   for (size_t i = 0; i < ids.size(); ++i) {
+    // A worker behind a narrow link is slow, however fast it computes.
+    speeds[i] = share / (share / speeds[i] + job_.transfers.link().SendSeconds(ids[i]));
     if (!plan_.RowsOf(ids[i]).empty()) speeds[i] *= kMuchFaster;
   }
   std::vector<WorkerId> taking;

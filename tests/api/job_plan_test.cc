@@ -123,6 +123,20 @@ TEST(PlanJob, CutsGradientsIntoTwoPartsUnlessItIsTold) {
   ExpectRefused(request, "fewer parts");
 }
 
+TEST(PlanJob, TheFastestWorkersMustBeEnoughForTheCode) {
+  JobRequest request;
+  request.workers = 4;
+  request.speeds = "1,2,1,2";
+  request.code = "none";
+  request.fastest = 2;
+  EXPECT_EQ(PlanJob(request, 0)->job.most_workers, 2U);
+  request.code = "rs";
+  request.tolerate = 2;
+  ExpectRefused(request, "with 2 workers at most 1 can be missing");
+  request.code = "adaptive";
+  ExpectRefused(request, "chooses by itself which workers compute");
+}
+
 TEST(PlanJob, SaysHowManyMayBeMissingAtMost) {
   JobRequest request;
   request.workers = 3;

@@ -145,6 +145,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     o.code = "short";
     o.parts = 33;
   });
+  refused("`fastest` 1: `code` auto chooses", [](auto& o) { o.fastest = 1; });
   refused("`worker_speeds`", [](auto& o) { o.worker_speeds = "1,fast"; });
   refused("`workers` 2 does not fit", [](auto& o) { o.worker_speeds = "1,1,1"; });
   refused("`sample_time`", [](auto& o) { o.sample_time = "2ms"; });

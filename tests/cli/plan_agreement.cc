@@ -66,18 +66,18 @@ struct Again {
   SimulatedJobCode code;
   double planned = 0;  // Seconds of a step.
   const SimulatedScheme* seen = nullptr;
-  Result<Comparison> compared = Status::Internal("not run");  // Not run for rows without flags.
-  Result<SimSummary> other = Status::Internal("not run");     // Run with other seeds.
-
-  bool CanBeTyped() const { return code.workers == 0; }
+  Result<Comparison> compared = Status::Internal("not run");
+  Result<SimSummary> other = Status::Internal("not run");  // Run with other seeds.
 };
 
-// Runs the same as `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N`.
+// Runs the same as `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N
+// --fastest N`.
 Result<Comparison> Compare(const std::string& path, uint32_t batch, const SimulatedJobCode& code) {
   SimulateFlags flags;
   flags.cluster = path;
   flags.job.batch = batch;
   flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.fastest = code.workers;
   flags.job.quiet = true;
   ComparedCode compared = {code.code, code.tolerate};
   if (code.code == "auto") compared.tolerate.reset();
@@ -93,12 +93,12 @@ Result<SimSummary> RunOtherSeeds(const ClusterProfile& cluster, uint32_t batch,
   flags.job.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
   flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.fastest = code.workers;
   flags.job.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.job.seed = kOtherSeed;
   flags.seeds = kOtherSeeds;
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));
-  sim.options.job.most_workers = code.workers;
   sim.options.job.slice_length = JobOptions().slice_length;
   return RunSeeds(flags, sim, nullptr);
 }
@@ -124,14 +124,24 @@ void ExpectFigureOfCompare(const Again& row) {
   EXPECT_EQ(run.seed_means, row.seen->seed_means);
 }
 
-// Checks that the plan recommends auto, unless a code with flags is clearly faster.
+// Checks that no row is clearly faster than the recommended one, and that a fixed code is
+// recommended only if it is clearly faster than auto.
 void ExpectRecommendation(const PlanReport& plan) {
   double least = plan.automatic->cost.expected;
+  bool clearly = false;
   for (const PlannedScheme& planned : plan.plan.ranking.schemes) {
-    const bool typed = planned.refused.empty() && planned.exact && planned.candidate.workers == 0;
-    if (typed) least = std::min(least, planned.Total());
+    if (!planned.refused.empty() || !planned.exact) continue;
+    const auto interval = MeanInterval(plan.plan.Seen(planned.candidate)->seed_means);
+    ASSERT_TRUE(interval);
+    const double most = std::max((1 + kWorthTyping) * planned.Total(), interval->high);
+    EXPECT_LE(plan.RecommendedSeconds(), most) << ShortNameOf(planned.candidate);
+    clearly = clearly || plan.automatic->cost.expected > most;
+    least = std::min(least, planned.Total());
   }
-  EXPECT_LE(plan.RecommendedSeconds(), (1 + kWorthTyping) * least);
+  EXPECT_EQ(plan.RecommendsAuto(), !clearly);
+  if (clearly) {
+    EXPECT_EQ(plan.RecommendedSeconds(), least);
+  }
 }
 
 // Prints one line for the log, as a detail of the criterion.
@@ -219,13 +229,13 @@ void ExpectAgreement(const ClusterProfile& drawn, uint32_t batch, OtherSeeds* ot
   parallel->For(rows.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       Again& row = rows[i];
-      if (row.CanBeTyped()) row.compared = Compare(file.path(), batch, row.code);
+      row.compared = Compare(file.path(), batch, row.code);
       if (others != nullptr) row.other = RunOtherSeeds(*cluster, batch, row.code);
     }
   });
   for (const Again& row : rows) {
     SCOPED_TRACE(cluster->name + ": " + row.name);
-    if (row.CanBeTyped()) ExpectFigureOfCompare(row);
+    ExpectFigureOfCompare(row);
     if (others != nullptr) Note(cluster->name, row, *others);
   }
   std::fflush(stdout);

@@ -37,19 +37,15 @@ PlanReport PlanOf(const char* file, double loss) {
 TEST(PlanCommand, SaysWhatToUseAndWhy) {
   const PlanReport plan = PlanOf("lab-mixed.toml", 1e-3);
   const Ranking& ranking = plan.plan.ranking;
-  const JobChoice& choice = plan.choice;
-  const std::string text = PlanText(plan, false);
-  EXPECT_THAT(text, HasSubstr("lab-mixed: --code "));
-  EXPECT_THAT(text, HasSubstr(NameOfRow(choice.candidate)));
+  const std::string text = PlanText(plan, false, 1000);
+  const std::string fixed = FlagsOf(plan.Fixed().candidate);
+  EXPECT_THAT(text, HasSubstr("lab-mixed: " + fixed + " takes "));
+  EXPECT_THAT(text, HasSubstr("\n  motley train --remote --data FILE --batch 256 " + fixed + "\n"));
   const std::string explained = PlanText(plan, true, 1000);
-  EXPECT_THAT(explained, HasSubstr(choice.why));
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
   for (const PlannedScheme& planned : ranking.schemes) {
     const Candidate& candidate = planned.candidate;
-    EXPECT_THAT(explained, HasSubstr(": " + planned.why)) << candidate.scheme;
-    if (!planned.refused.empty()) continue;
-    const std::string typed = candidate.workers == 0 ? FlagsOf(candidate) : "no flag asks";
-    EXPECT_THAT(explained, HasSubstr(NameOfRow(candidate) + " (" + typed));
+    EXPECT_THAT(explained, HasSubstr("\n" + FlagsOf(candidate) + ": " + planned.why));
   }
   EXPECT_THAT(explained, HasSubstr("not exact"));
 }
@@ -89,48 +85,62 @@ PlannedScheme& SchemeOf(const Candidate& candidate, PlanReport& plan) {
   return plan.plan.ranking.schemes.front();
 }
 
-// The headline, the table and the JSON name the same figure: the smallest of those with flags.
+// The headline and the JSON name the same row.
 TEST(PlanCommand, RecommendsTheDefaultUnlessACodeIsClearlyFaster) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
-  plan.typed = {{"repetition", 2}, ""};
+  const std::string fixed = FlagsOf(plan.Fixed().candidate);
+  const double seconds = plan.Fixed().Total();
   SchemeCost& cost = plan.automatic.emplace().cost;
-  const double typed = Foreseen(plan.typed->candidate, plan.plan.ranking)->Total();
   for (const double times : {0.5, 1.04, 1.5}) {
-    cost.step = cost.expected = times * typed;
+    cost.step = cost.expected = times * seconds;
     const bool automatic = times < 1.05;
-    const std::string flags = automatic ? "--code auto" : "--code repetition --tolerate 1";
-    EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: " + flags + ", ")) << times;
+    const std::string flags = automatic ? "--code auto" : fixed;
+    EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: " + flags + " takes ")) << times;
     const auto json = nlohmann::json::parse(PlanJson(plan));
     EXPECT_EQ(json["recommended"]["flags"], flags) << times;
-    EXPECT_EQ(json["recommended"]["step_seconds"], automatic ? times * typed : typed);
+    EXPECT_EQ(json["recommended"]["step_seconds"], automatic ? times * seconds : seconds);
   }
-  plan.typed.reset();  // Without it the time of auto does not matter.
-  EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: --code auto, "));
+}
+
+// A fixed code whose seeds differ much is not clearly faster.
+TEST(PlanCommand, AFixedCodeMustBeFasterThanItsIntervalIsWide) {
+  for (const double spread : {0.0, 0.2}) {
+    PlanReport plan = PlanOf("uniform-8.toml", 0);
+    std::vector<PlannedScheme> only = {plan.Fixed()};
+    plan.plan.ranking = *RankTried(only, plan.plan.ranking.partitions);
+    const double seconds = plan.Fixed().Total();
+    SimulatedScheme seen;
+    seen.step_seconds = seconds;
+    for (const double part : {-1, 0, 1}) seen.seed_means.push_back(seconds * (1 + spread * part));
+    plan.plan.seen.emplace_back(plan.Fixed().candidate, seen);
+    SchemeCost& cost = plan.automatic.emplace().cost;
+    cost.step = cost.expected = 1.2 * seconds;
+    EXPECT_EQ(plan.RecommendsAuto(), spread > 0);
+  }
 }
 
 // A job's own choice insures against stragglers that were never seen, so it may be slower.
-TEST(PlanCommand, ComparesTheDefaultWithTheFastestCodeThatOneCanType) {
+TEST(PlanCommand, RecommendsTheFastestRowAlsoIfFewWorkersCompute) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
-  const double fastest = 0.5 * plan.plan.ranking.schemes.front().Total();
+  const double fastest = 0.5 * plan.Fixed().Total();
   plan.choice.candidate = {"adaptive", 3};
   SchemeOf(plan.choice.candidate, plan).cost.expected = 1.06 * fastest;
-  SchemeOf({"repetition", 2}, plan).cost.expected = fastest;
-  plan.plan.ranking.schemes.push_back(SchemeOf({"none", 1}, plan));
-  plan.plan.ranking.schemes.back().candidate.workers = 3;  // No flag asks for 3 workers.
-  plan.plan.ranking.schemes.back().cost.expected = 0.5 * fastest;
+  plan.plan.ranking.schemes.push_back(SchemeOf({"repetition", 2}, plan));
+  plan.plan.ranking.schemes.back().candidate.workers = 4;
+  plan.plan.ranking.schemes.back().cost.expected = fastest;
   Result<Ranking> ranking = RankTried(plan.plan.ranking.schemes, plan.plan.ranking.partitions);
   ASSERT_TRUE(ranking.ok());
   plan.plan.ranking = *std::move(ranking);
-  PlannedCluster cluster;
-  cluster.workers.resize(1);
-  plan.typed = FastestTyped(plan.plan.ranking, cluster);
-  ASSERT_TRUE(plan.typed);
-  EXPECT_EQ(plan.typed->candidate, (Candidate{"repetition", 2}));
   SchemeCost& cost = plan.automatic.emplace().cost;
   cost.step = cost.expected = 1.07 * fastest;
+  plan.file = "my cluster's.toml";
+  const std::string flags = "--code repetition --tolerate 1 --fastest 4";
   const std::string text = PlanText(plan, false, 1000);
-  EXPECT_THAT(text, HasSubstr("uniform-8: --code repetition --tolerate 1, "));
-  EXPECT_THAT(text, HasSubstr("auto would choose adaptive, 3 copies, "));
+  EXPECT_THAT(text, HasSubstr("uniform-8: " + flags + " takes "));
+  EXPECT_THAT(text, HasSubstr("Here auto takes "));
+  EXPECT_THAT(text, HasSubstr("\n  motley simulate --cluster 'my cluster'\\''s.toml' --batch 256 "
+                              "--steps 140 --seeds 5 " +
+                              flags + "\n"));
 }
 
 TEST(PlanCommand, SaysWhyASchemeWasNotSimulated) {
@@ -140,8 +150,8 @@ TEST(PlanCommand, SaysWhyASchemeWasNotSimulated) {
   plan.plan.unseen.emplace_back(Candidate{"adaptive", 2}, "a checker found something");
   plan.no_automatic = "a worker is missing";
   const std::string text = PlanText(plan, true, 1000);
-  EXPECT_THAT(text, HasSubstr("* by the step model alone: adaptive; adaptive, 2 copies: a checker "
-                              "found something\n"));
+  EXPECT_THAT(text, HasSubstr("* by the step model alone: --code adaptive --tolerate 0; --code "
+                              "adaptive --tolerate 1: a checker found something\n"));
   EXPECT_THAT(text, HasSubstr("auto was not simulated: a worker is missing\n"));
 }
 
@@ -217,7 +227,7 @@ TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
   EXPECT_EQ(json["schemes"][0]["step_seconds"], ranking.schemes.front().Total());
   for (size_t i = 0; i < ranking.schemes.size(); ++i) {
     const Candidate& candidate = ranking.schemes[i].candidate;
-    const bool typed = candidate.workers == 0 && ranking.schemes[i].refused.empty();
+    const bool typed = ranking.schemes[i].refused.empty();
     EXPECT_EQ(json["schemes"][i].value("flags", ""), typed ? FlagsOf(candidate) : "");
   }
 }

@@ -318,6 +318,14 @@ TEST(VectorWatch, WhatOneTakesAloneTellsWhoseLinkIsNarrow) {
       << "a new process may be elsewhere, and counts like the others";
 }
 
+TEST(VectorWatch, AVectorIsNoLongerOnTheServersLinkThanItTakesAlone) {
+  VectorWatch link;
+  Together(link, 4);
+  link.See(LinkMeasured{0, FromSeconds(0.25)}, At(9000));
+  EXPECT_NEAR(link.message_seconds(), 0.25, 0.01);
+  EXPECT_EQ(link.SendSeconds(0), 0);
+}
+
 TEST(VectorWatch, OfLinksThatAreTheirOwnAMeasurementSaysNothingNew) {
   VectorWatch link;
   Together(link, 4);

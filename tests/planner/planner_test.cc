@@ -209,6 +209,18 @@ TEST(Planner, LinksThatWereMeasuredAreWhatTheyAreToFewer) {
   EXPECT_EQ(WithFewer(cluster, 3).workers[0].receive_seconds, 0.6);
 }
 
+TEST(Planner, AFastWorkerBehindANarrowLinkIsNotAmongTheFastest) {
+  PlannedCluster cluster;
+  cluster.samples = 100;
+  for (const double seconds : {0.001, 0.002, 0.004}) {
+    cluster.workers.emplace_back().curve.seconds_per_sample = seconds;
+  }
+  EXPECT_EQ(FastestWorkers(cluster, 1), (std::vector<bool>{true, false, false}));
+  cluster.workers[0].send_seconds = 0.2;
+  EXPECT_EQ(FastestWorkers(cluster, 1), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(FastestWorkers(cluster, 0), (std::vector<bool>{true, true, true}));
+}
+
 TEST(Planner, FewerWorkersNeedWhatTheOthersHold) {
   PlannedCluster cluster = ThinLink();
   const Candidate all = {"none", 1}, two = {"none", 1, 2};

@@ -96,6 +96,20 @@ TEST(CodedSpeeds, TheFastestTakePartAndOthersStandBy) {
   EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{2, 3}));
 }
 
+TEST(CodedSpeeds, AFastWorkerBehindANarrowLinkStandsBy) {
+  SchedulerOptions options = Options(3, "none");
+  options.most_workers = 1;
+  Script script(options);
+  for (WorkerId id = 0; id < 3; ++id) script.Join(id);
+  for (WorkerId id = 0; id < 3; ++id) {
+    script.Send(LinkMeasured{id, FromSeconds(id == 1 ? 100 : 0.1)});
+  }
+  const std::vector<double> speeds = {100, 400, 50};
+  for (WorkerId id = 0; id < 3; ++id) script.Ready(id, speeds[id]);
+  for (int step = 0; step < 5; ++step) script.WholeStep(speeds);
+  EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{0}));
+}
+
 TEST(CodedSpeeds, WhoTakesPartIsNotChangedForALittle) {
   for (const double change : {0.8, 0.2}) {
     SchedulerOptions options = Options(3, "none");

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import textwrap
 import unittest
@@ -270,6 +271,20 @@ class Commands(ProgramTest):
                 self.assertEqual(code["exact"], name != "approximate:1")
         automatic = compared["codes"][-1]["step_seconds"]["mean"]
         self.assertAlmostEqual(plan["auto"]["step_seconds"] / automatic, 1, delta=1e-6)
+
+    def test_the_recommended_command_gives_the_recommended_figure(self):
+        for name in ("campus", "lab-mixed"):
+            with self.subTest(name):
+                plan = ["plan", "--cluster", PROFILES / f"{name}.toml"]
+                recommended = self.run_json(*plan)["recommended"]
+                text = self.run_program(*plan).stdout
+                self.assertTrue(text.startswith(f"{name}: {recommended['flags']} takes "), text)
+                lines = text.replace("\\\n", "").splitlines()
+                typed = [shlex.split(line) for line in lines if line.startswith("  motley ")]
+                self.assertEqual(typed[0], shlex.split(recommended["train"]))
+                self.assertEqual(typed[1], shlex.split(recommended["simulate"]))
+                step = self.run_json(*typed[1][1:])["step_seconds"]
+                self.assertAlmostEqual(step["settled_mean"] / recommended["step_seconds"], 1, delta=1e-6)
 
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
