@@ -237,12 +237,14 @@ void TrainRun::ExpectJob() {
   progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch), job.workers_wanted,
                    job.ends_early != 0);
   const ProgressStyle style = ChooseProgressStyle(flags_.job.quiet);
-  if (style != ProgressStyle::kBar && style != ProgressStyle::kColourBar) return;
-  keys_ = Keys::Listen({[this](char key) {
-                          if (key == 't') progress_.ToggleTable();
-                        },
-                        [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
-  if (keys_ != nullptr) progress_.AskOfWorkers([this] { return LookAtWorkers(); });
+  const bool bar = style == ProgressStyle::kBar || style == ProgressStyle::kColourBar;
+  if (bar) {
+    keys_ = Keys::Listen({[this](char key) {
+                            if (key == 't') progress_.ToggleTable();
+                          },
+                          [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
+  }
+  progress_.AskOfWorkers([this] { return LookAtWorkers(); }, keys_ != nullptr);
 }
 
 // The first workers of a large cluster, because a screen has no room for all.

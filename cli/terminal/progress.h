@@ -31,7 +31,8 @@ struct ProgressState {
   double epoch = 0;
   double loss = 0;
   double elapsed_seconds = 0;
-  uint32_t workers_up = 0;
+  uint32_t workers_there = 0;  // Joined and not lost.
+  uint32_t workers_late = 0;   // MOTLEY_WORKER_LATE, of those that are there.
   uint32_t workers = 0;
   uint64_t safe = 0;  // Steps in the newest checkpoint.
   bool most = false;  // True if the job may end before `steps`.
@@ -70,9 +71,9 @@ class Progress {
   void OnEvent(const motley_event& event);
   // Sets values that were unknown at construction.
   void Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, bool most = false);
-  // `ask` returns the work of all workers, for the table that a key shows. It is called during
-  // OnEvent.
-  void AskOfWorkers(std::function<Workers()> ask);
+  // `ask` returns the work of all workers, for the count of those that are up and for the table. It
+  // is called during OnEvent. `keys`: the user has a key for the table.
+  void AskOfWorkers(std::function<Workers()> ask, bool keys);
   void ToggleTable();  // No effect without a terminal or AskOfWorkers.
   void Refresh();      // Redraws the table while there are no events.
   void StartAfresh();  // Forgets what was drawn, because the screen has moved.
@@ -87,7 +88,7 @@ class Progress {
 
  private:
   struct Lock;
-  void Look();
+  void Look(bool at_once);
   void OnStepApplied(const motley_event& event);
   void Print(const std::string& text);
   void Explain(const motley_event& event);
@@ -111,7 +112,7 @@ class Progress {
   LiveWorkers table_;
   double looked_at_ = 0;
   bool table_wanted_ = false;
-  bool key_told_ = false;
+  bool key_told_ = true;                 // True as well if there is no key.
   std::vector<size_t> lines_above_;      // Widths of the table's lines on the screen.
   std::map<uint32_t, uint32_t> owners_;  // The newest worker of each row of the open step.
   double details_since_ = 0;             // Beginning of a second.
