@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "cli/terminal/error_stream.h"
 #include "cli/terminal/flag_words.h"
 #include "cli/terminal/terminal.h"
@@ -157,18 +158,30 @@ void Progress::OnEvent(const motley_event& event) {
       state_.first_step = event.step;
       break;
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
-    case MOTLEY_EVENT_CHECKPOINT:
-      state_.safe = event.step;
-      // The bar in a terminal shows this already.
-      if (options_.style == ProgressStyle::kLines || options_.verbose) {
-        Print(fmt::format("checkpoint: {} steps are safe", event.step));
-      }
-      break;
+    case MOTLEY_EVENT_CHECKPOINT: OnCheckpoint(event.step); break;
     case MOTLEY_EVENT_NOTICE:
       if (options_.notices) Print(WithFlags(event.text));
       break;
     default: break;
   }
+}
+
+// The bar in a terminal shows the safe steps already. A fast job would fill a log with them.
+void Progress::OnCheckpoint(uint64_t steps) {
+  state_.safe = steps;
+  if (!options_.verbose) {
+    if (options_.style != ProgressStyle::kLines) return;
+    const double now = clock_();
+    if (now - safe_printed_at_ < kLineSeconds) return;
+    safe_printed_at_ = now;
+  }
+  PrintSafe();
+}
+
+void Progress::PrintSafe() {
+  safe_printed_ = state_.safe;
+  Print(fmt::format("checkpoint: {} {} safe", Counted(state_.safe, "step"),
+                    state_.safe == 1 ? "is" : "are"));
 }
 
 // Explains events to users who want more than the job's notices.
@@ -269,6 +282,7 @@ void Progress::StartAfresh() {
 
 void Progress::End() {
   const std::lock_guard lock(lock_->mutex);
+  if (options_.style == ProgressStyle::kLines && safe_printed_ != state_.safe) PrintSafe();
   if (bar_on_screen_) write_("\n");
   bar_on_screen_ = false;
   lines_above_.clear();

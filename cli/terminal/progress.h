@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows a job's progress on stderr. In a terminal it is a bar that is redrawn in place, with a
 // table of workers on request. Otherwise it is a plain line for every tenth of the job, or every
-// ten seconds.
+// ten seconds. So are checkpoints, and the last one always.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -91,6 +92,8 @@ class Progress {
   void Look(bool at_once);
   void OnStepApplied(const motley_event& event);
   void Print(const std::string& text);
+  void OnCheckpoint(uint64_t steps);
+  void PrintSafe();
   void Explain(const motley_event& event);
   void PrintDetail(const std::string& text);
   void Draw(bool last);
@@ -115,6 +118,8 @@ class Progress {
   bool key_told_ = true;                 // True as well if there is no key.
   std::vector<size_t> lines_above_;      // Widths of the table's lines on the screen.
   std::map<uint32_t, uint32_t> owners_;  // The newest worker of each row of the open step.
+  double safe_printed_at_ = -INFINITY;   // The time of the last line about a checkpoint.
+  uint64_t safe_printed_ = 0;            // The steps in it.
   double details_since_ = 0;             // Beginning of a second.
   uint64_t details_ = 0;                 // Details printed in it.
   std::unique_ptr<Lock> lock_;

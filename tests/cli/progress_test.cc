@@ -356,6 +356,31 @@ TEST(Progress, BarHasTheNewestSafeStep) {
   EXPECT_THAT(shown.written.back(), HasSubstr(", 4 safe"));
 }
 
+TEST(Progress, CheckpointsGetALineEveryTenSecondsAndAtTheEnd) {
+  for (const bool verbose : {false, true}) {
+    std::vector<std::string> written;
+    double now = 0;
+    ProgressOptions options;
+    options.style = ProgressStyle::kLines;
+    options.verbose = verbose;
+    Progress progress(
+        options,
+        [&](const std::string& text) { written.push_back(text.substr(text.find("check"))); },
+        [&] { return now; });
+    for (uint64_t step = 1; step <= 26; ++step, ++now) {
+      progress.OnEvent(Event(MOTLEY_EVENT_CHECKPOINT, step));
+    }
+    progress.End();
+    if (verbose) {
+      EXPECT_THAT(written, SizeIs(26));
+      continue;
+    }
+    EXPECT_THAT(written, testing::ElementsAre(
+                             "checkpoint: 1 step is safe\n", "checkpoint: 11 steps are safe\n",
+                             "checkpoint: 21 steps are safe\n", "checkpoint: 26 steps are safe\n"));
+  }
+}
+
 TEST(FormatBar, KnowsNoEndBeforeTheFirstStep) {
   EXPECT_THAT(FormatBar(ProgressState()), HasSubstr("--:-- left"));
 }
