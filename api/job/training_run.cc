@@ -168,6 +168,11 @@ void TrainingRun::Introduce() const {
   events.Tell(MOTLEY_EVENT_NOTICE,
               DescribeLearning(chosen_, judging_,
                                data_.validation != nullptr ? data_.validation->shape().rows : 0));
+  if (const CheckpointOptions& saves = plan_.job.checkpoint; saves.every > 0) {
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                fmt::format("saves a checkpoint ({}) every {} in {}", ToText(saves.code),
+                            Counted(saves.every, "step"), parts_.request.checkpoint));
+  }
   if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
     events.Tell(MOTLEY_EVENT_NOTICE,
                 DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));

@@ -125,6 +125,8 @@ void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
   if (given.l2) options.given |= MOTLEY_GIVEN_L2;
   if (given.dropout) options.given |= MOTLEY_GIVEN_DROPOUT;
+  if (!given.checkpoint_every) options.checkpoint_every = 0;
+  if (!given.checkpoint_code) options.checkpoint_code = nullptr;
 }
 
 class TrainRun {
