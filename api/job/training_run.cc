@@ -329,11 +329,11 @@ void TrainingRun::EndRecording() {
 // The checkpoint is of the job's end: what it came to then, without workers.
 JobResult TrainingRun::AllDone() const {
   const SavedJob& saved = *plan_.job.resume;
-  parts_.events.Tell(MOTLEY_EVENT_NOTICE,
-                     fmt::format("the checkpoint has all {} steps of the job: nothing is left to "
-                                 "train. More `steps` would "
-                                 "train on",
-                                 saved.step));
+  parts_.events.Tell(
+      MOTLEY_EVENT_NOTICE,
+      fmt::format("the checkpoint has all steps of the job ({}): nothing is left to train. More "
+                  "`steps` would train on",
+                  saved.step));
   JobResult result = ResultOf(saved);
   if (parts_.request.checkpoint == parts_.request.resume) result.checkpoint_step = saved.step;
   return result;
@@ -419,10 +419,10 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   }
   if (job.status.code() == StatusCode::kCancelled) {
     return Status::Cancelled(
-        fmt::format("stopped after {} of {} steps", job.steps, plan_.job.steps));
+        fmt::format("stopped after {} of {}", job.steps, Counted(plan_.job.steps, "step")));
   }
   return job.status.WithContext(
-      fmt::format("training ended after {} of {} steps", job.steps, plan_.job.steps));
+      fmt::format("training ended after {} of {}", job.steps, Counted(plan_.job.steps, "step")));
 }
 
 }  // namespace motley

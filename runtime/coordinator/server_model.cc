@@ -128,9 +128,10 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
     if (copy != nullptr) *copy = CopyOf(mean);
     MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next, factor));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
-    return Status::DataError(fmt::format(
-        "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",
-        step));
+    return Status::DataError(
+        fmt::format("training diverged: parameters are no longer finite after step {}; lower "
+                    "`learning_rate`, or limit the gradients with `clip`",
+                    step));
   };
   // This thread releases `from` after the device has read it. Spare() may then reuse it.
   device_.Submit(0, std::move(work),
