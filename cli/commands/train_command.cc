@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/counted.h"
 #include "cli/commands/library_job.h"
 #include "cli/machine/own_address.h"
 #include "cli/report/learning_log.h"
@@ -326,9 +325,10 @@ std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status
     } else if (job.checkpoint_step == 0) {
       left = "; no checkpoint was written before";
     } else {
-      left = fmt::format("; {} {} safe: --resume {} continues from there",
-                         Counted(job.checkpoint_step, "step"),
-                         job.checkpoint_step == 1 ? "is" : "are", flags_.checkpoint);
+      left = fmt::format(
+          "; {} safe: --resume {} continues from there",
+          job.checkpoint_step == 1 ? "1 step is" : fmt::format("{} steps are", job.checkpoint_step),
+          flags_.checkpoint);
     }
   }
   if (out_.empty() || job.steps == 0) return left;

@@ -172,14 +172,14 @@ void Progress::OnCheckpoint(uint64_t steps) {
   if (!options_.verbose) {
     if (options_.style != ProgressStyle::kLines) return;
     const double now = clock_();
-    if (now - safe_printed_at_ < kLineSeconds) return;
-    safe_printed_at_ = now;
+    if (now - safe_printed_.at < kLineSeconds) return;
+    safe_printed_.at = now;
   }
   PrintSafe();
 }
 
 void Progress::PrintSafe() {
-  safe_printed_ = state_.safe;
+  safe_printed_.steps = state_.safe;
   Print(fmt::format("checkpoint: {} {} safe", Counted(state_.safe, "step"),
                     state_.safe == 1 ? "is" : "are"));
 }
@@ -210,12 +210,12 @@ void Progress::Explain(const motley_event& event) {
 // second.
 void Progress::PrintDetail(const std::string& text) {
   const double now = clock_();
-  if (now - details_since_ >= 1) {
-    const uint64_t before = std::exchange(details_, 0);
-    details_since_ = now;
+  if (now - details_.since >= 1) {
+    const uint64_t before = std::exchange(details_.count, 0);
+    details_.since = now;
     if (before > kMostDetails) Print(fmt::format("({} more like these)", before - kMostDetails));
   }
-  if (++details_ <= kMostDetails) Print(text);
+  if (++details_.count <= kMostDetails) Print(text);
 }
 
 // Keeps the table up to date even while it is hidden, because it shows rates of the last seconds.
@@ -282,7 +282,7 @@ void Progress::StartAfresh() {
 
 void Progress::End() {
   const std::lock_guard lock(lock_->mutex);
-  if (options_.style == ProgressStyle::kLines && safe_printed_ != state_.safe) PrintSafe();
+  if (options_.style == ProgressStyle::kLines && safe_printed_.steps != state_.safe) PrintSafe();
   if (bar_on_screen_) write_("\n");
   bar_on_screen_ = false;
   lines_above_.clear();

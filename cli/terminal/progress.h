@@ -118,10 +118,14 @@ class Progress {
   bool key_told_ = true;                 // True as well if there is no key.
   std::vector<size_t> lines_above_;      // Widths of the table's lines on the screen.
   std::map<uint32_t, uint32_t> owners_;  // The newest worker of each row of the open step.
-  double safe_printed_at_ = -INFINITY;   // The time of the last line about a checkpoint.
-  uint64_t safe_printed_ = 0;            // The steps in it.
-  double details_since_ = 0;             // Beginning of a second.
-  uint64_t details_ = 0;                 // Details printed in it.
+  struct {
+    double at = -INFINITY;
+    uint64_t steps = 0;
+  } safe_printed_;  // The last line about a checkpoint.
+  struct {
+    double since = 0;  // Beginning of a second.
+    uint64_t count = 0;
+  } details_;  // Printed in this second.
   std::unique_ptr<Lock> lock_;
 };
 

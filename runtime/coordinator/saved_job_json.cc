@@ -246,6 +246,14 @@ class Text {
   std::string text_ = "{";
 };
 
+void AddCheckpoints(const JobDescription& about, Text& text) {
+  if (about.checkpoint_every == 0) return;
+  text.Open("checkpoints");
+  text.Add("every", about.checkpoint_every);
+  text.Add("code", ToText(about.checkpoint_code));
+  text.Close();
+}
+
 void AddValidation(const JobDescription& about, Text& text) {
   const ValidationState& state = about.history.validation;
   text.Open("validation");
@@ -314,12 +322,7 @@ std::string ToJson(const JobDescription& about) {
   text.Close();
   text.Add("batch", about.batch);
   text.Add("steps", about.steps);
-  if (about.checkpoint_every > 0) {
-    text.Open("checkpoints");
-    text.Add("every", about.checkpoint_every);
-    text.Add("code", ToText(about.checkpoint_code));
-    text.Close();
-  }
+  AddCheckpoints(about, text);
   AddValidation(about, text);
   text.Open("history");
   text.Add("wall_seconds", history.wall_seconds);

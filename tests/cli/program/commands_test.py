@@ -90,11 +90,14 @@ class Commands(ProgramTest):
             for flag in re.findall(r"`(--[a-z0-9-]+)", first):
                 cells[flag] = cells.get(flag, "") + default
         text = self.run_program("train", "--help").stdout
-        shown = re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)((?: .*)?(?:\n {30}.*)*)", text, flags=re.M)
-        documented = set(cells) | {"--model", "--fault", "--help"}  # Sections of their own, and no flag of a job.
+        shown = re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)((?: .*)?(?:\n {30}.*)*)", text,
+                           flags=re.M)
+        # Two flags have sections of their own.
+        documented = set(cells) | {"--model", "--fault", "--help"}
         self.assertEqual({flag for flag, _ in shown}, documented)
         for flag, about in shown:
-            default = re.match(r" (?:\[NAME:\])?[^ =[]+=(\S+)", about) or re.search(r"[Dd]efault: ([\d.e-]+)\s*$", about)
+            default = (re.match(r" (?:\[NAME:\])?[^ =[]+=(\S+)", about)
+                       or re.search(r"[Dd]efault: ([\d.e-]+)\s*$", about))
             if default and flag in cells:
                 self.assertIn(default[1], cells[flag], flag)
 
