@@ -53,7 +53,22 @@ static void on_event(void* context, const motley_event* event) {
   printf("step %3u: loss %.6f\n", (unsigned)event->step, event->loss);
 }
 
+/* True if the arguments are one of the forms above, or those of a process that the job starts. */
+static int understood(int argc, char** argv) {
+  static const char* const forms[] = {"processes", "worker", "serve", "join"};
+  static const int arguments[] = {2, 2, 3, 3};
+  if (argc < 2) return 1;
+  for (int i = 0; i < 4; ++i) {
+    if (strcmp(argv[1], forms[i]) == 0) return argc == arguments[i];
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (!understood(argc, argv)) {
+    fprintf(stderr, "usage: trainer [processes | serve HOST:PORT | join HOST:PORT]\n");
+    return 2;
+  }
   const char* form = argc > 1 ? argv[1] : "";
   const char* address = argc > 2 ? argv[2] : NULL;
   const char* const worker[] = {argv[0], "worker", NULL};

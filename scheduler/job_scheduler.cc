@@ -250,10 +250,11 @@ void JobScheduler::On(const RowRejected& event) {
   job_.refusals.Add(event.worker);
   if (!job_.refusals.ShowDivergence(job_.members, job_.now)) return AfterRefusal(event);
   const char* who = job_.members.LiveCount() > 1 ? "all workers" : "the only worker left";
-  End({Status::DataError(
-           fmt::format("the training diverged at step {}: {} sent answers that cannot be used; "
-                       "lower `learning_rate`, or look for bad values in the data",
-                       job_.step, who)),
+  End({Status::DataError(fmt::format(
+           "the training diverged at step {}: {} sent answers that cannot be used; "
+           "lower `learning_rate`, limit the gradients with `clip`, or look for bad values in "
+           "the data",
+           job_.step, who)),
        LastWorker{event.worker, event.why}});
 }
 

@@ -170,6 +170,11 @@ void TrainingRun::Introduce() const {
   events.Tell(MOTLEY_EVENT_NOTICE,
               DescribeLearning(chosen_, judging_,
                                data_.validation != nullptr ? data_.validation->shape().rows : 0));
+  if (const CheckpointOptions& saves = plan_.job.checkpoint; saves.every > 0) {
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                fmt::format("saves a checkpoint ({}) every {} in {}", ToText(saves.code),
+                            Counted(saves.every, "step"), parts_.request.checkpoint));
+  }
   if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
     events.Tell(MOTLEY_EVENT_NOTICE,
                 DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
@@ -326,11 +331,11 @@ void TrainingRun::EndRecording() {
 // The checkpoint is of the job's end: what it came to then, without workers.
 JobResult TrainingRun::AllDone() const {
   const SavedJob& saved = *plan_.job.resume;
-  parts_.events.Tell(MOTLEY_EVENT_NOTICE,
-                     fmt::format("the checkpoint has all {} steps of the job: nothing is left to "
-                                 "train. More `steps` would "
-                                 "train on",
-                                 saved.step));
+  parts_.events.Tell(
+      MOTLEY_EVENT_NOTICE,
+      fmt::format("the checkpoint has all steps of the job ({}): nothing is left to train. More "
+                  "`steps` would train on",
+                  saved.step));
   JobResult result = ResultOf(saved);
   if (parts_.request.checkpoint == parts_.request.resume) result.checkpoint_step = saved.step;
   return result;

@@ -19,6 +19,7 @@ void LiveMetrics::On(const event::WorkerJoined& event) {
   of.name = event.name;
   of.values.name = of.name.c_str();
   of.values.state = MOTLEY_WORKER_UP;
+  of.owes_answer = of.quiet = false;
   values_.workers = static_cast<uint32_t>(workers_.size());
 }
 
@@ -27,6 +28,27 @@ void LiveMetrics::On(const event::WorkerLost& event) {
   const bool left = event.why.code() == StatusCode::kCancelled;
   of_worker_[event.worker].values.state = left ? MOTLEY_WORKER_LEFT : MOTLEY_WORKER_LOST;
   values_.workers = static_cast<uint32_t>(workers_.size());
+}
+
+void LiveMetrics::On(const event::Noticed& event) {
+  const auto mark = [this](WorkerId worker, bool OfWorker::*silence, bool silent) {
+    OfWorker& of = of_worker_[worker];
+    of.*silence = silent;
+    uint32_t& state = of.values.state;
+    if (state != MOTLEY_WORKER_UP && state != MOTLEY_WORKER_LATE) return;
+    state = of.owes_answer || of.quiet ? MOTLEY_WORKER_LATE : MOTLEY_WORKER_UP;
+  };
+  if (const auto* quiet = std::get_if<notice::Quiet>(&event.notice)) {
+    mark(quiet->worker, &OfWorker::quiet, true);
+  } else if (const auto* back = std::get_if<notice::Back>(&event.notice)) {
+    mark(back->worker, &OfWorker::quiet, false);
+  } else if (const auto* scheduled = std::get_if<Notice>(&event.notice)) {
+    if (const auto* silent = std::get_if<notice::Silent>(scheduled)) {
+      mark(silent->worker, &OfWorker::owes_answer, true);
+    } else if (const auto* answers = std::get_if<notice::AnswersAgain>(scheduled)) {
+      mark(answers->worker, &OfWorker::owes_answer, false);
+    }
+  }
 }
 
 void LiveMetrics::On(const event::StepOpened& event) {

@@ -38,6 +38,7 @@ class LiveMetrics final : public JobObserver {
   void On(const event::StepApplied& event);
   void On(const event::RateSet& event) { values_.learning_rate = event.rate; }
   void On(const event::CheckpointSafe& event) { values_.checkpoint_step = event.steps; }
+  void On(const event::Noticed& event);
 
   void Tell(const ApproximateRecord& record);
 
@@ -50,6 +51,9 @@ class LiveMetrics final : public JobObserver {
     motley_worker_metrics values MOTLEY_WORKER_METRICS_INIT;
     StepId step = 0;       // For which it computed last,
     uint64_t in_step = 0;  // so many samples.
+    // Between the notices of its silence and of its return. Both make it MOTLEY_WORKER_LATE.
+    bool owes_answer = false;  // The plan leaves it out (notice::Silent).
+    bool quiet = false;        // No heartbeat came (notice::Quiet).
   };
   std::map<WorkerId, OfWorker> of_worker_;
   std::optional<Time> started_;

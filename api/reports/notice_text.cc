@@ -5,6 +5,7 @@
 
 #include <variant>
 
+#include "base/counted.h"
 #include "checkpoint/checkpoint.h"
 
 namespace motley {
@@ -13,9 +14,12 @@ namespace {
 constexpr size_t kMostNamed = 32;
 constexpr size_t kMostRanges = 8;
 
-std::string Count(size_t count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
+std::string Count(size_t count) { return Counted(count, "worker"); }
 
-std::string GoOn(uint32_t live) { return Count(live) + (live == 1 ? " goes on" : " go on"); }
+std::string GoOn(uint32_t live) {
+  if (live == 0) return "no worker is left";
+  return Count(live) + (live == 1 ? " goes on" : " go on");
+}
 
 // "40 workers (0 to 30, 35, 38 and 7 more)".
 std::string SummariseWorkers(const std::vector<WorkerId>& workers) {
@@ -44,7 +48,7 @@ struct Names {
 
 std::string SafeText(uint64_t step) {
   if (step == 0) return "no checkpoint is safe";
-  return fmt::format("the newest safe checkpoint has {} steps", step);
+  return "the newest safe checkpoint has " + Counted(step, "step");
 }
 
 // One overload per notice: a new notice without a sentence does not compile.
@@ -217,7 +221,8 @@ std::string TextOf(const notice::Trouble& n, const Names&) { return n.what.ToStr
 
 std::string TextOf(const notice::Diverges& n, const Names& names) {
   constexpr char kAdvice[] =
-      "the training diverges. Lower `learning_rate`, or look for huge values in the data";
+      "the training diverges. Lower `learning_rate`, limit the gradients with `clip`, or look for "
+      "huge values in the data";
   if (!n.loss)
     return fmt::format("step {}: the loss is not a number any more: {}", n.step, kAdvice);
   return fmt::format(

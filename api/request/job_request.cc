@@ -124,6 +124,8 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
   open.tolerate = given.tolerate == nothing.tolerate && (given.given & MOTLEY_GIVEN_TOLERATE) == 0;
   open.wait = given.wait == nullptr || *given.wait == '\0';
+  open.checkpoint_every = given.checkpoint_every == 0;
+  open.checkpoint_code = given.checkpoint_code == nullptr;
   return open;
 }
 

@@ -86,6 +86,8 @@ struct JobRequest {
     bool seed = true;
     bool tolerate = true;
     bool wait = true;
+    bool checkpoint_every = true;
+    bool checkpoint_code = true;
   } open;
 
   std::string checkpoint;

@@ -67,7 +67,9 @@ JobRequest::Open NothingOpen() {
           .clip = false,
           .batch = false,
           .steps = false,
-          .seed = false};
+          .seed = false,
+          .checkpoint_every = false,
+          .checkpoint_code = false};
 }
 
 }  // namespace
@@ -147,6 +149,10 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (open.clip) optimizer.clip = was.optimizer.clip;
   TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
+  if (was.checkpoint_every > 0) {
+    if (open.checkpoint_every) request.checkpoint_every = was.checkpoint_every;
+    if (open.checkpoint_code) request.checkpoint_code = ToText(was.checkpoint_code);
+  }
   const bool tolerate = open.tolerate, wait = open.wait;  // Taken from the new run only.
   request.open = NothingOpen();
   request.open.tolerate = tolerate;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/request/parse.h"
+#include "base/counted.h"
 #include "base/suggest.h"
 #include "cli/report/matrix_text.h"
 #include "cli/report/table.h"
@@ -106,9 +107,9 @@ CodeForm OnePart(const CodeForm& form, uint32_t part) {
 }
 
 std::string CodeText(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
-  std::string text =
-      fmt::format("{}: {} workers, {} partitions, any {} may be missing\n{}\n", form.name,
-                  form.owners(), form.partitions, form.stragglers, FormText(form));
+  std::string text = fmt::format(
+      "{}: {}, {}, any {} may be missing\n{}\n", form.name, Counted(form.owners(), "worker"),
+      Counted(form.partitions, "partition"), form.stragglers, FormText(form));
   if (form.parts > 1) text += fmt::format("answers are 1/{} as long as a gradient\n", form.parts);
   text += fmt::format(
       "conditioning over {}{} straggler sets: amplification up to {:.3g}, residual "

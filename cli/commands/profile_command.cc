@@ -149,6 +149,7 @@ Result<CostFit> MeasureCurve(UvLoop& loop, Device& device, const ProfileFlags& f
   const Result<CostFit> fit = FitCost(sizes);
   if (!fit.ok()) return fit.status().WithContext("--seconds is too short to measure with");
   if (fit->worst_error > kWorthSaying && !flags.quiet) {
+    phases.Erase();
     Warn(
         fmt::format("times of some sizes are up to {:.0f} % off the curve; an idle machine would "
                     "give a better fit. Measure longer with --seconds",
@@ -191,6 +192,7 @@ Status Measure(UvLoop& loop, Device& device, const ProfileFlags& flags, Workload
   if (link.ok()) {
     worker.link = link->link;
   } else {
+    phases.Erase();
     Warn(fmt::format("the link is not measured: {}", link.status().ToString()));
   }
   Round(worker);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/reproduce_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,6 +17,7 @@
 #include "base/suggest.h"
 #include "cli/report/table.h"
 #include "cli/terminal/exit_code.h"
+#include "cli/terminal/terminal.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
@@ -70,7 +73,7 @@ std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
   for (const ReproducedRow& row : rows) {
     if (!row.reference) continue;
     std::string line =
-        fmt::format("  {}: {}\n", KindName(row.reference->kind), row.reference->source);
+        fmt::format("{}: {}\n", KindName(row.reference->kind), row.reference->source);
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }
   std::string text;
@@ -81,7 +84,9 @@ std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
 std::string OptionalFigure(std::optional<double> value) { return value ? Figure(*value) : ""; }
 
 void Say(const ReproduceFlags& flags, const std::string& text) {
-  if (!flags.quiet) (void)std::fputs((text + "\n").c_str(), stderr);
+  if (flags.quiet) return;
+  const std::string lines = WrapText(text, TerminalColumns(STDERR_FILENO)) + "\n";
+  (void)std::fputs(lines.c_str(), stderr);
 }
 
 struct Everything {
@@ -110,7 +115,8 @@ Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
                          static_cast<ptrdiff_t>(result->rows.size()) - failed, result->rows.size(),
                          RealSeconds() - start));
   all.rows.insert(all.rows.end(), result->rows.begin(), result->rows.end());
-  all.text += (all.text.empty() ? "" : "\n") + ReproduceTable(experiment, *result);
+  all.text += (all.text.empty() ? "" : "\n") +
+              ReproduceTable(experiment, *result, TerminalColumns(STDOUT_FILENO));
   return Status::Ok();
 }
 
@@ -173,9 +179,12 @@ Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::
   return selected;
 }
 
-std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result) {
+std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result,
+                           size_t columns) {
+  constexpr size_t kWide = 120;  // Narrower terminals get the settings beside their schemes.
+  const bool narrow = columns > 0 && columns < kWide;
   std::string text =
-      fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
+      fmt::format("{}: {}\n{}\n\n", experiment.name, experiment.shows, experiment.source);
   size_t width = 0;
   for (const ReproducedRow& row : result.rows) width = std::max(width, row.scheme.size());
   Table table({"scheme, setting", "published", "reference", "measured", "differs", "tolerance", "",
@@ -183,16 +192,18 @@ std::string ReproduceTable(const Experiment& experiment, const ExperimentResult&
   for (const ReproducedRow& row : result.rows) {
     const bool compared = row.reference && row.reference->value != 0;
     const double differs = compared ? row.measured / row.reference->value - 1 : 0;
-    table.Add({fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
+    table.Add({narrow ? fmt::format("{}, {}", row.scheme, row.setting)
+                      : fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
                OptionalFigure(ReferenceValue(row, true)),
                OptionalFigure(ReferenceValue(row, false)), Figure(row.measured),
                compared ? fmt::format("{:+.1f} %", differs * 100) : "", ToleranceText(row),
                row.pass ? (row.tolerance ? "pass" : "") : "FAIL",
                row.reference ? KindName(row.reference->kind) : ""});
   }
+  table.Fit(columns, {"kind", "tolerance", "differs", "reference", "published"});
   text += table.Format() + ReferenceList(result.rows);
   if (!result.notes.empty()) text += "\n";
-  for (const std::string& note : result.notes) text += fmt::format("  - {}\n", note);
+  for (const std::string& note : result.notes) text += fmt::format("- {}\n", note);
   return text;
 }
 

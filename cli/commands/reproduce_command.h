@@ -28,8 +28,10 @@ int RunReproduce(const ReproduceFlags& flags);
 Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names);
 
 // A table of all rows with their references, then a list of references and notes. Only published
-// references are in the column `published`.
-std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result);
+// references are in the column `published`. Rows fit into a terminal of `columns` columns, for
+// which the table may lose some of its own; 0: no limit.
+std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result,
+                           size_t columns);
 
 // An array with one object per row. A published reference is in `published`, any other in
 // `reference_value`; the other member is null.

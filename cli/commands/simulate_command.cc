@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "cli/commands/simulation.h"
 #include "cli/report/compare.h"
 #include "cli/report/report.h"
@@ -27,9 +28,9 @@ constexpr uint64_t kComparedSteps = kLearningSteps + kCountedSteps;
 
 // Describes the replay: its file, its duration and the assumptions.
 std::string ReplayText(const ReplayFile& replay, uint32_t seeds, const SimSummary& summary) {
-  std::string text =
-      fmt::format("replayed {}: {} steps of {} workers; {:.4g} s in all", replay.path,
-                  replay.times->steps(), replay.times->workers(), summary.wall_seconds / seeds);
+  std::string text = fmt::format(
+      "replayed {}: {} of {}; {:.4g} s in all", replay.path, Counted(replay.times->steps(), "step"),
+      Counted(replay.times->workers(), "worker"), summary.wall_seconds / seeds);
   if (replay.wait_for_all_seconds > 0) {
     text += fmt::format(" ({:.4g} s if each round waited for an equal share from every worker)",
                         replay.wait_for_all_seconds);
@@ -48,9 +49,10 @@ std::string Tolerates(uint32_t asked, uint32_t at_end) {
 std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
   const double mean = Mean(summary.step_seconds);
   std::string text = WorkerTable(summary.workers) + "\n";
-  text += fmt::format("code {}, tolerates {}; {} steps over {} seed{}, {} discarded\n",
-                      plan.job.code, Tolerates(plan.job.tolerate, summary.tolerates), summary.steps,
-                      seeds, seeds == 1 ? "" : "s", summary.discarded_steps);
+  text +=
+      fmt::format("code {}, tolerates {}; {} over {}, {} discarded\n", plan.job.code,
+                  Tolerates(plan.job.tolerate, summary.tolerates), Counted(summary.steps, "step"),
+                  Counted(seeds, "seed"), summary.discarded_steps);
   if (!SchemeNamed(plan.job.code).exact) {
     text += ApproximateLine(summary.approximate.steps, summary.steps,
                             summary.approximate.mean_error(), summary.approximate.max_error);

@@ -125,6 +125,8 @@ void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
   if (given.l2) options.given |= MOTLEY_GIVEN_L2;
   if (given.dropout) options.given |= MOTLEY_GIVEN_DROPOUT;
+  if (!given.checkpoint_every) options.checkpoint_every = 0;
+  if (!given.checkpoint_code) options.checkpoint_code = nullptr;
 }
 
 class TrainRun {
@@ -238,12 +240,14 @@ void TrainRun::ExpectJob() {
   progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch), job.workers_wanted,
                    job.ends_early != 0);
   const ProgressStyle style = ChooseProgressStyle(flags_.job.quiet);
-  if (style != ProgressStyle::kBar && style != ProgressStyle::kColourBar) return;
-  keys_ = Keys::Listen({[this](char key) {
-                          if (key == 't') progress_.ToggleTable();
-                        },
-                        [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
-  if (keys_ != nullptr) progress_.AskOfWorkers([this] { return LookAtWorkers(); });
+  const bool bar = style == ProgressStyle::kBar || style == ProgressStyle::kColourBar;
+  if (bar) {
+    keys_ = Keys::Listen({[this](char key) {
+                            if (key == 't') progress_.ToggleTable();
+                          },
+                          [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
+  }
+  progress_.AskOfWorkers([this] { return LookAtWorkers(); }, keys_ != nullptr);
 }
 
 // The first workers of a large cluster, because a screen has no room for all.
@@ -322,8 +326,10 @@ std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status
     } else if (job.checkpoint_step == 0) {
       left = "; no checkpoint was written before";
     } else {
-      left = fmt::format("; {} steps are safe: --resume {} continues from there",
-                         job.checkpoint_step, flags_.checkpoint);
+      left = fmt::format(
+          "; {} safe: --resume {} continues from there",
+          job.checkpoint_step == 1 ? "1 step is" : fmt::format("{} steps are", job.checkpoint_step),
+          flags_.checkpoint);
     }
   }
   if (out_.empty() || job.steps == 0) return left;

@@ -50,6 +50,8 @@ struct TrainFlags {
     bool seed = false;
     bool l2 = false;
     bool dropout = false;
+    bool checkpoint_every = false;
+    bool checkpoint_code = false;
   } given;
 };
 

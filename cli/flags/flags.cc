@@ -115,8 +115,8 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
       ->needs(folder)
       ->group(group);
   app->add_option("--resume", flags.resume,
-                  "Resume from the newest checkpoint in this folder; flags that are not given keep "
-                  "their values")
+                  "Resume from the newest checkpoint in this folder; flags of data, model, "
+                  "learning and checkpoints that are not given keep their values")
       ->type_name("DIR")
       ->group(group);
   app->add_option("--resume-step", flags.resume_step,
@@ -129,6 +129,8 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
     given.seed = app->count("--seed") > 0;
     given.l2 = app->count("--l2") > 0;
     given.dropout = app->count("--dropout") > 0;
+    given.checkpoint_every = app->count("--checkpoint-every") > 0;
+    given.checkpoint_code = app->count("--checkpoint-code") > 0;
   });
 }
 

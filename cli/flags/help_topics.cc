@@ -99,6 +99,7 @@ Workers and steps count from 0. The flag may be repeated. An example:
                           samples/s  samples of the worker per second
                           late       steps that ended without an answer from the worker
                           state      up, idle (it computed nothing in these seconds),
+                                     late (others do its work until it answers again),
                                      left (it left by itself) or lost
   Ctrl-C                Stops in good order: the last checkpoint, --out, the table at the end.
                         A second one ends it at once.

@@ -12,8 +12,11 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
   const char* group = "Model";
   const std::string& chosen = help.chosen;
   const std::string& epochs_help = help.epochs;
-  AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
+  CLI::Option* model = AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
   if (help.learns) {
+    model->default_str("")->description(
+        std::string(kModelHelp) +
+        "\nDefault: by the labels, softmax for classes and linear for real numbers");
     app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
         ->type_name("NAME")
         ->group(group);

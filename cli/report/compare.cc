@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "api/reports/job_report.h"
+#include "base/counted.h"
 #include "cli/report/chart.h"
 #include "cli/report/table.h"
 #include "cli/terminal/terminal.h"
@@ -112,8 +113,9 @@ std::string CompareTable(const Comparison& comparison, size_t columns) {
   const size_t seeds = baseline.seed_means.size();
   table.Fit(columns, {"vs ideal", "p99 ms", "95 % interval"});
   std::string text;
-  text += fmt::format("\n{}: {} steps, {} seed{}; ideal {} ms\n", comparison.cluster,
-                      comparison.steps, seeds, seeds == 1 ? "" : "s", Ms(comparison.ideal_seconds));
+  text += fmt::format("\n{}: {}, {}; ideal {} ms\n", comparison.cluster,
+                      Counted(comparison.steps, "step"), Counted(seeds, "seed"),
+                      Ms(comparison.ideal_seconds));
   if (comparison.counted_from > 0) {
     text += fmt::format("steps count from step {} on; before that, a job learns speeds and links\n",
                         comparison.counted_from);
@@ -121,7 +123,8 @@ std::string CompareTable(const Comparison& comparison, size_t columns) {
   if (!intervals) text += "one seed has no interval: add --seeds 5\n";
   for (const ComparedRun& run : comparison.runs) {
     if (run.discarded_steps == 0) continue;
-    text += fmt::format("{}: {} steps were discarded\n", run.name, run.discarded_steps);
+    text += fmt::format("{}: {} {} discarded\n", run.name, Counted(run.discarded_steps, "step"),
+                        run.discarded_steps == 1 ? "was" : "were");
   }
   for (const ComparedRun& run : comparison.runs) {
     if (run.tolerate_at_end < run.tolerate) {
@@ -174,8 +177,8 @@ std::string CompareSvg(const Comparison& comparison) {
     series.push_back(std::move(one));
   }
   const size_t seeds = comparison.runs.front().seed_means.size();
-  const std::string title = fmt::format("{}: {} steps of {} seed{}", comparison.cluster,
-                                        comparison.steps, seeds, seeds == 1 ? "" : "s");
+  const std::string title = fmt::format("{}: {} of {}", comparison.cluster,
+                                        Counted(comparison.steps, "step"), Counted(seeds, "seed"));
   return ChartSvg(title, series, comparison.ideal_seconds);
 }
 

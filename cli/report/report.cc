@@ -157,7 +157,7 @@ std::string LeftOut(const std::vector<WorkerLine>& lines, size_t shown) {
 
 std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, double max) {
   const std::string error = fmt::format(", error {:.3g} mean {:.3g} max", mean, max);
-  return fmt::format("approximate: {} of {} steps{}\n", approximate, steps,
+  return fmt::format("approximate: {} of {}{}\n", approximate, Counted(steps, "step"),
                      approximate > 0 ? error : "");
 }
 
@@ -186,8 +186,8 @@ std::string TrainTable(const std::string& text) {
   const json& step = report.at("step_seconds");
   std::string table = WorkerTable(lines) + "\n";
   if (const std::string why = report.value("stopped_early", ""); !why.empty()) {
-    table += fmt::format("stopped after {} of {} steps: {}\n", report.at("steps").get<uint64_t>(),
-                         report.at("steps_wanted").get<uint64_t>(), why);
+    table += fmt::format("stopped after {} of {}: {}\n", report.at("steps").get<uint64_t>(),
+                         Counted(report.at("steps_wanted").get<uint64_t>(), "step"), why);
   }
   table += fmt::format("code {}, tolerates {}; {}, {}, {} reassigned\n", CodeOf(report),
                        Tolerates(report),

@@ -16,6 +16,7 @@ const char* StateWord(uint32_t state, bool computes) {
   switch (state) {
     case MOTLEY_WORKER_LEFT: return "left";
     case MOTLEY_WORKER_LOST: return "lost";
+    case MOTLEY_WORKER_LATE: return "late";
     default: return computes ? "up" : "idle";
   }
 }

@@ -20,10 +20,9 @@ class Phases {
   void Show(double part);
   // Ends the phase with its result, as a separate line. Not shown in a terminal.
   void Finish(const std::string& how);
+  void Erase();  // Before other output on stderr.
 
  private:
-  void Erase();
-
   const ProgressStyle style_;
   std::string what_;
   bool drawn_ = false;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "cli/terminal/error_stream.h"
 #include "cli/terminal/flag_words.h"
 #include "cli/terminal/terminal.h"
@@ -52,6 +53,10 @@ std::string Left(const ProgressState& state) {
 
 const char* AtMost(const ProgressState& state) { return state.most ? "at most " : ""; }
 
+uint32_t WorkersUp(const ProgressState& state) {
+  return state.workers_there - std::min(state.workers_late, state.workers_there);
+}
+
 uint64_t Percent(const ProgressState& state) {
   return static_cast<uint64_t>(100.0 * static_cast<double>(state.step) /
                                static_cast<double>(std::max<uint64_t>(state.steps, 1)));
@@ -83,7 +88,7 @@ std::string FormatBar(const ProgressState& state, size_t columns) {
                                  state.steps, AtMost(state), Left(state));
   if (ColumnsOf(text) >= columns) text = fmt::format("{:3} %", Percent(state));
   const std::string more[] = {fmt::format(", loss {:.4g}", state.loss),
-                              fmt::format(", {}/{} up", state.workers_up, state.workers),
+                              fmt::format(", {}/{} up", WorkersUp(state), state.workers),
                               state.safe > 0 ? fmt::format(", {} safe", state.safe) : "",
                               fmt::format(", {:.1f} step/s", Rate(state)),
                               fmt::format(", epoch {:.1f}", state.epoch),
@@ -99,7 +104,7 @@ std::string FormatLine(const ProgressState& state) {
   return fmt::format(
       "step {}/{} ({} %), epoch {:.1f}, loss {:.4g}, {:.1f} steps/s, {}/{} workers, {}{} left",
       state.step, state.steps, Percent(state), state.epoch, state.loss, Rate(state),
-      state.workers_up, state.workers, AtMost(state), Left(state));
+      WorkersUp(state), state.workers, AtMost(state), Left(state));
 }
 
 struct Progress::Lock {
@@ -120,7 +125,7 @@ Progress::~Progress() { End(); }
 void Progress::Restart(uint64_t steps_before) {
   const std::lock_guard lock(lock_->mutex);
   steps_before_ = steps_before;
-  state_.workers_up = 0;
+  state_.workers_there = state_.workers_late = 0;
 }
 
 void Progress::Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, bool most) {
@@ -131,19 +136,21 @@ void Progress::Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, 
   options_.steps_per_epoch = steps_per_epoch;
 }
 
-void Progress::AskOfWorkers(std::function<Workers()> ask) {
+void Progress::AskOfWorkers(std::function<Workers()> ask, bool keys) {
   const std::lock_guard lock(lock_->mutex);
   ask_ = std::move(ask);
+  key_told_ = !keys;
 }
 
 void Progress::OnEvent(const motley_event& event) {
   const std::lock_guard lock(lock_->mutex);
-  Look();
+  // A notice may be that a worker is late. It may be the last event for a long time.
+  Look(/*at_once=*/event.kind == MOTLEY_EVENT_NOTICE);
   if (options_.verbose && options_.notices) Explain(event);
   switch (event.kind) {
-    case MOTLEY_EVENT_WORKER_JOINED: ++state_.workers_up; break;
+    case MOTLEY_EVENT_WORKER_JOINED: ++state_.workers_there; break;
     case MOTLEY_EVENT_WORKER_LOST:
-      if (state_.workers_up > 0) --state_.workers_up;
+      if (state_.workers_there > 0) --state_.workers_there;
       break;
     case MOTLEY_EVENT_STEP_OPENED:
       if (started_ >= 0) break;
@@ -151,18 +158,30 @@ void Progress::OnEvent(const motley_event& event) {
       state_.first_step = event.step;
       break;
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
-    case MOTLEY_EVENT_CHECKPOINT:
-      state_.safe = event.step;
-      // The bar in a terminal shows this already.
-      if (options_.style == ProgressStyle::kLines || options_.verbose) {
-        Print(fmt::format("checkpoint: {} steps are safe", event.step));
-      }
-      break;
+    case MOTLEY_EVENT_CHECKPOINT: OnCheckpoint(event.step); break;
     case MOTLEY_EVENT_NOTICE:
       if (options_.notices) Print(WithFlags(event.text));
       break;
     default: break;
   }
+}
+
+// The bar in a terminal shows the safe steps already. A fast job would fill a log with them.
+void Progress::OnCheckpoint(uint64_t steps) {
+  state_.safe = steps;
+  if (!options_.verbose) {
+    if (options_.style != ProgressStyle::kLines) return;
+    const double now = clock_();
+    if (now - safe_printed_.at < kLineSeconds) return;
+    safe_printed_.at = now;
+  }
+  PrintSafe();
+}
+
+void Progress::PrintSafe() {
+  safe_printed_.steps = state_.safe;
+  Print(fmt::format("checkpoint: {} {} safe", Counted(state_.safe, "step"),
+                    state_.safe == 1 ? "is" : "are"));
 }
 
 // Explains events to users who want more than the job's notices.
@@ -191,21 +210,26 @@ void Progress::Explain(const motley_event& event) {
 // second.
 void Progress::PrintDetail(const std::string& text) {
   const double now = clock_();
-  if (now - details_since_ >= 1) {
-    const uint64_t before = std::exchange(details_, 0);
-    details_since_ = now;
+  if (now - details_.since >= 1) {
+    const uint64_t before = std::exchange(details_.count, 0);
+    details_.since = now;
     if (before > kMostDetails) Print(fmt::format("({} more like these)", before - kMostDetails));
   }
-  if (++details_ <= kMostDetails) Print(text);
+  if (++details_.count <= kMostDetails) Print(text);
 }
 
 // Keeps the table up to date even while it is hidden, because it shows rates of the last seconds.
-void Progress::Look() {
+void Progress::Look(bool at_once) {
   if (!ask_ || started_ < 0) return;
   const double now = clock_();
-  if (now - looked_at_ < kLookSeconds) return;
+  if (!at_once && now - looked_at_ < kLookSeconds) return;
   looked_at_ = now;
-  table_.Look(now, ask_());
+  const Workers workers = ask_();
+  table_.Look(now, workers);
+  state_.workers_late =
+      static_cast<uint32_t>(std::count_if(workers.begin(), workers.end(), [](const auto& each) {
+        return each.second.state == MOTLEY_WORKER_LATE;
+      }));
 }
 
 void Progress::OnStepApplied(const motley_event& event) {
@@ -258,6 +282,7 @@ void Progress::StartAfresh() {
 
 void Progress::End() {
   const std::lock_guard lock(lock_->mutex);
+  if (options_.style == ProgressStyle::kLines && safe_printed_.steps != state_.safe) PrintSafe();
   if (bar_on_screen_) write_("\n");
   bar_on_screen_ = false;
   lines_above_.clear();
@@ -272,7 +297,7 @@ void Progress::Draw(bool last) {
   if (options_.style == ProgressStyle::kLines) return DrawLine(last);
   if (!last && bar_on_screen_ && now - drawn_at_ < kRedrawSeconds) return;
   drawn_at_ = now;
-  if (ask_ && !last && state_.elapsed_seconds > kKeySeconds && !std::exchange(key_told_, true)) {
+  if (!last && state_.elapsed_seconds > kKeySeconds && !std::exchange(key_told_, true)) {
     Print("(t shows a table of the workers, and hides it)");
   }
   DrawScreen();

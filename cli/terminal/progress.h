@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows a job's progress on stderr. In a terminal it is a bar that is redrawn in place, with a
 // table of workers on request. Otherwise it is a plain line for every tenth of the job, or every
-// ten seconds.
+// ten seconds. So are checkpoints, and the last one always.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,7 +32,8 @@ struct ProgressState {
   double epoch = 0;
   double loss = 0;
   double elapsed_seconds = 0;
-  uint32_t workers_up = 0;
+  uint32_t workers_there = 0;  // Joined and not lost.
+  uint32_t workers_late = 0;   // MOTLEY_WORKER_LATE, of those that are there.
   uint32_t workers = 0;
   uint64_t safe = 0;  // Steps in the newest checkpoint.
   bool most = false;  // True if the job may end before `steps`.
@@ -70,9 +72,9 @@ class Progress {
   void OnEvent(const motley_event& event);
   // Sets values that were unknown at construction.
   void Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, bool most = false);
-  // `ask` returns the work of all workers, for the table that a key shows. It is called during
-  // OnEvent.
-  void AskOfWorkers(std::function<Workers()> ask);
+  // `ask` returns the work of all workers, for the count of those that are up and for the table. It
+  // is called during OnEvent. `keys`: the user has a key for the table.
+  void AskOfWorkers(std::function<Workers()> ask, bool keys);
   void ToggleTable();  // No effect without a terminal or AskOfWorkers.
   void Refresh();      // Redraws the table while there are no events.
   void StartAfresh();  // Forgets what was drawn, because the screen has moved.
@@ -87,9 +89,11 @@ class Progress {
 
  private:
   struct Lock;
-  void Look();
+  void Look(bool at_once);
   void OnStepApplied(const motley_event& event);
   void Print(const std::string& text);
+  void OnCheckpoint(uint64_t steps);
+  void PrintSafe();
   void Explain(const motley_event& event);
   void PrintDetail(const std::string& text);
   void Draw(bool last);
@@ -111,11 +115,17 @@ class Progress {
   LiveWorkers table_;
   double looked_at_ = 0;
   bool table_wanted_ = false;
-  bool key_told_ = false;
+  bool key_told_ = true;                 // True as well if there is no key.
   std::vector<size_t> lines_above_;      // Widths of the table's lines on the screen.
   std::map<uint32_t, uint32_t> owners_;  // The newest worker of each row of the open step.
-  double details_since_ = 0;             // Beginning of a second.
-  uint64_t details_ = 0;                 // Details printed in it.
+  struct {
+    double at = -INFINITY;
+    uint64_t steps = 0;
+  } safe_printed_;  // The last line about a checkpoint.
+  struct {
+    double since = 0;  // Beginning of a second.
+    uint64_t count = 0;
+  } details_;  // Printed in this second.
   std::unique_ptr<Lock> lock_;
 };
 

@@ -49,7 +49,10 @@ typedef struct motley_worker_metrics {
 enum {
   MOTLEY_WORKER_UP = 1,
   MOTLEY_WORKER_LEFT = 2, /**< It said goodbye. */
-  MOTLEY_WORKER_LOST = 3
+  MOTLEY_WORKER_LOST = 3,
+  /** It is connected, but the job waits no longer for it: it has not answered for many times its
+      usual time, or its process has been silent for 3 s. It is up again with its next message. */
+  MOTLEY_WORKER_LATE = 4
 };
 
 #define MOTLEY_WORKER_METRICS_INIT \

@@ -103,6 +103,8 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   about.steps = options.steps;
   about.judge_every = options.validation.every;
   about.patience = options.validation.patience;
+  about.checkpoint_every = options.checkpoint.every;
+  about.checkpoint_code = options.checkpoint.code;
   return about;
 }
 

@@ -56,6 +56,14 @@ class Fields {
       out = *ParseStorage(found->get<std::string>());
     }
   }
+  void Take(const char* name, CheckpointCode& out) const {
+    const auto fits = [](const Json& value) {
+      return value.is_string() && ParseCheckpointCode(value.get<std::string>()).ok();
+    };
+    if (const Json* found = Find(name, "a code of checkpoints", fits)) {
+      out = *ParseCheckpointCode(found->get<std::string>());
+    }
+  }
   bool Has(const char* name) const { return json_.contains(name); }
   template <std::unsigned_integral T>
   void Take(const char* name, T& out) const {
@@ -173,6 +181,11 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   about.older_batches = version < 3;
   fields.Take("steps", about.steps);
   TakeHistory(fields.Object("history"), about.history);
+  if (fields.Has("checkpoints")) {
+    const Fields checkpoints = fields.Object("checkpoints");
+    checkpoints.Take("every", about.checkpoint_every);
+    checkpoints.Take("code", about.checkpoint_code);
+  }
   if (version < 4) return about;
   data.Take("validation", about.meaning.validation);
   const Fields validation = fields.Object("validation");
@@ -232,6 +245,14 @@ class Text {
 
   std::string text_ = "{";
 };
+
+void AddCheckpoints(const JobDescription& about, Text& text) {
+  if (about.checkpoint_every == 0) return;
+  text.Open("checkpoints");
+  text.Add("every", about.checkpoint_every);
+  text.Add("code", ToText(about.checkpoint_code));
+  text.Close();
+}
 
 void AddValidation(const JobDescription& about, Text& text) {
   const ValidationState& state = about.history.validation;
@@ -301,6 +322,7 @@ std::string ToJson(const JobDescription& about) {
   text.Close();
   text.Add("batch", about.batch);
   text.Add("steps", about.steps);
+  AddCheckpoints(about, text);
   AddValidation(about, text);
   text.Open("history");
   text.Add("wall_seconds", history.wall_seconds);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/counted.h"
 #include "coding/schemes.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/links/messages.h"
@@ -427,7 +428,8 @@ void ServerJob::SayGoodbye() {
 
 // The text that workers show to their users.
 std::string ServerJob::Farewell() const {
-  const std::string after = fmt::format("after {} of {} steps", record_.steps(), options_.steps);
+  const std::string after =
+      fmt::format("after {} of {}", record_.steps(), Counted(options_.steps, "step"));
   if (end_.ok()) return "the job is done, " + after;
   if (end_.code() == StatusCode::kCancelled) return "the job was stopped " + after;
   return fmt::format("the job failed {}: {}", after, end_.ToString());

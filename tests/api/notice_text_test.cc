@@ -51,6 +51,7 @@ TEST(NoticeText, OfWorkersThatComeAndGo) {
             "worker 2 (alice) is ready; it gets a share from the next step at the latest");
   EXPECT_EQ(Text(notice::StartedAgain{1}), "worker 1 started again; what it was doing is lost");
   EXPECT_EQ(Text(notice::Left{2, 1}), "worker 2 (alice) leaves; 1 worker goes on");
+  EXPECT_EQ(Text(notice::Left{2, 0}), "worker 2 (alice) leaves; no worker is left");
   EXPECT_EQ(Text(notice::Lost{2, Status::Unavailable("connection reset"), 3}),
             "worker 2 (alice) lost: connection reset; 3 workers go on");
   EXPECT_EQ(Text(notice::AllGone{3, Status::Unavailable("connection reset"), seconds(600)}),
@@ -134,8 +135,8 @@ TEST(NoticeText, OfCheckpoints) {
             "next is tried in its turn; no checkpoint is safe");
   EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kLast, 5}),
               HasSubstr("The last is tried next; the newest safe checkpoint has 5 steps"));
-  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kNone, 5}),
-              HasSubstr("The job ends without it"));
+  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kNone, 1}),
+              HasSubstr("The job ends without it; the newest safe checkpoint has 1 step"));
   EXPECT_EQ(Text(notice::CheckpointsAgain{30}),
             "checkpoints can be written again: that of step 30 is safe");
   const notice::CheckpointDegraded degraded{10, 0, {{"disk:/node-01", full}}};

@@ -25,6 +25,7 @@ class Resume : public ::testing::Test {
     options.l2 = 0.01;
     options.checkpoint = folder_.c_str();
     options.checkpoint_every = 6;
+    options.checkpoint_code = "3+2";
     TestJob job(options);
     job.RunFine();
     parameters_ = job.Parameters();
@@ -129,6 +130,29 @@ TEST_F(Resume, DefaultsThatAreMeantCount) {
   options.given = MOTLEY_GIVEN_SEED;
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
   EXPECT_THAT(motley_last_error(), HasSubstr("`seed` 7"));
+}
+
+// The folder's checkpoints keep their interval and code, unless others are given.
+TEST_F(Resume, SavesAsTheJobDidBefore) {
+  const auto said = [this](const char* code, uint64_t every) {
+    motley_job_options options = Resumed();
+    options.steps = 14;
+    options.resume_step = 12;
+    const std::string other = TemporaryPath("other");
+    options.checkpoint = other.c_str();
+    options.checkpoint_code = code;
+    options.checkpoint_every = every;
+    TestJob job(options);
+    std::string text;
+    job.OnEvent([&](const motley_event& event) {
+      if (event.kind == MOTLEY_EVENT_NOTICE) text += event.text;
+    });
+    job.RunFine();
+    std::filesystem::remove_all(other);
+    return text;
+  };
+  EXPECT_THAT(said(nullptr, 0), HasSubstr("saves a checkpoint (3+2) every 6 steps in "));
+  EXPECT_THAT(said("2+1", 1), HasSubstr("saves a checkpoint (2+1) every 1 step in "));
 }
 
 TEST_F(Resume, ErrorsNameOptionsAndNoFlags) {

@@ -189,16 +189,20 @@ class ProgressTable : public testing::Test {
       : progress_(
             Options(), [this](const std::string& text) { written_.push_back(text); },
             [this] { return now_; }, [this] { return columns_; }) {
-    progress_.AskOfWorkers([this] {
-      motley_worker_metrics one MOTLEY_WORKER_METRICS_INIT, other = one;
-      one.state = MOTLEY_WORKER_UP;
-      one.samples = static_cast<uint64_t>(100 * now_);
-      one.name = "old-pc";
-      other.state = MOTLEY_WORKER_LOST;
-      other.late = 3;
-      other.name = "laptop";
-      return Progress::Workers{{0, one}, {2, other}};
-    });
+    progress_.AskOfWorkers(
+        [this] {
+          motley_worker_metrics one MOTLEY_WORKER_METRICS_INIT, other = one;
+          one.state = MOTLEY_WORKER_UP;
+          one.samples = static_cast<uint64_t>(100 * now_);
+          one.name = "old-pc";
+          other.state = other_state_;
+          other.late = 3;
+          other.name = "laptop";
+          return Progress::Workers{{0, one}, {2, other}};
+        },
+        /*keys=*/true);
+    progress_.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED));
+    progress_.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED));
     progress_.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED));
     Step();
     Step();
@@ -207,6 +211,7 @@ class ProgressTable : public testing::Test {
     ProgressOptions options;
     options.style = ProgressStyle::kBar;
     options.steps = 1000;
+    options.workers = 2;
     return options;
   }
   void Step() {
@@ -218,6 +223,7 @@ class ProgressTable : public testing::Test {
   double now_ = 10;
   size_t columns_ = 80;
   uint64_t step_ = 0;
+  uint32_t other_state_ = MOTLEY_WORKER_LOST;
   Progress progress_;
 };
 
@@ -235,6 +241,19 @@ TEST_F(ProgressTable, IsDrawnOverItselfAndHiddenAgain) {
   progress_.ToggleTable();
   EXPECT_EQ(written_[written_.size() - 2], "\r\x1b[3A\x1b[J");
   EXPECT_THAT(written_.back(), testing::Not(HasSubstr("samples/s")));
+}
+
+// The notice comes right after a look at the workers, and no event may follow for long.
+TEST_F(ProgressTable, ALateWorkerIsNotUp) {
+  progress_.ToggleTable();
+  EXPECT_THAT(written_.back(), HasSubstr(", 2/2 up"));
+  other_state_ = MOTLEY_WORKER_LATE;
+  progress_.OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "worker 2 is late"));
+  EXPECT_THAT(written_.back(), HasSubstr("      3  late\n"));
+  EXPECT_THAT(written_.back(), HasSubstr(", 1/2 up"));
+  other_state_ = MOTLEY_WORKER_UP;
+  Step();
+  EXPECT_THAT(written_.back(), HasSubstr(", 2/2 up"));
 }
 
 // Three lines of 60 columns become six in a terminal of 40.
@@ -284,7 +303,7 @@ TEST(FormatBar, ShowsWhatItKnows) {
   state.epoch = 2.25;
   state.loss = 0.213;
   state.elapsed_seconds = 31;
-  state.workers_up = 7;
+  state.workers_there = 7;
   state.workers = 8;
   EXPECT_EQ(FormatBar(state, 140),
             " 44 %|████████            | 920/2048, 00:38 left, loss 0.213, 7/8 up, 29.7 step/s, "
@@ -299,7 +318,7 @@ TEST(FormatBar, FitsTheTerminal) {
   state.steps = 1000000;
   state.loss = 1.234e-5;
   state.elapsed_seconds = 4000;
-  state.workers_up = state.workers = 128;
+  state.workers_there = state.workers = 128;
   state.safe = 123400;
   EXPECT_EQ(FormatBar(state, 60), " 12 %|        | 123456/1000000, 7:53:20 left, 128/128 up");
   for (size_t columns = 48; columns < 200; ++columns) {
@@ -335,6 +354,31 @@ TEST(Progress, BarHasTheNewestSafeStep) {
   shown.progress().OnEvent(Event(MOTLEY_EVENT_CHECKPOINT, 4));
   shown.Run(6, 1);
   EXPECT_THAT(shown.written.back(), HasSubstr(", 4 safe"));
+}
+
+TEST(Progress, CheckpointsGetALineEveryTenSecondsAndAtTheEnd) {
+  for (const bool verbose : {false, true}) {
+    std::vector<std::string> written;
+    double now = 0;
+    ProgressOptions options;
+    options.style = ProgressStyle::kLines;
+    options.verbose = verbose;
+    Progress progress(
+        options,
+        [&](const std::string& text) { written.push_back(text.substr(text.find("check"))); },
+        [&] { return now; });
+    for (uint64_t step = 1; step <= 26; ++step, ++now) {
+      progress.OnEvent(Event(MOTLEY_EVENT_CHECKPOINT, step));
+    }
+    progress.End();
+    if (verbose) {
+      EXPECT_THAT(written, SizeIs(26));
+      continue;
+    }
+    EXPECT_THAT(written, testing::ElementsAre(
+                             "checkpoint: 1 step is safe\n", "checkpoint: 11 steps are safe\n",
+                             "checkpoint: 21 steps are safe\n", "checkpoint: 26 steps are safe\n"));
+  }
 }
 
 TEST(FormatBar, KnowsNoEndBeforeTheFirstStep) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <sstream>
 
 #include "nlohmann/json.hpp"
 
@@ -86,7 +87,7 @@ TEST(ReproduceJson, OnlyPapersAndArtefactsArePublished) {
 TEST(ReproduceTable, PutsAFigureUnderThePublishedOnesOnlyWhenItIsOne) {
   const Experiment experiment{"X", "shows", "schemes", false, nullptr};
   for (const ReferenceKind kind : kAllKinds) {
-    const std::string text = ReproduceTable(experiment, {.rows = {RowOf(kind)}, .notes = {}});
+    const std::string text = ReproduceTable(experiment, {.rows = {RowOf(kind)}, .notes = {}}, 0);
     SCOPED_TRACE(text);
     EXPECT_THAT(text, HasSubstr(std::string(KindName(kind)) + ": where from"));
     // The columns are right-aligned: the figure ends where its column's title ends.
@@ -98,6 +99,20 @@ TEST(ReproduceTable, PutsAFigureUnderThePublishedOnesOnlyWhenItIsOne) {
     };
     const size_t figure_end = text.find(" 2 ", row_line) + 2 - row_line;
     EXPECT_EQ(figure_end, end_of(published ? "published" : "reference"));
+  }
+}
+
+TEST(ReproduceTable, FitsANarrowTerminal) {
+  const Experiment experiment{"X", "shows", "schemes", false, nullptr};
+  ReproducedRow row = RowOf(ReferenceKind::kPaper);
+  row.setting = "load 6, q=0.15: messages";
+  for (const size_t columns : {60, 80, 119}) {
+    const std::string text = ReproduceTable(experiment, {.rows = {row}, .notes = {}}, columns);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+    EXPECT_THAT(text, HasSubstr("scheme, load 6, q=0.15: messages"));
+    EXPECT_THAT(text, HasSubstr(" 2.1 "));
+    EXPECT_THAT(text, HasSubstr("pass"));
   }
 }
 

@@ -292,6 +292,12 @@ class Example(unittest.TestCase):
             self.assertIn("300 steps, 2 workers", server.stdout.read())
             self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
 
+    def test_unknown_words_are_refused(self):
+        for arguments in (["process"], ["serve"], ["processes", "2"]):
+            done = subprocess.run([os.environ["MOTLEY_EXAMPLE"], *arguments], text=True, capture_output=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn("usage: trainer", done.stderr)
+
     def test_a_worker_without_a_job_says_so(self):
         run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)
 

@@ -386,7 +386,8 @@ TEST(CodedAbsence, AllWorkersRefusedInOneStepMeanThatTrainingDiverged) {
   script.Reject(2, 2, false);
   EXPECT_THAT(script.Reject(1, 1, false), ElementsAre("end data error"));
   EXPECT_THAT(script.end_status().message(), HasSubstr("the training diverged at step 8"));
-  EXPECT_THAT(script.end_status().message(), HasSubstr("lower `learning_rate`"));
+  EXPECT_THAT(script.end_status().message(),
+              HasSubstr("lower `learning_rate`, limit the gradients with `clip`"));
 }
 
 TEST(CodedAbsence, MostWorkersRefusedAreNoDivergenceWhileOneAnswersWell) {

@@ -20,7 +20,7 @@ from program import PATIENCE_S, PROGRAM, ProgramTest
 KILLS = 15
 STEPS_PER_KILL = 400
 MOST_STEPS = 20000  # The undisturbed run does them all.
-SAFE = re.compile(r"checkpoint: (\d+) steps are safe")
+SAFE = re.compile(r"checkpoint: (\d+) steps? (?:is|are) safe")
 RESUMED = re.compile(r"resuming from the checkpoint of step (\d+) in")
 
 
@@ -114,7 +114,7 @@ class Kills(ProgramTest):
             resume = acknowledged > 0 or self.is_restorable(folder)
             beginnings += 0 if resume else 1
             # After the wanted number of kills it may finish.
-            command = self.checkpointed(steps, folder, resume) + ["--json"]
+            command = self.checkpointed(steps, folder, resume) + ["--json", "--verbose"]
             if kills < KILLS:
                 code, output, said = self.run_until_killed(command, draw)
             else:

@@ -82,6 +82,26 @@ class Commands(ProgramTest):
                 explained = re.search(r"\S {2,}\S", line) or re.match(r" {30}\S", below)
                 self.assertTrue(explained, (command, line))
 
+    def test_the_page_about_train_lists_exactly_its_flags_and_defaults(self):
+        page = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "train.md").read_text()
+        page = re.sub(r"`motley worker --server HOST:PORT` starts.*?\n\n.*?\n\n", "", page, flags=re.S)
+        cells = {}  # By flag: the last cell of its rows.
+        for row in re.findall(r"^\| (`--.*) \|$", page, flags=re.M):
+            first, *_, default = re.split(r" (?<!\\)\| ", row)
+            for flag in re.findall(r"`(--[a-z0-9-]+)", first):
+                cells[flag] = cells.get(flag, "") + default
+        text = self.run_program("train", "--help").stdout
+        shown = re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9-]*)((?: .*)?(?:\n {30}.*)*)", text,
+                           flags=re.M)
+        # Two flags have sections of their own.
+        documented = set(cells) | {"--model", "--fault", "--help"}
+        self.assertEqual({flag for flag, _ in shown}, documented)
+        for flag, about in shown:
+            default = (re.match(r" (?:\[NAME:\])?[^ =[]+=(\S+)", about)
+                       or re.search(r"[Dd]efault: ([\d.e-]+)\s*$", about))
+            if default and flag in cells:
+                self.assertIn(default[1], cells[flag], flag)
+
     def test_codes_are_shown(self):
         for code in ("none", "repetition", "cyclic", "heterogeneous", "group", "rs", "graph"):
             with self.subTest(code):

@@ -18,7 +18,7 @@ import termios
 import time
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
 COMMANDS = ["train", "simulate", "codes", "devices", "plan", "predict", "profile", "checkpoint", "checkpoint list",
             "checkpoint verify", "checkpoint restore", "checkpoint export", "reproduce", "worker", "help", "completion"]
@@ -327,6 +327,17 @@ class Keys(ProgramTest):
         self.train(80, 10**7, "--fault", "kill:2@step=5")
         self.press("t")
         self.read_until(lambda: re.search(r"2 worker-2 .* lost", self.written), "lost worker in the table")
+
+    def test_a_paused_worker_is_late_in_the_table_until_it_goes_on(self):
+        self.train(80, 10**7)
+        self.press("t")
+        paused = children_of(self.pid)[2]
+        os.kill(paused, signal.SIGSTOP)
+        self.addCleanup(os.kill, paused, signal.SIGCONT)
+        self.read_until(lambda: re.search(r" late\s.*, 2/3 up", self.written, flags=re.S), "late worker")
+        self.written = ""
+        os.kill(paused, signal.SIGCONT)
+        self.read_until(lambda: ", 3/3 up" in self.written, "count of all workers")
 
     def test_settings_come_back_at_the_end(self):
         self.train(80, 150)

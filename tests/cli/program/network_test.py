@@ -154,7 +154,7 @@ class Network(ProgramTest):
             saved = self.folder / f"last-{attempt}"
             job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote",
                    "--no-local-worker", "--workers", 1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
-                   "--checkpoint-code", "3+2", "--json", "--listen"]
+                   "--checkpoint-code", "3+2", "--json", "--verbose", "--listen"]
             killed = Running(self, *job, "tcp://127.0.0.1:0")
             address = killed.wait_for(r"motley worker --server (\S+)")[1]
             worker = self.worker(address, "patient")

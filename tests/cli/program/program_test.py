@@ -180,7 +180,8 @@ class Training(ProgramTest):
     def test_a_training_that_diverges_is_told_once(self):
         done = self.run_program("train", "--data", self.data, "--model", "mlp:32", "--lr", 1e4,
                                 "--steps", 40, "--workers", 2, "--scale", "largest")
-        self.assertEqual(done.stderr.count("the training diverges. Lower --lr"), 1, done.stderr)
+        advice = "the training diverges. Lower --lr, limit the gradients with --clip"
+        self.assertEqual(done.stderr.count(advice), 1, done.stderr)
 
     def test_emulated_computing_uses_half_of_the_cores_at_most(self):
         emulation = self.run_json("train", "--data", self.data, "--worker-speeds", "1,1,0.5",
@@ -273,7 +274,8 @@ class Terminal(ProgramTest):
                     ["train", "--help"], ["help"], ["help", "codes"], ["simulate", "--help"],
                     ["train", "--data", str(self.data), "--model", "mlq:3"],
                     ["simulate", "--workers", "4", "--steps", "20"],
-                    ["simulate", "--workers", "4", "--steps", "20", "--compare", "none,adaptive"]]
+                    ["simulate", "--workers", "4", "--steps", "20", "--compare", "none,adaptive"],
+                    ["reproduce", "A1"]]
         for columns in (60, 80, 140):
             for command in commands:
                 with self.subTest(columns=columns, command=command):

@@ -61,6 +61,16 @@ TEST(JobDescription, KnowsTheStorageOfItsSamples) {
   EXPECT_EQ(ParseJobDescription(ToJson(about))->meaning.storage, Storage::kBf16);
 }
 
+TEST(JobDescription, KnowsHowCheckpointsAreSaved) {
+  JobDescription about = Example();
+  EXPECT_EQ(ParseJobDescription(ToJson(about))->checkpoint_every, 0U) << "unknown";
+  about.checkpoint_every = 6;
+  about.checkpoint_code = {.data = 3, .parity = 1, .technique = ErasureTechnique::kCauchy};
+  const auto back = ParseJobDescription(ToJson(about));
+  EXPECT_EQ(back->checkpoint_every, 6U);
+  EXPECT_EQ(ToText(back->checkpoint_code), "cauchy:3+1");
+}
+
 TEST(JobDescription, KnowsWhatClassesWeigh) {
   JobDescription about = Example();
   EXPECT_EQ(ToJson(about).find("class_weights"), std::string::npos) << "older readers read it";
