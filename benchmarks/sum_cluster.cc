@@ -175,9 +175,11 @@ class Server final : public Receiver {
                    }),
         slices_(task.workers),
         sum_(std::make_shared<std::vector<float>>(task.length)),
-        step_sum_(*sum_, kSlice, parallel, /*keep_rows=*/false),
-        answers_(task.workers, /*partitions=*/1, {&step_sum_},
-                 {[this](const Event& e) { OnEvent(e); }, nullptr}) {
+        step_sum_(std::make_shared<UpdateSum>(*sum_, Route(task.length, 1), kSlice, parallel,
+                                              /*keep_rows=*/false)),
+        answers_(task.workers, /*partitions=*/1,
+                 {[this](const Event& e) { OnEvent(e); }, nullptr,
+                  [this]() -> Result<std::shared_ptr<UpdateSum>> { return step_sum_; }}) {
     transport_->SetReceiver(this);
   }
   Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
@@ -213,9 +215,9 @@ class Server final : public Receiver {
     messages_ = 0;
     if (phase_ == 1) {
       if (sum_.use_count() > 1) Die("the last sum is still being sent");
-      answers_.Open(step_, form_);
+      if (!answers_.Open({step_, step_}, form_).ok()) Die("the step was not opened");
       for (WorkerId worker = 0; worker < task_.workers; ++worker) {
-        answers_.GiveRow(worker, worker);
+        answers_.GiveRow(worker, step_, worker);
       }
     }
     if (phase_ == 2) {
@@ -244,8 +246,8 @@ class Server final : public Receiver {
   }
   void OnEvent(const Event& event) {
     if (!std::holds_alternative<StepDecodable>(event)) return;
-    const Status summed = answers_.Close();
-    if (!summed.ok()) Die(summed.ToString());
+    const auto summed = answers_.Close(step_);
+    if (!summed.ok()) Die(summed.status().ToString());
     for (const auto& [worker, peer] : peers_) {
       publisher_.Publish(worker, peer, Header{}, step_ + 1, sum_);
     }
@@ -260,7 +262,7 @@ class Server final : public Receiver {
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
-  StepSum step_sum_;
+  std::shared_ptr<UpdateSum> step_sum_;      // It is formed there.
   Answers answers_;
   uint64_t step_ = 0;  // The first two are not counted.
   uint32_t phase_ = 0;

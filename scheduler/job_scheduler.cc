@@ -12,7 +12,11 @@
 namespace motley {
 
 JobScheduler::JobScheduler(const SchedulerOptions& options)
-    : job_(options), start_(job_), silence_(job_), engine_(MakeStepEngine(job_)) {}
+    : job_(options),
+      start_(job_),
+      silence_(job_),
+      sync_(std::make_unique<Barrier>(options.first_step)),
+      engine_(MakeStepEngine(job_)) {}
 
 Result<std::unique_ptr<JobScheduler>> JobScheduler::Make(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
@@ -181,6 +185,12 @@ void JobScheduler::NextStep() {
     phase_ = Phase::kStarting;
     return start_.WaitFor(job_.options.start_timeout);
   }
+  // An update that was open when all workers were lost is opened again.
+  if (const std::optional<Update> next = sync_->Next()) {
+    job_.step = next->id;
+    job_.base_version = next->base_version;
+    sync_->Opened(*next);
+  }
   silence_.LeaveOut();
   if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
   job_.refusals.StepBegins();
@@ -224,6 +234,7 @@ void JobScheduler::On(const StepApplied& event) {
   if (phase_ != Phase::kCommitting || event.step != job_.step) return;
   ++job_.totals.steps_committed;
   job_.transfers.StepEnded();
+  sync_->Committed(job_.step);
   ++job_.step;
   NextStep();
 }

@@ -5,6 +5,7 @@
 //   JobState    the workers that are there and what was learned (membership, transfers, refusals)
 //   Start       how the job waits for workers
 //   Silence     workers that send nothing, and for how long
+//   SyncPolicy  which update comes next, and from which version it starts
 //   StepEngine  how a step is worked off: rows of a code, or leases
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "scheduler/silence.h"
 #include "scheduler/start.h"
 #include "scheduler/step_engine.h"
+#include "scheduler/sync/sync_policy.h"
 
 namespace motley {
 
@@ -72,6 +74,7 @@ class JobScheduler final : public Scheduler {
   JobState job_;
   Start start_;
   Silence silence_;
+  const std::unique_ptr<SyncPolicy> sync_;
   std::unique_ptr<StepEngine> engine_;
   Phase phase_ = Phase::kStarting;
   bool clock_runs_ = false;  // The first event came.

@@ -27,7 +27,8 @@ struct JobState {
   Refusals refusals;        // In the open step.
   SchedulerStats totals;    // Without the figures of the workers.
   Time now{};
-  StepId step = 0;         // The open step, or the next one.
+  StepId step = 0;            // The open step, or the next one.
+  uint64_t base_version = 0;  // The version of the parameters that the open step starts from.
   bool step_open = false;  // The step waits for answers.
   bool plan_void = true;   // Membership changed since the plan was made.
   std::vector<Command>* out = nullptr;

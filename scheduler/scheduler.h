@@ -163,6 +163,7 @@ using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost,
 struct OpenStep {
   StepId step;
   std::shared_ptr<const CodeForm> code;
+  uint64_t base_version;  // The version whose gradient is computed.
 };
 // Sends data that the worker does not hold yet.
 struct PlacePartitions {
@@ -210,6 +211,7 @@ struct Notify {  // For the user.
 // that of the vectors that come, each added whole or not at all. It also restarts a step.
 struct OpenLeases {
   StepId step;
+  uint64_t base_version;
 };
 // Appends to the partitions that the worker computes, in this order, into one running sum. They
 // were placed before.

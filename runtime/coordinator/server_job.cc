@@ -92,15 +92,14 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   }
   options_.resume = nullptr;  // These two may be as large as the model.
   options_.first_parameters = nullptr;
-  std::vector<StepSum*> sums;
-  for (const auto& shard : model_->shards()) sums.push_back(&shard->sum());
   answers_ = std::make_unique<Answers>(
-      options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()), std::move(sums),
-      Answers::Hooks{[this](Event event) { OnAnswer(std::move(event)); },
-                     [this](WorkerId worker, std::span<const PartitionId> covered) {
-                       observer_.OnEvent(event::VectorArrived{answers().orders().step(), worker,
-                                                              covered, env_.loop.Now()});
-                     }});
+      options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
+      Answers::Hooks{
+          [this](Event event) { OnAnswer(std::move(event)); },
+          [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
+            observer_.OnEvent(event::VectorArrived{step, worker, covered, env_.loop.Now()});
+          },
+          [this] { return model_->TakeSum(); }});
   answers().SetLog(&auditor_.log());
 }
 
@@ -195,13 +194,14 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   pump_.Raise(WorkerLost{worker, why});
 }
 
-// Sends the parameters, unless the worker has them.
-void ServerJob::Publish(WorkerId worker, StepId step) {
+// Sends the newest parameters, unless the worker has them.
+void ServerJob::Publish(WorkerId worker) {
   const PeerId peer = peers_.PeerOf(worker);
   const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
   bool sent = false;
   for (const auto& shard : model_->shards()) {
-    sent |= shard->publisher().Publish(worker, peer, header, step, model_->parameters());
+    sent |=
+        shard->publisher().Publish(worker, peer, header, model_->version(), model_->parameters());
   }
   if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1)
     vector_probe_.Ask(worker, peer, header);
@@ -214,7 +214,7 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
 bool ServerJob::FreeVersion() {
   std::optional<PeerId> peer;
   for (const auto& shard : model_->shards()) {
-    if (!peer) peer = shard->publisher().OldestReader(record_.steps());
+    if (!peer) peer = shard->publisher().OldestReader(model_->version());
   }
   if (!peer) return false;
   peers_.Disconnect(*peer, Status::Unavailable(
@@ -266,7 +266,7 @@ void ServerJob::OnAnswer(Event event) {
     observer_.OnEvent(
         event::LeaseReleased{back->step, back->worker, back->partitions, env_.loop.Now()});
   } else if (const auto* bad = std::get_if<RowRejected>(&event);
-             bad && answers().orders().listed()) {
+             bad && answers().orders().Find(bad->step)->listed()) {
     observer_.OnEvent(event::VectorRefused{bad->step, bad->worker, env_.loop.Now()});
   }
   TellOfHeldCancels();
@@ -303,7 +303,10 @@ void ServerJob::Do(const OpenStep& command) {
   record_.Opened(command.step, now);
   watch_.Opened(command.step);
   transfers_.Opened();
-  answers().Open(command.step, command.code, CountsOf(command.step));
+  const Update update{command.step, command.base_version};
+  if (Status opened = answers().Open(update, command.code, CountsOf(command.step)); !opened.ok()) {
+    return End(opened);
+  }
   TellOfHeldCancels();  // Precedes new work under the same names.
   observer_.OnEvent(event::StepOpened{command.step, *command.code, now});
 }
@@ -319,7 +322,7 @@ void ServerJob::Do(const AssignRow& command) {
   const PeerId peer = peers_.PeerOf(command.worker);
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
   header.step = command.step;
-  const Bytes& order = answers().GiveRow(command.worker, command.row);
+  const Bytes& order = answers().GiveRow(command.worker, command.step, command.row);
   if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
@@ -327,7 +330,7 @@ void ServerJob::Do(const AssignRow& command) {
         command.row, command.step)));
   }
   watch_.Assigned(command.worker);
-  Publish(command.worker, command.step);
+  Publish(command.worker);
   SendBytes(env_.transport, peer, header, order, Priority::kControl, nullptr);
   observer_.OnEvent(event::RowAssigned{command.step, command.row, command.worker, env_.loop.Now()});
 }
@@ -343,32 +346,35 @@ void ServerJob::Do(const CancelRow& command) {
   if (cancel) TellOfCancel({command.worker, *cancel});
 }
 
-Status ServerJob::SumUp(const CommitStep& command,
-                        std::shared_ptr<const ApproximateSum>& approximate) {
+Result<std::shared_ptr<UpdateSum>> ServerJob::SumUp(
+    const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate) {
+  const StepId step = command.step;
   // The last row may have made the step decodable.
-  if (!command.approximately || answers().decodable()) return answers().Close();
-  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers().CloseApproximately());
-  if (best.error <= kExact) return Status::Ok();
+  if (!command.approximately || answers().decodable(step)) return answers().Close(step);
+  MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best, answers().CloseApproximately(step));
+  if (best.decoding.error <= kExact) return best.sum;
   const auto sum = std::make_shared<ApproximateSum>();
-  for (const Complex& a : best.a) sum->weights.push_back(a.real());
-  for (const Complex& alpha : best.coverage) sum->coverage.push_back(alpha.real());
-  sum->error = best.error;
+  for (const Complex& a : best.decoding.a) sum->weights.push_back(a.real());
+  for (const Complex& alpha : best.decoding.coverage) sum->coverage.push_back(alpha.real());
+  sum->error = best.decoding.error;
   approximate = sum;
-  return Status::Ok();
+  return best.sum;
 }
 
 void ServerJob::Do(const CommitStep& command) {
   const StepId step = command.step;
   std::shared_ptr<const ApproximateSum> approximate;
-  if (Status summed = SumUp(command, approximate); !summed.ok()) {
-    return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
+  const auto summed = SumUp(command, approximate);
+  if (!summed.ok()) {
+    return End(summed.status().WithContext(fmt::format("step {} could not be decoded", step)));
   }
-  const Tally& tally = answers().sum().tally();
+  const std::shared_ptr<UpdateSum>& sum = *summed;
+  const Tally& tally = sum->tally();
   const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
                                             *schedule_.SharedRanges(step), approximate.get());
   if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
-  record_.Decoded(loss, answers().sum().amplification(), approximate.get());
+  record_.Decoded(loss, sum->amplification(), approximate.get());
   if (approximate != nullptr) {
     observer_.OnEvent(event::StepApproximated{step, *approximate, env_.loop.Now()});
   }
@@ -377,9 +383,9 @@ void ServerJob::Do(const CommitStep& command) {
     Say(*warning);
   }
   observer_.OnEvent(event::StepDecoded{
-      step, {model_->sum(), tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
+      step, {sum->values(), tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
   auditor_.WhenFree(
-      [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
+      [this, step, sum, weight = *weight, approximate] { Apply(step, sum, weight, approximate); });
   TellOfHeldCancels();
 }
 

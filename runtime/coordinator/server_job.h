@@ -71,7 +71,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
   Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
-  void Publish(WorkerId worker, StepId step);
+  void Publish(WorkerId worker);
   bool FreeVersion();
   void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
@@ -105,9 +105,11 @@ class ServerJob final : public ServerNode, private Receiver {
   // The schedule gives the weight of answers, because every sample weighs 1.
   bool CountsAreKnown() const;
   KnownCounts CountsOf(StepId step) const;
-  // Closes the open step with its sum in the model's. `approximate` stays null if the sum is exact.
-  Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
-  void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
+  // Closes the step. `approximate` stays null if the sum is exact.
+  Result<std::shared_ptr<UpdateSum>> SumUp(const CommitStep& command,
+                                           std::shared_ptr<const ApproximateSum>& approximate);
+  void Apply(StepId step, std::shared_ptr<UpdateSum> sum, double weight,
+             std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, double weight, const Status& status);
   void Proceed(StepId step, bool stop);
   void OnAudit(const Auditor::Finding& finding);

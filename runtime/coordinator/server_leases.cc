@@ -13,7 +13,10 @@ void ServerJob::Do(const OpenLeases& command) {
   record_.Opened(command.step, now);
   watch_.Opened(command.step);
   transfers_.Opened();
-  answers().OpenLists(command.step, CountsOf(command.step));
+  const Update update{command.step, command.base_version};
+  if (Status opened = answers().Open(update, nullptr, CountsOf(command.step)); !opened.ok()) {
+    return End(opened);
+  }
   TellOfHeldCancels();
   CodeForm form;
   form.name = "adaptive";
@@ -31,10 +34,11 @@ void ServerJob::TellOrder(WorkerId worker, StepId step, const Message& message) 
 void ServerJob::Do(const ExtendLease& command) {
   const WorkerId worker = command.worker;
   if (!peers_.Connected(worker)) return;  // The scheduler will soon receive its loss.
-  const Result<wire::OrderT> order = answers().orders().Extend(worker, command.partitions);
+  const Result<wire::OrderT> order =
+      answers().orders().Extend(worker, command.step, command.partitions);
   if (!order.ok()) return End(order.status());
   watch_.Assigned(worker);
-  Publish(worker, command.step);
+  Publish(worker);
   TellOrder(worker, command.step, *order);
 }
 

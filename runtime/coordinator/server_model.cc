@@ -111,15 +111,15 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
     : device_(device),
       route_(std::move(route)),
       gradient_(std::move(parts.gradient)),
-      sum_(std::make_shared<AlignedVector>(VectorLength(parts.first->size()))),
+      sums_([this, &parallel = device.parallel(), length = options.slice_length,
+             keep_rows = !SchemeNamed(options.code).exact] {
+        return std::make_shared<UpdateSum>(route_, length, parallel, keep_rows);
+      }),
       version_(options.resume != nullptr ? options.resume->step : 0),
       versions_(parts.first,
                 MostVersions(options, parts.first->size(), device.info().memory_bytes)) {
-  const bool keep_rows = !SchemeNamed(options.code).exact;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
-    const auto home = std::span(*sum_).subspan(route_.begin(shard), route_.size(shard));
     shards_.push_back(std::make_unique<ParameterShard>(
-        std::make_unique<StepSum>(home, options.slice_length, device.parallel(), keep_rows),
         std::move(parts.optimizers[shard]),
         std::make_unique<Publisher>(
             transport, options.workers, route_.Parameters(options.slice_length),
@@ -130,18 +130,18 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
 }
 
 // The work of a commit on the device's thread. It shares all that it uses.
-struct ServerModel::Update {
+struct ServerModel::Work {
   Device& device;
   Route route;
   std::vector<std::shared_ptr<Optimizer>> optimizers;
-  std::shared_ptr<AlignedVector> sum;
+  std::shared_ptr<UpdateSum> sum;
   ParameterCopy from;
   std::shared_ptr<std::vector<float>> next;
   Contribution contribution;
 
   Status Apply() {
     std::copy(from->begin(), from->end(), next->begin());
-    const std::span<float> sums(sum->data(), next->size());
+    const std::span<float> sums = sum->values().first(next->size());
     // A shard alone does not know the norm of the whole.
     if (route.shards() > 1 && contribution.weight > 0) {
       contribution.norm = std::sqrt(SumOfSquares(sums)) / contribution.weight;
@@ -156,30 +156,32 @@ struct ServerModel::Update {
   }
 };
 
-void ServerModel::Commit(StepId step, const Contribution& from, std::shared_ptr<DecodedCopy> copy,
-                         Done done) {
+void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
+                         std::shared_ptr<DecodedCopy> copy, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = versions_.Spare();
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
-  const auto update = std::make_shared<Update>(
-      Update{device_, route_, Optimizers(), sum_, parameters_, next, from});
+  const auto update = std::make_shared<Work>(
+      Work{device_, route_, Optimizers(), std::move(sum), parameters_, next, from});
   auto work = [update, step, copy] {
-    if (copy != nullptr) *copy = CopyOf(std::span(*update->sum).first(update->next->size()));
+    if (copy != nullptr) *copy = CopyOf(update->sum->values().first(update->next->size()));
     MOTLEY_RETURN_IF_ERROR(update->Apply());
     if (std::isfinite(SumOfSquares(*update->next))) return Status::Ok();
-    return Status::DataError(fmt::format(
-        "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",
-        step));
+    return Status::DataError(
+        fmt::format("training diverged: parameters are no longer finite after step {}; lower "
+                    "`learning_rate`, or limit the gradients with `clip`",
+                    step));
   };
   // This thread releases `from` after the device has read it. The pool may then reuse it.
   device_.Submit(0, std::move(work),
-                 alive_.Guard([this, next, update, step, done = std::move(done)](Status status) {
+                 alive_.Guard([this, next, update, done = std::move(done)](Status status) {
                    applying_ = false;
                    if (status.ok()) {
                      parameters_ = next;
-                     version_ = step + 1;
+                     ++version_;
                    }
+                   update->sum = nullptr;  // The next update may take it.
                    spoiled_ = !status.ok();
                    done(std::move(status));
                    if (idle_) idle_();

@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/aligned_memory.h"
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
@@ -18,6 +17,7 @@
 #include "runtime/shard/job_gradient.h"
 #include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
+#include "runtime/shard/update_sum.h"
 #include "runtime/shard/version_pool.h"
 #include "transport/transport.h"
 
@@ -47,19 +47,23 @@ class ServerModel {
                                                      const DataSource& data);
 
   const Route& route() const { return route_; }
-  // The shards of this process, in the order of their ranges. Each sums into its range of sum().
+  // The shards of this process, in the order of their ranges.
   const std::vector<std::unique_ptr<ParameterShard>>& shards() const { return shards_; }
-  // The sum that the next Commit applies, VectorLength floats.
-  std::span<float> sum() const { return *sum_; }
+  // A sum for an update that opens. It serves another update once nobody else holds it. kResource:
+  // there is no memory for one more.
+  Result<std::shared_ptr<UpdateSum>> TakeSum() { return sums_.Take(); }
   size_t parameter_count() const { return parameters_->size(); }
-  const ParameterCopy& parameters() const { return parameters_; }  // The newest version.
+  // The newest version, and its number: the updates that were applied so far.
+  const ParameterCopy& parameters() const { return parameters_; }
+  uint64_t version() const { return version_; }
 
-  // Turns version `step` into the next one with sum(), which is overwritten. If `copy` is not null,
-  // it first receives a copy of the sum. kDataError: the new parameters are not finite, because
-  // training has diverged. kResource: there is no memory for them, and nothing was changed (`done`
-  // runs before this returns).
+  // Turns version `step` into the next one with this sum, which is overwritten. If `copy` is not
+  // null, it first receives a copy of the sum. kDataError: the new parameters are not finite,
+  // because training has diverged. kResource: there is no memory for them, and nothing was changed
+  // (`done` runs before this returns).
   using DecodedCopy = Result<std::vector<float>>;
-  void Commit(StepId step, const Contribution& from, std::shared_ptr<DecodedCopy> copy, Done done);
+  void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
+              std::shared_ptr<DecodedCopy> copy, Done done);
 
   // Takes the newest version and its optimizer's state, which the device copies before the next
   // update. This one pass over memory is all that delays a step. Only one may be taken at a time,
@@ -89,14 +93,14 @@ class ServerModel {
               Parts parts);
   static Status Restore(const SavedJob& saved, const Route& route, Parts& parts);
   static Result<Parts> MakeParts(Device& device, const JobOptions& options, const DataSource& data);
-  struct Update;
+  struct Work;
   std::vector<std::shared_ptr<Optimizer>> Optimizers() const;
   size_t StateSize() const;  // Floats of the optimizers' state.
 
   Device& device_;
   const Route route_;
   std::shared_ptr<JobGradient> gradient_;
-  std::shared_ptr<AlignedVector> sum_;
+  SumPool sums_;
   std::vector<std::unique_ptr<ParameterShard>> shards_;
   ParameterCopy parameters_;
   uint64_t version_ = 0;  // The number of parameters_.

@@ -9,12 +9,12 @@
 
 namespace motley {
 
-void ServerJob::Update(StepId step, double weight,
-                       std::shared_ptr<const ApproximateSum> approximate) {
+void ServerJob::Apply(StepId step, std::shared_ptr<UpdateSum> sum, double weight,
+                      std::shared_ptr<const ApproximateSum> approximate) {
   auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
   const double factor = validator_->RateFactor(step);
   observer_.OnEvent(event::RateSet{step, factor * options_.optimizer.learning_rate});
-  model_->Commit(step, {.weight = weight, .rate_factor = factor}, std::move(copy),
+  model_->Commit(step, std::move(sum), {.weight = weight, .rate_factor = factor}, std::move(copy),
                  [this, step, weight](const Status& status) { OnApplied(step, weight, status); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -25,42 +26,87 @@ Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
 
 }  // namespace
 
-Answers::Answers(uint32_t workers, uint32_t partitions, std::vector<StepSum*> sums, Hooks hooks)
-    : hooks_(std::move(hooks)), orders_(workers, partitions), sum_(std::move(sums)) {}
+Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)
+    : hooks_(std::move(hooks)), orders_(workers, partitions) {}
 
-// --- Steps ---
+// --- Updates ---
 
-void Answers::Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts) {
-  sum_.OpenRows(form);
-  counts_ = std::move(counts);
-  row_done_.assign(form->workers, false);
-  decodable_ = false;
-  if (log_ != nullptr) log_->Open(step, form, sum_.cut());
-  orders_.Open(step, std::move(form));
+const Answers::OpenUpdate* Answers::Find(StepId id) const {
+  const auto at = std::find_if(open_.begin(), open_.end(),
+                               [id](const OpenUpdate& each) { return each.id == id; });
+  return at == open_.end() ? nullptr : &*at;
 }
 
-void Answers::OpenLists(StepId step, KnownCounts counts) {
-  sum_.OpenLists();
-  counts_ = std::move(counts);
-  decodable_ = false;
-  if (log_ != nullptr) log_->OpenLeases(step, orders_.partitions(), sum_.cut());
-  orders_.Open(step, nullptr);
+Answers::OpenUpdate& Answers::At(StepId id) {
+  const OpenUpdate* open = Find(id);
+  MOTLEY_ASSERT(open != nullptr);
+  return const_cast<OpenUpdate&>(*open);
 }
 
-Status Answers::Close() {
-  MOTLEY_ASSERT(orders_.open() && (orders_.listed() || decodable_));
-  orders_.Close();
-  if (orders_.listed() && orders_.missing() > 0) {
-    return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
-                                        orders_.missing(), orders_.partitions()));
+// Sketches are kept of one update at a time.
+AnswerLog* Answers::LogOf(StepId id) const {
+  return log_ != nullptr && log_->step() == id ? log_ : nullptr;
+}
+
+Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
+                     KnownCounts counts) {
+  const StepId id = update.id;
+  if (Find(id) == nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<UpdateSum> sum, hooks_.sum());
+    open_.push_back({.id = id, .sum = std::move(sum)});
   }
-  return sum_.Finish();
+  OpenUpdate& open = At(id);
+  if (form != nullptr) {
+    open.sum->OpenRows(form);
+  } else {
+    open.sum->OpenLists();
+  }
+  open.counts = std::move(counts);
+  open.row_done.assign(form != nullptr ? form->workers : 0, false);
+  open.decodable = false;
+  if (log_ != nullptr && form != nullptr) {
+    log_->Open(id, form, open.sum->cut());
+  } else if (log_ != nullptr) {
+    log_->OpenLeases(id, orders_.partitions(), open.sum->cut());
+  }
+  orders_.Open(update, std::move(form));
+  return Status::Ok();
 }
 
-Result<ApproximateDecoding> Answers::CloseApproximately() {
-  MOTLEY_ASSERT(orders_.open() && !orders_.listed());
-  orders_.Close();
-  return sum_.FinishApproximately(static_cast<RowId>(row_done_.size()));
+Answers::OpenUpdate Answers::End(StepId id) {
+  OpenUpdate open = std::move(At(id));
+  std::erase_if(open_, [id](const OpenUpdate& each) { return each.id == id; });
+  orders_.Close(id);
+  return open;
+}
+
+Result<std::shared_ptr<UpdateSum>> Answers::Close(StepId id) {
+  const OpenUpdate open = End(id);
+  const OrderBook::Page& page = *orders_.Find(id);
+  MOTLEY_ASSERT(page.listed() || open.decodable);
+  if (page.listed() && page.missing() > 0) {
+    return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
+                                        page.missing(), orders_.partitions()));
+  }
+  MOTLEY_RETURN_IF_ERROR(open.sum->Finish());
+  return open.sum;
+}
+
+Result<Answers::Approximation> Answers::CloseApproximately(StepId id) {
+  const OpenUpdate open = End(id);
+  MOTLEY_ASSERT(!orders_.Find(id)->listed());
+  MOTLEY_ASSIGN_OR_RETURN(ApproximateDecoding best,
+                          open.sum->FinishApproximately(static_cast<RowId>(open.row_done.size())));
+  return Approximation{open.sum, std::move(best)};
+}
+
+bool Answers::decodable(StepId id) const {
+  const OpenUpdate* open = Find(id);
+  return open != nullptr && open->decodable;
+}
+
+const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row) {
+  return orders_.GiveRow(worker, id, row, At(id).sum->cut().count());
 }
 
 // --- Slices ---
@@ -79,7 +125,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   if (order->settled) return false;
   Status fine = Check(header, *order, slice);
   if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
-  MOTLEY_RETURN_IF_ERROR(sum_.MakeRoom(slice.index, slice.values));
+  MOTLEY_RETURN_IF_ERROR(At(header.step).sum->MakeRoom(slice.index, slice.values));
   order->came.tally = header.tally;
   slice.step = header.step;
   slice.order = number;
@@ -87,15 +133,18 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
 }
 
 Status Answers::Check(const Header& header, const Order& order, Slice& slice) const {
-  if (!order.listed && Keeping()) {
+  const OpenUpdate& open = *Find(order.step);
+  const OrderBook::Page& page = *orders_.Find(order.step);
+  if (!order.listed && page.form()->kept_parts > 0) {
     return Status::DataError(fmt::format("an answer for row {} of step {}, which was to be kept",
                                          order.row, header.step));
   }
-  MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(sum_.cut(), header));
+  MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(open.sum->cut(), header));
   MOTLEY_ASSIGN_OR_RETURN(slice.claim, ClaimOf(header));
-  if (header.version != header.step) {
-    return Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
-                                         header.step, header.version));
+  if (header.version != page.update().base_version) {
+    return Status::DataError(fmt::format(
+        "an answer for step {} from parameters of version {}, where version {} was ordered",
+        header.step, header.version, page.update().base_version));
   }
   const SlicesCame& came = order.came;
   if (order.listed && came.count > 0 && came.seen[slice.index]) {
@@ -106,7 +155,7 @@ Status Answers::Check(const Header& header, const Order& order, Slice& slice) co
         "slice {} of an answer declares another loss or weight than the first", slice.index));
   }
   if (came.tally || order.listed) return CheckTally(header.tally);
-  return CheckTally(header.tally, counts_, *orders_.form(), order.row);
+  return CheckTally(header.tally, open.counts, *page.form(), order.row);
 }
 
 Status Answers::Finish(WorkerId worker, Slice& slice) {
@@ -121,9 +170,10 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   std::vector<Event> events = std::exchange(events_, {});
   if (Counts(row)) {
     Status added = Decode(worker, row, slice, events);
-    sum_.GiveBack(slice.index, std::exchange(slice.values, {}));
+    const auto sum = At(row.step).sum;
+    sum->GiveBack(slice.index, std::exchange(slice.values, {}));
     if (added.code() == StatusCode::kResource) return added;
-    row.added |= sum_.Spoiled(slice.index);
+    row.added |= sum->Spoiled(slice.index);
     if (!added.ok()) return Refuse(worker, row, std::move(added));
   } else if (!std::exchange(row.settled, true)) {
     events.push_back(Late(worker, row));  // The step ended meanwhile.
@@ -136,34 +186,37 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
 
 Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
   const Tally& tally = *row.came.tally;
+  OpenUpdate& open = At(row.step);
+  UpdateSum& sum = *open.sum;
+  AnswerLog* const log = LogOf(row.step);
   double sketch = 0;  // Computed before the decoder takes the values.
-  if (log_ != nullptr) {
-    sketch = log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
+  if (log != nullptr) {
+    sketch = log->Project(slice.values, sum.cut().begin(slice.index), slice.claim.projection);
   }
-  const auto outcome = sum_.AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
+  const auto outcome = sum.AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
-  if (log_ != nullptr) {
+  if (log != nullptr) {
     // The decoder does not read slices that it does not need. Damage on the way is not the worker's
     // fault.
     const bool damaged =
-        !added && log_->secret() && !slice.claim.HoldsFor(SketchOf(slice.values, slice.claim.key));
+        !added && log->secret() && !slice.claim.HoldsFor(SketchOf(slice.values, slice.claim.key));
     if (damaged) sketch = std::numeric_limits<double>::quiet_NaN();
-    log_->AddSlice(worker, row.row, slice.index, sketch, slice.claim, tally, added);
+    log->AddSlice(worker, row.row, slice.index, sketch, slice.claim, tally, added);
   }
   row.added |= added;
   row.came.Add(slice.index);
-  const bool whole = row.came.count == sum_.cut().count();
-  if (!row.settled && row_done_[row.row]) {  // Another worker was faster.
+  const bool whole = row.came.count == sum.cut().count();
+  if (!row.settled && open.row_done[row.row]) {  // Another worker was faster.
     row.settled = true;
     events.push_back(RowLate{worker, row.step, row.row});
-  } else if (!row.settled && (added || whole) && sum_.RowComplete(row.row)) {
+  } else if (!row.settled && (added || whole) && sum.RowComplete(row.row)) {
     row.settled = true;
-    row_done_[row.row] = true;
+    open.row_done[row.row] = true;
     events.push_back(RowArrived{worker, row.step, row.row});
   }
-  if (!decodable_ && sum_.Decodable()) {
-    decodable_ = true;
+  if (!open.decodable && sum.Decodable()) {
+    open.decodable = true;
     events.push_back(StepDecodable{row.step});
   }
   return Status::Ok();
@@ -173,16 +226,17 @@ Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
   // The slice is still in the cache.
   const Sketch sketch = SketchOf(slice.values, slice.claim.key);
   if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
-  const size_t count = sum_.cut().count();
+  const Slicing& cut = At(list.step).sum->cut();
+  const size_t count = cut.count();
   if (list.came.count == 0) {
     list.came.seen.assign(count, false);
     list.slices.resize(count);
     list.sketches.resize(count);
   }
   list.came.Add(slice.index);
-  if (log_ != nullptr) {
+  if (AnswerLog* log = LogOf(list.step)) {
     list.sketches[slice.index] =
-        log_->Project(slice.values, sum_.cut().begin(slice.index), slice.claim.projection);
+        log->Project(slice.values, cut.begin(slice.index), slice.claim.projection);
   }
   list.slices[slice.index] = std::exchange(slice.values, {});
   if (list.came.count < count) hooks_.raise(LeaseSlice{worker, slice.step});
@@ -237,15 +291,16 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
 void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
   orders_.EndFirst(worker);
   if (row.settled) return;
-  const bool live = Counts(row) && !row_done_[row.row];
-  if (live && Keeping() && finished) {
+  const bool live = Counts(row) && !At(row.step).row_done[row.row];
+  if (live && finished && orders_.Find(row.step)->form()->kept_parts > 0) {
     hooks_.raise(RowArrived{worker, row.step, row.row});
   } else if (live && !row.cancelled) {
     // The slices that arrived are right and stay in the sums; another worker's answer completes
     // them.
     hooks_.raise(RowRejected{
         worker, row.step, row.row, false,
-        Status::DataError(fmt::format("{} of {} slices came{}", row.came.count, sum_.cut().count(),
+        Status::DataError(fmt::format("{} of {} slices came{}", row.came.count,
+                                      At(row.step).sum->cut().count(),
                                       finished ? "" : ", and then the worker gave it up"))});
   } else if (finished) {
     hooks_.raise(Late(worker, row));
@@ -254,26 +309,28 @@ void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
 
 Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
   const size_t left = list.entries.size() - list.covered;
+  OpenUpdate& open = At(list.step);
   Status fine;
   if (entries == 0 || entries > left) {
     fine = Status::DataError(
         fmt::format("a vector over {} entries of a list that has {} left", entries, left));
-  } else if (list.came.count < sum_.cut().count()) {
-    fine =
-        Status::DataError(fmt::format("{} of {} slices came", list.came.count, sum_.cut().count()));
+  } else if (list.came.count < open.sum->cut().count()) {
+    fine = Status::DataError(
+        fmt::format("{} of {} slices came", list.came.count, open.sum->cut().count()));
   } else {
-    fine = CheckTally(*list.came.tally, counts_,
+    fine = CheckTally(*list.came.tally, open.counts,
                       std::span(list.entries).subspan(list.covered, entries));
   }
   if (!fine.ok()) return Refuse(worker, list, std::move(fine));
   const Tally tally = *list.came.tally;
   const std::span<const PartitionId> covered = orders_.Cover(list, entries);
-  sum_.AddVector(std::exchange(list.slices, {}), tally);
+  open.sum->AddVector(std::exchange(list.slices, {}), tally);
   list.came = {};
-  if (log_ != nullptr) log_->AddVector(worker, covered, std::move(list.sketches), tally);
+  if (AnswerLog* log = LogOf(list.step))
+    log->AddVector(worker, covered, std::move(list.sketches), tally);
   list.sketches = {};
-  hooks_.covered(worker, covered);
-  hooks_.raise(LeaseVector{worker, orders_.step(), entries});
+  hooks_.covered(worker, list.step, covered);
+  hooks_.raise(LeaseVector{worker, list.step, entries});
   return Status::Ok();
 }
 
@@ -281,23 +338,25 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
 
 // Counts a late answer once per order, however many slices of it come.
 void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Order* row) {
+  const OrderBook::Page* page = orders_.Find(header.step);
   if (row != nullptr) {
     // An earlier attempt at the step may have used this row number for another row.
-    const bool comparable = header.step < orders_.step() || orders_.IsCurrent(*row);
+    const bool comparable = page == nullptr || page->IsCurrent(*row);
     if (log_ != nullptr && comparable) log_->AddLate(worker, row->row, header);
     if (!std::exchange(row->settled, true)) hooks_.raise(Late(worker, *row));
     return;
   }
   if (!orders_.FirstLate(worker, header.step, header.row_id)) return;
-  // An earlier incarnation's answer to the open step would look like this one's own.
-  const bool of_open_step = orders_.open() && header.step == orders_.step();
-  if (header.step > orders_.step() || (of_open_step && (fenced || !orders_.listed()))) return;
+  // An earlier incarnation's answer to an open step would look like this one's own.
+  const bool of_open_step = page != nullptr && page->open();
+  if (header.step > orders_.newest() || (of_open_step && (fenced || !page->listed()))) return;
   hooks_.raise(RowLate{worker, header.step});
 }
 
-// A late answer to a row of the open step would be taken for what that row is now.
+// A late answer to a row of an open step would be taken for what that row is now.
 Event Answers::Late(WorkerId worker, const Order& row) const {
-  if (orders_.open() && row.step == orders_.step() && !Counts(row)) {
+  const OrderBook::Page* page = orders_.Find(row.step);
+  if (page != nullptr && page->open() && !page->IsCurrent(row)) {
     return WorkerProgress{worker, 0, Duration::zero()};
   }
   return RowLate{worker, row.step, row.row};

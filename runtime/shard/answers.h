@@ -29,7 +29,7 @@
 #include "runtime/shard/answer_log.h"
 #include "runtime/shard/batch_weight.h"
 #include "runtime/shard/order_book.h"
-#include "runtime/shard/shard_sums.h"
+#include "runtime/shard/update_sum.h"
 #include "scheduler/scheduler.h"
 #include "transport/wire/control.h"
 #include "transport/wire/header.h"
@@ -44,7 +44,9 @@ class Answers {
     // receiver may call back.
     std::function<void(Event)> raise;
     // Runs before LeaseVector, when a vector over these partitions was added.
-    std::function<void(WorkerId, std::span<const PartitionId>)> covered;
+    std::function<void(WorkerId, StepId, std::span<const PartitionId>)> covered;
+    // A sum for an update that opens. Its error is that of Open.
+    std::function<Result<std::shared_ptr<UpdateSum>>()> sum;
   };
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.
@@ -56,33 +58,33 @@ class Answers {
     Claim claim;  // The claim in the header.
   };
 
-  // `sums` are those of the shards, in the order of their ranges, at least one. They are borrowed.
-  Answers(uint32_t workers, uint32_t partitions, std::vector<StepSum*> sums, Hooks hooks);
+  Answers(uint32_t workers, uint32_t partitions, Hooks hooks);
 
   // Sets the log that keeps the sketches of what counts and compares late copies. It is borrowed.
-  // Call this before the first Open.
+  // Call this before the first Open. It follows the update that was opened last.
   void SetLog(AnswerLog* log) { log_ = log; }
 
   OrderBook& orders() { return orders_; }
-  const ShardSums& sum() const { return sum_; }
 
-  // A step starts, or starts again. Earlier orders no longer count. `counts` is what answers must
-  // weigh; null if that is not known.
-  void Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts = nullptr);
-  void OpenLists(StepId step, KnownCounts counts = nullptr);
-  // Finishes the sums of the open step, each in its shard's home, and closes it; answers that still
-  // come are late. Precondition: the rows are decodable. kInternal: the lists do not tile all
-  // partitions.
-  Status Close();
+  // An update starts, or starts again, with rows of `form`, or with lists if it is null. Its
+  // earlier orders no longer count. Other updates stay open beside it. `counts` is what answers
+  // must weigh; null if that is not known.
+  Status Open(const Update& update, std::shared_ptr<const CodeForm> form,
+              KnownCounts counts = nullptr);
+  // Finishes the sum of an open update and closes it; answers that still come are late.
+  // Precondition: the rows are decodable. kInternal: the lists do not tile all partitions.
+  Result<std::shared_ptr<UpdateSum>> Close(StepId id);
   // An alternative to Close if the rows do not decode: forms the best sum of the rows that are
   // complete in all shards. kNotDecodable when there are none. Only with sums that keep rows.
-  Result<ApproximateDecoding> CloseApproximately();
-  bool decodable() const { return orders_.open() && decodable_; }
+  struct Approximation {
+    std::shared_ptr<UpdateSum> sum;
+    ApproximateDecoding decoding;
+  };
+  Result<Approximation> CloseApproximately(StepId id);
+  bool decodable(StepId id) const;  // The update is open, and its rows decode.
 
-  // Returns the message to send to the worker.
-  const Bytes& GiveRow(WorkerId worker, RowId row) {
-    return orders_.GiveRow(worker, row, sum_.cut().count());
-  }
+  // Returns the message to send to the worker. The update is open.
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row);
 
   // A header announces a slice. Begin makes room for it, or returns false to discard it. `fenced`:
   // the header names another job or incarnation. kDataError: the worker is at fault, and the event
@@ -102,8 +104,20 @@ class Answers {
  private:
   using Order = OrderBook::Order;
 
-  bool Counts(const Order& order) const { return orders_.open() && orders_.IsCurrent(order); }
-  bool Keeping() const { return orders_.form()->kept_parts > 0; }
+  // An open update, beside its page in the book.
+  struct OpenUpdate {
+    StepId id = 0;
+    std::shared_ptr<UpdateSum> sum;
+    KnownCounts counts;
+    std::vector<bool> row_done;
+    bool decodable = false;  // The scheduler knows that it decodes.
+  };
+
+  OpenUpdate& At(StepId id);  // It is open.
+  const OpenUpdate* Find(StepId id) const;
+  OpenUpdate End(StepId id);
+  bool Counts(const Order& order) const { return orders_.Counts(order); }
+  AnswerLog* LogOf(StepId id) const;
   Status Check(const Header& header, const Order& order, Slice& slice) const;
   Status FinishRow(WorkerId worker, Order& row, Slice& slice);
   Status Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events);
@@ -117,12 +131,8 @@ class Answers {
 
   const Hooks hooks_;
   OrderBook orders_;
-  ShardSums sum_;
+  std::vector<OpenUpdate> open_;
   AnswerLog* log_ = nullptr;
-  // The members below are about the step that was opened last.
-  KnownCounts counts_;
-  std::vector<bool> row_done_;
-  bool decodable_ = false;     // The scheduler knows that the step decodes.
   std::vector<Event> events_;  // Reused memory for the next events.
 };
 

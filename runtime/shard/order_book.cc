@@ -12,84 +12,119 @@
 namespace motley {
 
 OrderBook::OrderBook(uint32_t workers, uint32_t partitions)
-    : seats_(workers), leases_(partitions, Lease::kFree) {}
+    : partitions_(partitions), seats_(workers) {}
 
-// --- Steps ---
+// --- Updates ---
 
-void OrderBook::Open(StepId step, std::shared_ptr<const CodeForm> form) {
-  Close();
-  std::fill(leases_.begin(), leases_.end(), Lease::kFree);
-  missing_ = leases_.size();
-  form_ = std::move(form);
-  if (form_ != nullptr && form_ != written_) {
-    messages_.assign(form_->rows.size(), {});
-    written_ = form_;
+const OrderBook::Page* OrderBook::Find(StepId id) const {
+  for (const Page& page : pages_) {
+    if (page.update_.id == id) return &page;
   }
-  if (step != step_) last_ = 0;
-  before_ = last_;
-  step_ = step;
-  open_ = true;
+  return nullptr;
 }
 
-void OrderBook::Close() {
-  for (WorkerId worker = 0; worker < seats_.size(); ++worker) EndList(worker);
-  open_ = false;
+// The page of a closed update makes room for another one.
+OrderBook::Page& OrderBook::Fresh(StepId id) {
+  for (Page& page : pages_) {
+    if (page.open_) continue;
+    page.last_ = 0;
+    page.update_.id = id;
+    return page;
+  }
+  pages_.emplace_back();
+  return pages_.back();
+}
+
+void OrderBook::Open(const Update& update, std::shared_ptr<const CodeForm> form) {
+  Close(update.id);
+  Page* known = PageOf(update.id);
+  Page& page = known != nullptr ? *known : Fresh(update.id);
+  page.update_ = update;
+  page.leases_.assign(partitions_, Lease::kFree);
+  page.missing_ = partitions_;
+  page.form_ = std::move(form);
+  page.before_ = page.last_;
+  page.open_ = true;
+  newest_ = std::max(newest_, update.id);
+}
+
+void OrderBook::Close(StepId id) {
+  for (WorkerId worker = 0; worker < seats_.size(); ++worker) {
+    const Order* list = ListOf(worker);
+    if (list != nullptr && list->step == id) EndList(worker);
+  }
+  if (Page* page = PageOf(id)) page->open_ = false;
 }
 
 // --- What workers are sent ---
 
-OrderBook::Order& OrderBook::Add(WorkerId worker) {
+OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
   Order& order = seats_[worker].orders.push();
   SlicesCame came = std::move(order.came);  // The memory is used again.
-  order = Order{.step = step_, .number = ++last_, .came = std::move(came)};
+  order = Order{.step = page.update_.id, .number = ++page.last_, .came = std::move(came)};
   return order;
 }
 
 // A row's message differs from step to step only by its numbers.
-const Bytes& OrderBook::GiveRow(WorkerId worker, RowId row, size_t slices) {
-  MOTLEY_ASSERT(open_ && !listed() && row < form_->rows.size());
-  Order& given = Add(worker);
+const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, size_t slices) {
+  Page* page = PageOf(id);
+  MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
+  const CodeForm& form = *page->form_;
+  MOTLEY_ASSERT(row < form.rows.size());
+  Order& given = Add(worker, *page);
   given.came.Start(slices);
   given.row = row;
+  if (page->form_ != written_) {
+    messages_.assign(form.rows.size(), {});
+    written_ = page->form_;
+  }
+  const Update& update = page->update_;
   Bytes& message = messages_[row];
-  if (!message.empty() && SetOrder(message, step_, last_)) return message;
-  RowRuns runs = RunsOf(*form_, row);
+  if (!message.empty() && SetOrder(message, update, given.number)) return message;
+  RowRuns runs = RunsOf(form, row);
   wire::OrderT order;
-  order.step = step_;
-  order.version = step_;
-  order.order = last_;
+  order.step = update.id;
+  order.version = update.base_version;
+  order.order = given.number;
   order.cover_known = true;
-  order.complex_packed = form_->field == Field::kComplexPacked;
+  order.complex_packed = form.field == Field::kComplexPacked;
   order.terms = std::move(runs.terms);
-  order.parts = form_->parts;
-  order.keep = form_->kept_parts > 0;
+  order.parts = form.parts;
+  order.keep = form.kept_parts > 0;
   order.other_parts = std::move(runs.other_parts);
   message = EncodeControl(order);
   return message;
 }
 
-Result<wire::OrderT> OrderBook::Extend(WorkerId worker, std::span<const PartitionId> partitions) {
-  MOTLEY_ASSERT(open_ && listed());
+Result<wire::OrderT> OrderBook::Extend(WorkerId worker, StepId id,
+                                       std::span<const PartitionId> partitions) {
+  Page* page = PageOf(id);
+  MOTLEY_ASSERT(page != nullptr && page->open_ && page->listed());
   Order* list = ListOf(worker);
+  if (list != nullptr && list->step != id) {
+    return Status::Internal(fmt::format("worker {} has a list of step {} beside one of step {}",
+                                        worker, list->step, id));
+  }
+  std::vector<Lease>& leases = page->leases_;
   if (list == nullptr) {
-    list = &Add(worker);
+    list = &Add(worker, *page);
     list->listed = true;
     list->came = {};
   }
   for (const PartitionId p : partitions) {
-    if (p >= leases_.size() || leases_[p] != Lease::kFree) {
+    if (p >= leases.size() || leases[p] != Lease::kFree) {
       return Status::Internal(fmt::format("partition {} of step {} was leased to worker {} {}", p,
-                                          step_, worker,
-                                          p >= leases_.size()             ? "and does not exist"
-                                          : leases_[p] == Lease::kCovered ? "after it had come"
-                                                                          : "beside another"));
+                                          id, worker,
+                                          p >= leases.size()             ? "and does not exist"
+                                          : leases[p] == Lease::kCovered ? "after it had come"
+                                                                         : "beside another"));
     }
-    leases_[p] = Lease::kGiven;
+    leases[p] = Lease::kGiven;
     list->entries.push_back(p);
   }
   wire::OrderT order;
-  order.step = step_;
-  order.version = step_;
+  order.step = id;
+  order.version = page->update_.base_version;
   order.order = list->number;
   order.revocable = true;
   order.partitions.assign(partitions.begin(), partitions.end());
@@ -101,7 +136,7 @@ std::optional<wire::RevokeT> OrderBook::Revoke(WorkerId worker,
   Order* list = ListOf(worker);
   if (list == nullptr) return std::nullopt;
   wire::RevokeT revoke;
-  revoke.step = step_;
+  revoke.step = list->step;
   revoke.order = list->number;
   revoke.partitions = partitions;
   list->revoked.push_back(std::move(partitions));
@@ -112,13 +147,14 @@ std::optional<wire::FlushT> OrderBook::Flush(WorkerId worker) {
   const Order* list = ListOf(worker);
   if (list == nullptr) return std::nullopt;
   wire::FlushT flush;
-  flush.step = step_;
+  flush.step = list->step;
   flush.order = list->number;
   return flush;
 }
 
 wire::CancelT OrderBook::Cancel(WorkerId worker, StepId step) {
-  if (step_ <= step) EndList(worker);
+  const Order* list = ListOf(worker);
+  if (list != nullptr && list->step <= step) EndList(worker);
   Fifo<Order>& orders = seats_[worker].orders;
   for (size_t i = 0; i < orders.size(); ++i) orders[i].cancelled |= orders[i].step <= step;
   wire::CancelT cancel;
@@ -174,13 +210,14 @@ void OrderBook::EndList(WorkerId worker) {
   if (ListOf(worker) == nullptr) return;
   Fifo<Order>& orders = seats_[worker].orders;
   const Order list = orders.Take(orders.size() - 1);
+  Page& page = *PageOf(list.step);
   for (size_t i = list.covered; i < list.entries.size(); ++i) {
-    leases_[list.entries[i]] = Lease::kFree;
+    page.leases_[list.entries[i]] = Lease::kFree;
   }
 }
 
 Status OrderBook::TakeBack(Order& list, const wire::ReleasedT& released) {
-  MOTLEY_RETURN_IF_ERROR(CheckPartitions(released.partitions, leases_.size()));
+  MOTLEY_RETURN_IF_ERROR(CheckPartitions(released.partitions, partitions_));
   if (list.revoked.empty()) return Status::DataError("partitions given back that nobody wanted");
   const std::vector<PartitionId> asked = std::move(list.revoked.front());
   list.revoked.erase(list.revoked.begin());
@@ -194,7 +231,7 @@ Status OrderBook::TakeBack(Order& list, const wire::ReleasedT& released) {
                       at == list.entries.end() ? "not on the list, or computed" : "not asked for"));
     }
     list.entries.erase(at);
-    leases_[p] = Lease::kFree;
+    PageOf(list.step)->leases_[p] = Lease::kFree;
   }
   return Status::Ok();
 }
@@ -202,16 +239,18 @@ Status OrderBook::TakeBack(Order& list, const wire::ReleasedT& released) {
 std::span<const PartitionId> OrderBook::Cover(Order& list, uint32_t entries) {
   const std::span<const PartitionId> covered =
       std::span(list.entries).subspan(list.covered, entries);
-  for (const PartitionId p : covered) leases_[p] = Lease::kCovered;
-  missing_ -= entries;
+  Page& page = *PageOf(list.step);
+  for (const PartitionId p : covered) page.leases_[p] = Lease::kCovered;
+  page.missing_ -= entries;
   list.covered += entries;
   list.done = std::max(list.done, list.covered);
   return covered;
 }
 
 bool OrderBook::Past(StepId step, uint32_t number) const {
-  if (step != step_ || !open_) return step <= step_;
-  return number > 0 && number <= (listed() ? last_ : before_);
+  const Page* page = Find(step);
+  if (page == nullptr || !page->open_) return step <= newest_;
+  return number > 0 && number <= (page->listed() ? page->last_ : page->before_);
 }
 
 bool OrderBook::FirstLate(WorkerId worker, StepId step, uint32_t number) {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The orders that the server has given to each worker: rows of a code, which are answered in turn,
 // or one list of partitions, which grows and shrinks. The book numbers the orders and makes their
-// messages. Loop thread only.
+// messages. Several updates may be open at a time, with orders of their own. Loop thread only.
 //
-// Fencing rests on the numbers. A step's orders are numbered from 1. When the step is opened again,
-// the numbers go on, and earlier ones no longer count:
+// Fencing rests on the numbers. An update's orders are numbered from 1. When the update is opened
+// again, the numbers go on, and earlier ones no longer count:
 //
-//   Open(7, form)   GiveRow(worker 0, row 2): order 1   GiveRow(worker 1, row 0): order 2
-//   Open(7, form)   GiveRow(worker 0, row 2): order 3   order 1 may still be answered: it is late
-//   Open(8, null)   Extend(worker 0, {4, 5}): order 1   Extend(worker 0, {9}): order 1 goes on
+//   Open(7, form)   GiveRow(worker 0, 7, row 2): order 1   GiveRow(worker 1, 7, row 0): order 2
+//   Open(7, form)   GiveRow(worker 0, 7, row 2): order 3   order 1 may still be answered: it is
+//   late Open(8, null)   Extend(worker 0, 8, {4, 5}): order 1   Extend(worker 0, 8, {9}): it goes
+//   on
 //
-// A list ends when the step is opened again or closed, when its work is cancelled, when its answer
-// is refused, and when the worker is lost. Its unanswered partitions then belong to nobody. A
-// partition in two lists is a bug of the server: kInternal.
+// A list ends when its update is opened again or closed, when its work is cancelled, when its
+// answer is refused, and when the worker is lost. Its unanswered partitions then belong to nobody.
+// A partition in two lists of an update is a bug of the server: kInternal.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_memory.h"
@@ -52,27 +54,49 @@ class OrderBook {
     std::vector<double> sketches;       // Their sketches, for the log.
   };
 
+  // An update that is open, or that was closed last.
+  class Page {
+   public:
+    const Update& update() const { return update_; }
+    bool open() const { return open_; }
+    bool listed() const { return form_ == nullptr; }  // It uses lists.
+    const CodeForm* form() const { return form_.get(); }
+    size_t missing() const { return missing_; }  // Partitions that no list's answer covers.
+    // The order was given since the update was opened last.
+    bool IsCurrent(const Order& order) const { return order.number > before_; }
+
+   private:
+    friend class OrderBook;
+    enum class Lease : uint8_t { kFree, kGiven, kCovered };
+
+    Update update_;
+    std::shared_ptr<const CodeForm> form_;
+    std::vector<Lease> leases_;  // By partition.
+    size_t missing_ = 0;
+    uint32_t before_ = 0;  // The last number before the update was opened last.
+    uint32_t last_ = 0;    // The last number so far.
+    bool open_ = false;
+  };
+
   OrderBook(uint32_t workers, uint32_t partitions);
 
-  // A step starts, or starts again, with rows of this code, or with lists if it is null.
-  void Open(StepId step, std::shared_ptr<const CodeForm> form);
-  void Close();
-  bool open() const { return open_; }
-  bool listed() const { return form_ == nullptr; }  // The last opened step uses lists.
-  StepId step() const { return step_; }             // The step that was opened last.
-  const CodeForm* form() const { return form_.get(); }
-  uint32_t partitions() const { return static_cast<uint32_t>(leases_.size()); }
-  size_t missing() const { return missing_; }  // Partitions that no list's answer covers.
+  // An update starts, or starts again, with rows of this code, or with lists if it is null.
+  void Open(const Update& update, std::shared_ptr<const CodeForm> form);
+  void Close(StepId id);
+  // The page of an update that is open or was closed last; null for others.
+  const Page* Find(StepId id) const;
+  StepId newest() const { return newest_; }  // The highest update that was ever opened.
+  uint32_t partitions() const { return partitions_; }
 
-  // Adds a row of the open step, whose answer has `slices` slices, and returns its message.
-  const Bytes& GiveRow(WorkerId worker, RowId row, size_t slices);
+  // Adds a row of the open update, whose answer has `slices` slices, and returns its message.
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, size_t slices);
   // Adds partitions to the end of the worker's list, or starts a list if it has none.
-  Result<wire::OrderT> Extend(WorkerId worker, std::span<const PartitionId> partitions);
+  Result<wire::OrderT> Extend(WorkerId worker, StepId id, std::span<const PartitionId> partitions);
   // Asks the worker to give partitions back, or (Flush) to send its sum so far. Empty if it has no
   // list.
   std::optional<wire::RevokeT> Revoke(WorkerId worker, std::vector<PartitionId> partitions);
   std::optional<wire::FlushT> Flush(WorkerId worker);
-  // The worker's orders for steps up to this one are not needed and may end unfinished. Its list
+  // The worker's orders for updates up to this one are not needed and may end unfinished. Its list
   // ends.
   wire::CancelT Cancel(WorkerId worker, StepId step);
   // Cancels one row. Empty if the worker has answered it.
@@ -93,8 +117,11 @@ class OrderBook {
   // An answer covers this many further entries.
   std::span<const PartitionId> Cover(Order& list, uint32_t entries);
 
-  // The order was given since the last Open.
-  bool IsCurrent(const Order& order) const { return order.step == step_ && order.number > before_; }
+  // The order counts: its update is open, and it was given since that was opened last.
+  bool Counts(const Order& order) const {
+    const Page* page = Find(order.step);
+    return page != nullptr && page->open() && page->IsCurrent(order);
+  }
   // An order with this number may have been given and has ended. Its answer is late, and nobody's
   // fault.
   bool Past(StepId step, uint32_t number) const;
@@ -102,24 +129,22 @@ class OrderBook {
   bool FirstLate(WorkerId worker, StepId step, uint32_t number);
 
  private:
-  enum class Lease : uint8_t { kFree, kGiven, kCovered };
+  using Lease = Page::Lease;
   struct Seat {
     Fifo<Order> orders;                  // A list is the last one.
     std::pair<StepId, uint32_t> late{};  // The last late number that was counted.
   };
+  Page* PageOf(StepId id) { return const_cast<Page*>(Find(id)); }
+  Page& Fresh(StepId id);
   Order* ListOf(WorkerId worker);
-  Order& Add(WorkerId worker);
+  Order& Add(WorkerId worker, Page& page);
 
+  const uint32_t partitions_;
   std::vector<Seat> seats_;
-  std::vector<Lease> leases_;  // By partition.
-  size_t missing_ = 0;
-  std::shared_ptr<const CodeForm> form_;
+  std::vector<Page> pages_;
+  StepId newest_ = 0;
   std::shared_ptr<const CodeForm> written_;  // The form that messages_ were made from.
   std::vector<Bytes> messages_;              // The message of each row; empty if not made yet.
-  StepId step_ = 0;
-  uint32_t before_ = 0;  // The last number before the last Open of the step.
-  uint32_t last_ = 0;    // The last number so far.
-  bool open_ = false;
 };
 
 }  // namespace motley

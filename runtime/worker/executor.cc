@@ -169,8 +169,11 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
     End(!order.cancelled());
     return true;
   }
-  if (order.parameters() == nullptr) order.SetParameters(parts_.parameters.Get(what.version));
-  if (order.parameters() == nullptr) return false;
+  if (order.parameters() == nullptr) {
+    ParameterCopy parameters = parts_.parameters.AtLeast(what.version);
+    if (parameters == nullptr) return false;
+    order.SetParameters(std::move(parameters), parts_.parameters.newest());
+  }
   // A list that was sent waits for more partitions.
   const bool sent = what.revocable && order.done() == first_.sent;
   if (order.finished() ? !order.state().due || sent : !order.Ready()) return false;
@@ -189,7 +192,7 @@ Result<bool> Executor::Begin(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
   first_.reported = env_.loop.Now();
   if (!what.keep) return BeginAnswer(order);
-  MOTLEY_ASSIGN_OR_RETURN(first_.sum, kept_.Room(what.version));
+  MOTLEY_ASSIGN_OR_RETURN(first_.sum, kept_.Room(order.version()));
   std::fill(first_.sum->begin(), first_.sum->end(), 0.0f);
   return true;
 }
@@ -203,7 +206,7 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   answer->computing = true;
   Header header = parts_.header;
   header.step = what.step;
-  header.version = what.version;
+  header.version = order.version();
   header.row_id = what.order;
   outbox_.Describe(*answer, header);
   std::fill(answer->sum->begin(), answer->sum->end(), 0.0f);

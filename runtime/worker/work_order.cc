@@ -139,8 +139,8 @@ void WorkOrder::Fetch(Hooks hooks) {
 void WorkOrder::Accumulate(bool last) {
   GradientWork work;
   work.step = what_.step;
-  work.version = what_.version;
-  work.parameters = *parameters_;
+  work.version = version_.number;
+  work.parameters = *version_.values;
   work.terms = room_.chunk;
   work.sum = *sum_;
   work.parts = what_.parts;

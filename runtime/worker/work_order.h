@@ -72,8 +72,13 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   bool finished() const { return done_ == room_.entries.size(); }
   // Replaces the order's terms. Call it before the first chunk.
   void SetTerms(std::vector<PartitionTerm> terms);
-  void SetParameters(ParameterCopy parameters) { parameters_ = std::move(parameters); }
-  const ParameterCopy& parameters() const { return parameters_; }
+  // What the order is computed with: what().version, or a newer one that the server published for
+  // it.
+  void SetParameters(ParameterCopy parameters, uint64_t version) {
+    version_ = {std::move(parameters), version};
+  }
+  const ParameterCopy& parameters() const { return version_.values; }
+  uint64_t version() const { return version_.number; }
   // Computes the next chunk and adds it to `sum`. If the trainer keeps sums on the device, the sum
   // of an order whose cover is not known stays there until it is due and finished. Hooks never run
   // inside this call.
@@ -103,7 +108,10 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   std::shared_ptr<Workshop> shop_;
   What what_;
   std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges_;
-  ParameterCopy parameters_;
+  struct {
+    ParameterCopy values;
+    uint64_t number = 0;
+  } version_;  // What the order is computed with.
   std::shared_ptr<std::vector<float>> sum_;
   Hooks hooks_;
   Room room_;  // Partitions in the sequence of computation, and the chunk on the device.

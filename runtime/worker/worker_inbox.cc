@@ -48,8 +48,8 @@ void ParameterInbox::Finish() {
   coming_.values = nullptr;
 }
 
-ParameterCopy ParameterInbox::Get(uint64_t version) const {
-  return whole_.values && whole_.number == version ? whole_.values : nullptr;
+ParameterCopy ParameterInbox::AtLeast(uint64_t version) const {
+  return whole_.values && whole_.number >= version ? whole_.values : nullptr;
 }
 
 PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,

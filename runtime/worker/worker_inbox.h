@@ -25,8 +25,10 @@ class ParameterInbox {
   // parameters. kResource: there is no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header);
   void Finish();  // The slice of the last Begin arrived.
-  // Returns that version if all of it arrived and none newer has begun; otherwise null.
-  ParameterCopy Get(uint64_t version) const;
+  // The newest version that arrived in whole, if it is this one or a newer one; otherwise null. The
+  // server decides which versions an update may use by what it publishes before the update is done.
+  ParameterCopy AtLeast(uint64_t version) const;
+  uint64_t newest() const { return whole_.number; }  // Its number. Precondition: there is one.
 
  private:
   struct Version {

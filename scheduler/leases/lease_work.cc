@@ -26,7 +26,7 @@ void LeaseWork::Open() {
   opened_ = told_ = last_message_ = last_slice_ = answers_due_ = job_.now;
   leased_.assign(job_.options.partitions, false);
   silence_due_ = kNever;
-  job_.Do(OpenLeases{job_.step});
+  job_.Do(OpenLeases{job_.step, job_.base_version});
   const std::vector<WorkerId> candidates = job_.members.Candidates();
   const auto may = [this](WorkerId id) { return job_.members[id].free && !job_.refusals.Has(id); };
   const bool all_rest = std::none_of(candidates.begin(), candidates.end(),

@@ -19,7 +19,7 @@ void RowWork::Open() {
   kept_.Open(plan);
   book_.Open(job_.step, *plan.code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
-  job_.Do(OpenStep{job_.step, plan.code});
+  job_.Do(OpenStep{job_.step, plan.code, job_.base_version});
 }
 
 Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
@@ -27,7 +27,7 @@ Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
   const auto& code = plan().code;
   book_.Open(job_.step, *code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, code->parts));
-  job_.Do(OpenStep{job_.step, code});
+  job_.Do(OpenStep{job_.step, code, job_.base_version});
   return Status::Ok();
 }
 

@@ -186,7 +186,7 @@ TEST(ForeignRow, ShowsProgressInsideACall) {
       std::make_shared<WorkOrder>(loop, shop, WorkOrder::What{.order = 1, .terms = {{0, 1, 1.0}}});
   std::vector<uint64_t> told;
   std::optional<Status> ended;
-  order->SetParameters(std::make_shared<const std::vector<float>>(1, 0.0f));
+  order->SetParameters(std::make_shared<const std::vector<float>>(1, 0.0f), 0);
   order->Compute(std::make_shared<std::vector<float>>(VectorLength(1)),
                  {[&] {
                     told.push_back(order->state().in_chunk);

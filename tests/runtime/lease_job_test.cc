@@ -126,7 +126,7 @@ TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
    public:
     void OnEvent(const Event& event, Time, std::vector<Command>& out) override {
       if (!std::holds_alternative<WorkerFree>(event) || ++free_ < 2) return;
-      out.emplace_back(OpenLeases{0});
+      out.emplace_back(OpenLeases{0, 0});
       for (const WorkerId w : {0u, 1u}) {
         out.emplace_back(PlacePartitions{w, {7}});
         out.emplace_back(ExtendLease{w, 0, {7}});

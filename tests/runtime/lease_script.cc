@@ -45,7 +45,7 @@ void LeaseScript::On(const WorkerFree& event) {
 
 void LeaseScript::OpenStep() {
   open_ = true;
-  out_->emplace_back(OpenLeases{step_});
+  out_->emplace_back(OpenLeases{step_, step_});
   std::fill(covered_.begin(), covered_.end(), false);
   missing_ = covered_.size();
   free_.clear();

@@ -143,7 +143,7 @@ SUBFOLDERS = {
     "devices": ["drivers", "cpu", "opencl", "cuda", "check"],
     "data": ["files", "tables", "formats"],
     "training": ["optimizers", "models", "model_files", "trainers"],
-    "scheduler": ["step", "placement", "learned", "rows", "leases"],
+    "scheduler": ["sync", "step", "placement", "learned", "rows", "leases"],
     "planner": ["auto"],
     "checkpoint": ["store", "erasure"],
     "runtime": ["links", "shard", "coordinator", "worker"],

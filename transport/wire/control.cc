@@ -29,10 +29,10 @@ bool Aligned(BytesView bytes) {
 
 }  // namespace
 
-bool SetOrder(Bytes& message, StepId step, uint32_t order) {
+bool SetOrder(Bytes& message, const Update& update, uint32_t order) {
   void* body = wire::GetMutableControl(message.data())->mutable_body();
   auto* encoded = static_cast<wire::Order*>(body);
-  return encoded->mutate_step(step) && encoded->mutate_version(step) &&
+  return encoded->mutate_step(update.id) && encoded->mutate_version(update.base_version) &&
          encoded->mutate_order(order);
 }
 

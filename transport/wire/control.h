@@ -26,7 +26,7 @@ Bytes EncodeControl(const T& message) {
 // Changes the number, the step and the version of an encoded Order that this process made. Returns
 // false if the encoding has no room for them: default values are left out, such as step 0. The
 // bytes are then useless.
-bool SetOrder(Bytes& message, StepId step, uint32_t order);
+bool SetOrder(Bytes& message, const Update& update, uint32_t order);
 
 // Verifies before it reads; size, depth and table counts are bounded. kDataError when the bytes are
 // not a control message. An unknown member of the union decodes as type NONE.

@@ -41,13 +41,14 @@ struct Bench {
   }
 
   Status Step(StepId step, float gradient) {
-    const std::span<float> sum = model->sum();
-    std::fill(sum.begin(), sum.end(), gradient);
-    return Commit(step);
+    const auto sum = model->TakeSum().value();
+    std::fill(sum->values().begin(), sum->values().end(), gradient);
+    return Commit(step, sum);
   }
-  Status Commit(StepId step) {
+  Status Commit(StepId step, std::shared_ptr<UpdateSum> sum) {
     std::optional<Status> done;
-    model->Commit(step, {.weight = 100}, nullptr, [&](Status status) { done = std::move(status); });
+    model->Commit(step, std::move(sum), {.weight = 100}, nullptr,
+                  [&](Status status) { done = std::move(status); });
     EXPECT_TRUE(world.RunUntil([&] { return done.has_value() && !model->busy(); }));
     return done.value_or(Status::Internal("nothing came of it"));
   }
@@ -92,11 +93,11 @@ TEST(TakeSnapshot, ServesAnyNumberOfShards) {
   options.optimizer.name = "adam";
   const auto steps = [](Bench& bench, StepId from) {
     for (StepId step = from; step < from + 3; ++step) {
-      const std::span<float> sum = bench.model->sum();
-      for (size_t i = 0; i < sum.size(); ++i) {
-        sum[i] = static_cast<float>(i % 7) - static_cast<float>(step);
+      const auto sum = bench.model->TakeSum().value();
+      for (size_t i = 0; i < sum->values().size(); ++i) {
+        sum->values()[i] = static_cast<float>(i % 7) - static_cast<float>(step);
       }
-      ASSERT_TRUE(bench.Commit(step).ok());
+      ASSERT_TRUE(bench.Commit(step, sum).ok());
     }
   };
   Bench whole(options);

@@ -26,7 +26,8 @@ namespace motley {
 
 class AnswersRig : public testing::Test {
  protected:
-  explicit AnswersRig(size_t shards) : ends(Ends()[shards - 1]) {}
+  explicit AnswersRig(size_t shards)
+      : ends(std::vector<std::vector<size_t>>{{10}, {4, 10}, {4, 8, 10}}[shards - 1]) {}
 
   static constexpr size_t kLength = 10;
   static constexpr size_t kSlice = 4;  // Three slices.
@@ -34,10 +35,8 @@ class AnswersRig : public testing::Test {
   struct Shape {
     uint32_t workers = 1;
     uint32_t partitions = 1;
-    std::span<float> home = {};  // Where the sum is formed; a buffer of the rig's if it is empty.
-    bool keep_rows = false;      // As in DecodeLimits.
+    std::optional<Route> route;  // Instead of the rig's shards.
     size_t slice_length = kSlice;
-    std::vector<size_t> ends = {};  // The ends of the shards' ranges; the rig's if it is empty.
   };
 
   Header SliceHeader(StepId step, uint32_t order, size_t slice) const {
@@ -75,25 +74,35 @@ class AnswersRig : public testing::Test {
   static uint32_t NumberOf(const Bytes& order) {
     return DecodeControl(order).value().body.AsOrder()->order;
   }
-  Answers Make(Shape shape) {
-    if (shape.ends.empty()) shape.ends = ends;
-    if (shape.home.empty()) {
-      own_home_.resize(shape.ends.back());
-      shape.home = own_home_;
-    }
-    std::vector<StepSum*> sums;
-    size_t begin = 0;
-    for (const size_t end : shape.ends) {
-      sums_.push_back(std::make_unique<StepSum>(shape.home.subspan(begin, end - begin),
-                                                shape.slice_length, *parallel, shape.keep_rows));
-      sums.push_back(sums_.back().get());
-      begin = end;
-    }
-    return Answers(shape.workers, shape.partitions, std::move(sums),
-                   {[this](const Event& event) { events.push_back(event); },
-                    [this](WorkerId, std::span<const PartitionId> some) {
-                      covered.insert(covered.end(), some.begin(), some.end());
-                    }});
+  Answers Make(const Shape& shape) {
+    const Route route = shape.route ? *shape.route : Route::Parse(kLength, Ends()).value();
+    return Answers(
+        shape.workers, shape.partitions,
+        {[this](const Event& event) { events.push_back(event); },
+         [this](WorkerId, StepId, std::span<const PartitionId> some) {
+           covered.insert(covered.end(), some.begin(), some.end());
+         },
+         [this, route, length = shape.slice_length]() -> Result<std::shared_ptr<UpdateSum>> {
+           for (auto& sum : sums) {
+             if (sum.use_count() == 1) std::swap(sum, sums.back());
+           }
+           if (sums.empty() || sums.back().use_count() > 1) {
+             sums.push_back(std::make_shared<UpdateSum>(route, length, *parallel, false));
+           }
+           return sums.back();
+         }});
+  }
+  // The sum of the update that was opened last, or that is closed now.
+  const UpdateSum& sum() const { return *sums.back(); }
+  std::vector<float> Values() const {
+    const std::span<float> values = sums.back()->values();
+    return {values.begin(), values.end()};
+  }
+  std::vector<float> Close(Answers& answers, StepId id) {
+    const Result<std::shared_ptr<UpdateSum>> closed = answers.Close(id);
+    EXPECT_TRUE(closed.ok()) << closed.status().ToString();
+    if (!closed.ok()) return {};
+    return {(*closed)->values().begin(), (*closed)->values().end()};
   }
   template <typename Kind>
   std::vector<Kind> Of() const {
@@ -104,19 +113,14 @@ class AnswersRig : public testing::Test {
     return found;
   }
 
-  const std::vector<size_t> ends;
+  const std::vector<size_t> ends;  // The ends of the shards' ranges.
   std::unique_ptr<ParallelFor> parallel = MakeSerialParallelFor();
   std::vector<Event> events;
   std::vector<PartitionId> covered;
+  std::vector<std::shared_ptr<UpdateSum>> sums;  // Those of all updates that were opened.
 
  private:
-  static const std::vector<std::vector<size_t>>& Ends() {
-    static const std::vector<std::vector<size_t>> ends = {{10}, {4, 10}, {4, 8, 10}};
-    return ends;
-  }
-
-  AlignedVector own_home_;
-  std::vector<std::unique_ptr<StepSum>> sums_;
+  std::vector<uint64_t> Ends() const { return {ends.begin(), ends.end()}; }
 };
 
 // A suite that runs with one, two and three shards.

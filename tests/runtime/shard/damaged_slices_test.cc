@@ -101,8 +101,7 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
   request.speeds.assign(3, 1);
   request.partitions = 3;
   const auto form = std::make_shared<const CodeForm>(BuildCode("none", request).value());
-  std::vector<float> sum(kLength);
-  Answers rows = Make({.workers = 3, .home = sum});
+  Answers rows = Make({.workers = 3});
   const auto send = [&](WorkerId worker, const Slice& slice) {
     Answers::Slice place;
     const Result<bool> wanted = rows.Begin(worker, slice.header, false, place);
@@ -111,9 +110,9 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
     return rows.Finish(worker, place).ok();
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
-    rows.Open(4, form);
+    ASSERT_TRUE(rows.Open({4, 4}, form).ok());
     std::vector<uint32_t> orders;
-    for (WorkerId w = 0; w < 3; ++w) orders.push_back(NumberOf(rows.GiveRow(w, w)));
+    for (WorkerId w = 0; w < 3; ++w) orders.push_back(NumberOf(rows.GiveRow(w, 4, w)));
     for (WorkerId w = 0; w < 3; ++w) {
       std::vector<Slice> slices = SlicesOf(w, 4, orders[w]);
       const size_t bad = attempt == 0 && w == 1 ? random.Below(kSlices) : kSlices;
@@ -134,18 +133,16 @@ TEST_P(DamagedSlices, OfARowAreRefusedAndTheSumIsRight) {
       end.finished = true;
       EXPECT_TRUE(rows.OnEnd(w, end).value());
     }
-    EXPECT_EQ(rows.decodable(), attempt == 1);
+    EXPECT_EQ(rows.decodable(4), attempt == 1);
     EXPECT_EQ(Of<RowRejected>().size(), 1u);
   }
-  ASSERT_TRUE(rows.Close().ok());
-  EXPECT_EQ(sum, Expected(3));
-  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 6, .weight = 6}));
+  EXPECT_EQ(Close(rows, 4), Expected(3));
+  EXPECT_EQ(sum().tally(), (Tally{.loss = 6, .weight = 6}));
 }
 
 TEST_P(DamagedSlices, OfAListAreRefusedAndTheSumIsRight) {
-  std::vector<float> sum(kLength, NAN);
-  Answers lists = Make({.workers = 3, .partitions = 3, .home = sum});
-  lists.OpenLists(4);
+  Answers lists = Make({.workers = 3, .partitions = 3});
+  ASSERT_TRUE(lists.Open({4, 4}, nullptr).ok());
   const auto send = [&](WorkerId worker, const Slice& slice) {
     Answers::Slice place;
     const Result<bool> wanted = lists.Begin(worker, slice.header, false, place);
@@ -163,7 +160,7 @@ TEST_P(DamagedSlices, OfAListAreRefusedAndTheSumIsRight) {
   const bool twice = random.Chance(0.1);
   for (uint32_t p = 0; p < 3; ++p) {
     for (int attempt = p == 1 ? 0 : 1; attempt < 2; ++attempt) {
-      const uint32_t list = lists.orders().Extend(p, std::vector<PartitionId>{p})->order;
+      const uint32_t list = lists.orders().Extend(p, 4, std::vector<PartitionId>{p})->order;
       std::vector<Slice> slices = SlicesOf(p, 4, list);
       const size_t bad = attempt == 0 ? random.Below(kSlices) : kSlices;
       for (size_t i = 0; i < kSlices; ++i) {
@@ -179,8 +176,7 @@ TEST_P(DamagedSlices, OfAListAreRefusedAndTheSumIsRight) {
     }
   }
   EXPECT_EQ(Of<RowRejected>().size(), 1u) << damage.name;
-  ASSERT_TRUE(lists.Close().ok());
-  EXPECT_EQ(sum, Expected(3));
+  EXPECT_EQ(Close(lists, 4), Expected(3));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, DamagedSlices, testing::Range(size_t{0}, size_t{220}));

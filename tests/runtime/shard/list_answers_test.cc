@@ -17,10 +17,14 @@ constexpr StepId kStep = 5;
 
 class ListAnswers : public ShardedAnswers {
  protected:
-  ListAnswers() { lists.OpenLists(kStep); }
+  ListAnswers() { Open(kStep); }
+  void Open(StepId step, KnownCounts counts = nullptr) {
+    EXPECT_TRUE(lists.Open({step, step}, nullptr, std::move(counts)).ok());
+    step_ = step;
+  }
 
   uint32_t Extend(WorkerId worker, const std::vector<PartitionId>& partitions) {
-    const auto order = lists.orders().Extend(worker, partitions);
+    const auto order = lists.orders().Extend(worker, step_, partitions);
     EXPECT_TRUE(order.ok()) << order.status().ToString();
     return order.ok() ? order->order : 0;
   }
@@ -65,10 +69,10 @@ class ListAnswers : public ShardedAnswers {
     return lists.OnProgress(worker, progress);
   }
 
-  Tally tally;  // The tally that slices declare.
-  std::vector<float> sum = std::vector<float>(kLength, 1e6f);
+  Tally tally;       // The tally that slices declare.
+  StepId step_ = 0;  // The step that was opened last.
   // Two workers, six partitions.
-  Answers lists = Make({.workers = 2, .partitions = 6, .home = sum});
+  Answers lists = Make({.workers = 2, .partitions = 6});
 };
 
 TEST_P(ListAnswers, VectorsThatTileThePartitionsAddUp) {
@@ -82,8 +86,8 @@ TEST_P(ListAnswers, VectorsThatTileThePartitionsAddUp) {
   Slices(0, a, 4);
   EXPECT_TRUE(End(0, a, 1).ok());
   EXPECT_EQ(covered, (std::vector<PartitionId>{3, 1, 2, 4, 5, 0}));
-  EXPECT_TRUE(lists.Close().ok());
-  EXPECT_EQ(sum, std::vector<float>(kLength, 7));
+  EXPECT_TRUE(lists.Close(step_).ok());
+  EXPECT_EQ(Values(), std::vector<float>(kLength, 7));
 }
 
 TEST_P(ListAnswers, VectorsFromParametersOfAnotherVersionAreRefused) {
@@ -103,7 +107,7 @@ TEST_P(ListAnswers, VectorsFromParametersOfAnotherVersionAreRefused) {
 TEST_P(ListAnswers, LossAndWeightAreThoseOfTheVectorsInTheSum) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {5, 5, 5, 2, 2, 2}) counts->push_back({0, count});
-  lists.OpenLists(kStep, counts);
+  Open(kStep, counts);
   const uint32_t a = Extend(0, {3, 1, 0});
   tally = {.loss = 1e10, .weight = 8};
   Slices(0, a, 1);
@@ -116,39 +120,43 @@ TEST_P(ListAnswers, LossAndWeightAreThoseOfTheVectorsInTheSum) {
   tally = {.loss = 2, .weight = 6};
   Slices(1, b, 2);
   EXPECT_TRUE(End(1, b, 3).ok());
-  EXPECT_TRUE(lists.Close().ok());
-  EXPECT_EQ(sum, std::vector<float>(kLength, 4));
-  EXPECT_EQ(lists.sum().tally(), (Tally{.loss = 3, .weight = 21}));
-  lists.OpenLists(kStep + 1);
-  EXPECT_EQ(lists.sum().tally(), Tally());
+  EXPECT_TRUE(lists.Close(step_).ok());
+  EXPECT_EQ(Values(), std::vector<float>(kLength, 4));
+  EXPECT_EQ(sum().tally(), (Tally{.loss = 3, .weight = 21}));
+  Open(kStep + 1);
+  EXPECT_EQ(sum().tally(), Tally());
 }
 
 TEST_P(ListAnswers, AStepThatIsNotTiledIsOurOwnBug) {
   const uint32_t a = Extend(0, {0, 1, 2, 3, 4});
   Slices(0, a, 1);
   EXPECT_TRUE(End(0, a, 5).ok());
-  EXPECT_EQ(lists.Close().code(), StatusCode::kInternal);
+  EXPECT_EQ(lists.Close(step_).code(), StatusCode::kInternal);
 }
 
 TEST_P(ListAnswers, OnePartitionIsOneWorkersAtATime) {
   const uint32_t a = Extend(0, {0, 1});
-  EXPECT_EQ(lists.orders().Extend(1, std::vector<PartitionId>{1}).code(), StatusCode::kInternal);
-  EXPECT_EQ(lists.orders().Extend(1, std::vector<PartitionId>{6}).code(), StatusCode::kInternal);
+  EXPECT_EQ(lists.orders().Extend(1, step_, std::vector<PartitionId>{1}).code(),
+            StatusCode::kInternal);
+  EXPECT_EQ(lists.orders().Extend(1, step_, std::vector<PartitionId>{6}).code(),
+            StatusCode::kInternal);
   Slices(0, a, 1);
   EXPECT_TRUE(End(0, a, 2).ok());
-  EXPECT_EQ(lists.orders().Extend(1, std::vector<PartitionId>{0}).code(), StatusCode::kInternal);
+  EXPECT_EQ(lists.orders().Extend(1, step_, std::vector<PartitionId>{0}).code(),
+            StatusCode::kInternal);
 }
 
 TEST_P(ListAnswers, ASumIsNotTouchedBeforeTheVectorIsWhole) {
   const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
+  const std::vector<float> before = Values();
   Slices(0, a, 1);
-  EXPECT_EQ(sum, std::vector<float>(kLength, 1e6f));
+  EXPECT_EQ(Values(), before);
   lists.orders().Forget(0);  // The unfinished vector of worker 0 is dropped as well.
   const uint32_t b = Extend(1, {0, 1, 2, 3, 4, 5});
   Slices(1, b, 3);
   EXPECT_TRUE(End(1, b, 6).ok());
-  EXPECT_TRUE(lists.Close().ok());
-  EXPECT_EQ(sum, std::vector<float>(kLength, 3));
+  EXPECT_TRUE(lists.Close(step_).ok());
+  EXPECT_EQ(Values(), std::vector<float>(kLength, 3));
 }
 
 TEST_P(ListAnswers, AVectorThatIsNotANumberIsRefusedAndItsLeasesAreFree) {
@@ -181,10 +189,10 @@ TEST_P(ListAnswers, SlicesMayComeInAnyOrderAndSayTheSameOfLossAndWeight) {
   tally = {.loss = 3, .weight = 2};
   for (const size_t slice : {2, 0, 1}) EXPECT_TRUE(Slice(0, a, slice, 4));
   EXPECT_TRUE(End(0, a, 6).ok());
-  EXPECT_TRUE(lists.Close().ok());
-  EXPECT_EQ(sum, std::vector<float>(kLength, 4));
-  EXPECT_EQ(lists.sum().tally(), tally);
-  lists.OpenLists(kStep);
+  EXPECT_TRUE(lists.Close(step_).ok());
+  EXPECT_EQ(Values(), std::vector<float>(kLength, 4));
+  EXPECT_EQ(sum().tally(), tally);
+  Open(kStep);
   const uint32_t b = Extend(0, {0});
   EXPECT_TRUE(Slice(0, b, 2, 4));
   tally.weight = 1;
@@ -237,7 +245,7 @@ TEST_P(ListAnswers, WhatIsGivenBackMustHaveBeenAskedForAndNotBeDone) {
   EXPECT_TRUE(Release(0, a, {}).ok());
   lists.orders().Revoke(0, {0});
   EXPECT_EQ(Release(0, a, {0}).code(), StatusCode::kDataError) << "it is done";
-  EXPECT_TRUE(lists.orders().Extend(1, std::vector<PartitionId>{3}).ok());
+  EXPECT_TRUE(lists.orders().Extend(1, step_, std::vector<PartitionId>{3}).ok());
 }
 
 TEST_P(ListAnswers, ProgressOnlyGrowsAndStaysOnTheList) {
@@ -259,7 +267,7 @@ TEST_P(ListAnswers, WordsAboutAListThatHasEndedAreSignsOfLifeAndNothingElse) {
   EXPECT_EQ(events.size(), 3u);
   Slices(0, a, 1);
   EXPECT_EQ(Of<RowLate>().size(), 1u) << "once per vector";
-  EXPECT_TRUE(lists.orders().Extend(1, std::vector<PartitionId>{0, 1, 2}).ok());
+  EXPECT_TRUE(lists.orders().Extend(1, step_, std::vector<PartitionId>{0, 1, 2}).ok());
 }
 
 TEST_P(ListAnswers, AnEarlierLifeAndAStepThatIsOverChangeNothing) {
@@ -272,13 +280,13 @@ TEST_P(ListAnswers, AnEarlierLifeAndAStepThatIsOverChangeNothing) {
   EXPECT_TRUE(End(0, a, 6).ok());
   Answers::Slice late;
   EXPECT_TRUE(*lists.Begin(0, SliceHeader(a, 0), false, late));
-  EXPECT_TRUE(lists.Close().ok());
+  EXPECT_TRUE(lists.Close(step_).ok());
   EXPECT_TRUE(lists.Finish(0, late).ok()) << "which was arriving as the step ended";
-  const std::vector<float> before = sum;
-  lists.OpenLists(kStep + 1);
+  const std::vector<float> before = Values();
+  Open(kStep + 1);
   Slices(0, a, 9);
   EXPECT_EQ(Of<RowLate>().size(), 1u);
-  EXPECT_EQ(sum, before);
+  EXPECT_EQ(Values(), before);
 }
 
 TEST_P(ListAnswers, AVectorOverWhatWasNeverLeasedIsRefused) {
@@ -293,36 +301,38 @@ TEST_P(ListAnswers, OutOfMemoryForASliceIsSaid) {
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
-  StepSum huge(sum, kHuge, *parallel, false);
+  StepSum huge({}, kHuge, *parallel, false);
   AlignedVector values;
   EXPECT_EQ(huge.MakeRoom(values, kHuge).code(), StatusCode::kResource);
 }
 
-// The same for rows. No machine can hold these vectors. Only their short last slice is sent.
-TEST_P(ListAnswers, RowsOfCodesNeedMemoryForTheirSums) {
+TEST_P(ListAnswers, OutOfMemoryForAnotherUpdateIsSaid) {
+  const Status full = Status::Resource("no memory is left");
+  Answers poor(
+      2, 6,
+      {[](const Event&) {}, nullptr, [&]() -> Result<std::shared_ptr<UpdateSum>> { return full; }});
+  EXPECT_EQ(poor.Open({0, 0}, nullptr).code(), StatusCode::kResource);
+  EXPECT_EQ(poor.Open({0, 0}, Form("cyclic", 3, 1)).code(), StatusCode::kResource);
+  EXPECT_FALSE(poor.decodable(0));
+}
+
+// No machine can hold these sums. Only the short last slice is sent.
+TEST(StepSum, NeedsMemoryForTheSumsOfACode) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
   float first = 0;  // Nobody writes to this home.
-  const std::span<float> home(&first, 2 * kHuge + 4);
-  Answers large =
-      Make({.workers = 3, .home = home, .slice_length = kHuge, .ends = {2 * kHuge + 4}});
-  large.Open(0, Form("cyclic", 3, 1));  // It needs a sum beside the home.
-  Header header;
-  header.kind = FrameKind::kGradient;
-  header.row_id = NumberOf(large.GiveRow(0, 0));
-  header.offset = 2 * kHuge;
-  header.total = 2 * kHuge + 4;
-  header.length = 4 * sizeof(float);
-  const std::vector<float> values(4, 1);
-  Sign(header, values);
-  Answers::Slice arriving;
-  const Result<bool> wanted = large.Begin(0, header, false, arriving);
-  ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();
-  std::copy(values.begin(), values.end(), arriving.values.begin());
-  EXPECT_EQ(large.Finish(0, arriving).code(), StatusCode::kResource);
-  EXPECT_TRUE(events.empty());
+  const auto parallel = MakeSerialParallelFor();
+  StepSum sum(std::span(&first, 2 * kHuge + 4), kHuge, *parallel, false);
+  CodeRequest request;
+  request.speeds.assign(3, 1);
+  request.stragglers = 1;
+  request.partitions = 3;
+  const auto form = std::make_shared<const CodeForm>(BuildCode("cyclic", request).value());
+  sum.OpenRows(form);  // It needs a sum beside the home.
+  AlignedVector values(4, 1);
+  EXPECT_EQ(sum.decoder().AddSlice(0, 2, values, 10).code(), StatusCode::kResource);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, ListAnswers, testing::Values(1, 2, 3));

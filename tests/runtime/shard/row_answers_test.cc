@@ -23,7 +23,7 @@ class RowAnswers : public ShardedAnswers {
  protected:
   // Assigns a row of the open step to the worker.
   void Give(WorkerId worker, RowId row) {
-    orders[{worker, row}].push_back(NumberOf(rows.GiveRow(worker, row)));
+    orders[{worker, row}].push_back(NumberOf(rows.GiveRow(worker, step_, row)));
   }
   // The oldest order for the row that the worker has not ended.
   uint32_t OrderOf(WorkerId worker, RowId row) {
@@ -56,19 +56,20 @@ class RowAnswers : public ShardedAnswers {
     if (ended) orders[{worker, row}].erase(orders[{worker, row}].begin());
     return ended;
   }
-  std::vector<float> Sum() {
-    EXPECT_TRUE(rows.Close().ok());
-    return sum;
+  std::vector<float> Sum() { return Close(rows, step_); }
+  void Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts = nullptr) {
+    step_ = step;
+    EXPECT_TRUE(rows.Open({step, step}, std::move(form), std::move(counts)).ok());
   }
 
-  std::vector<float> sum = std::vector<float>(kLength);
-  Answers rows = Make({.workers = 3, .home = sum});
+  Answers rows = Make({.workers = 3});
+  StepId step_ = 0;  // The step that was opened last.
   std::map<std::pair<WorkerId, RowId>, std::vector<uint32_t>> orders;
   Tally tally;  // The tally that slices declare.
 };
 
 TEST_P(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   for (WorkerId w = 0; w < 3; ++w) Give(w, w);
   Row(2, 0, 2, 4);
   Row(0, 0, 0, 1);
@@ -82,28 +83,28 @@ TEST_P(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
 }
 
 TEST_P(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1e10, .weight = 5};
   Row(0, 0, 0, 1);
   tally = {.loss = 2, .weight = 7};
   Row(1, 0, 1, 2);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 1e10 + 2, .weight = 12}));
-  rows.Open(1, Form("none", 2, 0));
+  EXPECT_EQ(sum().tally(), (Tally{.loss = 1e10 + 2, .weight = 12}));
+  Open(1, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) {
     EXPECT_TRUE(End(w, 0, w));
     Give(w, w);
     Row(w, 1, w, 1);
   }
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 2));
-  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
+  EXPECT_EQ(sum().tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
 }
 
 TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
-  rows.Open(0, Form("none", 2, 0), counts);
+  Open(0, Form("none", 2, 0), counts);
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1, .weight = 4};
   EXPECT_FALSE(Slice(0, 0, 0, 0, 50));
@@ -117,14 +118,14 @@ TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   tally.weight = 3;
   Row(1, 0, 0, 1);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.sum().tally().weight, 7.0);
+  EXPECT_EQ(sum().tally().weight, 7.0);
 }
 
 TEST_P(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 50));
-  rows.Open(0, Form("none", 2, 0));  // The same step again, perhaps with another code.
+  Open(0, Form("none", 2, 0));  // The same step again, perhaps with another code.
   EXPECT_TRUE(Slice(0, 0, 0, 1, 50));
   EXPECT_TRUE(Slice(0, 0, 0, 2, 50));
   EXPECT_TRUE(End(0, 0, 0));
@@ -139,16 +140,16 @@ TEST_P(RowAnswers, AnswersOfAnEarlierAttemptNeverCount) {
 }
 
 TEST_P(RowAnswers, OrdersAreNumberedAnewInEachStepAndGoOnWhenItStartsAgain) {
-  rows.Open(4, Form("none", 2, 0));
-  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
-  rows.Open(4, Form("none", 2, 0));
-  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 2u);
-  rows.Open(5, Form("none", 2, 0));
-  EXPECT_EQ(NumberOf(rows.GiveRow(0, 1)), 1u);
+  Open(4, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, step_, 1)), 1u);
+  Open(4, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, step_, 1)), 2u);
+  Open(5, Form("none", 2, 0));
+  EXPECT_EQ(NumberOf(rows.GiveRow(0, step_, 1)), 1u);
 }
 
 TEST_P(RowAnswers, ACancelledRowIsNamedByItsNumber) {
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   for (const RowId row : {0, 1}) Give(0, row);
   const auto cancel = rows.orders().CancelRow(0, 0, 1);
   ASSERT_TRUE(cancel);
@@ -159,7 +160,7 @@ TEST_P(RowAnswers, ACancelledRowIsNamedByItsNumber) {
 }
 
 TEST_P(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
-  rows.Open(4, Form("none", 3, 0));
+  Open(4, Form("none", 3, 0));
   for (const WorkerId worker : {0, 1}) {
     Give(worker, worker);
     Header header = SliceHeader(4, OrderOf(worker, worker), 0);
@@ -173,7 +174,7 @@ TEST_P(RowAnswers, AnswersFromParametersOfAnotherVersionAreRefused) {
 }
 
 TEST_P(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   for (RowId row = 0; row < 3; ++row) Give(0, row);
   rows.orders().CancelRow(0, 0, 1);
   Row(0, 0, 0, 1);
@@ -188,8 +189,7 @@ TEST_P(RowAnswers, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
 
 TEST_P(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   constexpr size_t kLong = 100000;
-  std::vector<float> home(kLong);
-  Answers long_rows = Make({.workers = 2, .home = home, .slice_length = kLong, .ends = {kLong}});
+  Answers long_rows = Make({.workers = 2, .route = Route(kLong, 1), .slice_length = kLong});
   std::vector<uint32_t> given(2);
   Header header;
   header.kind = FrameKind::kGradient;
@@ -207,8 +207,8 @@ TEST_P(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
     return long_rows.Finish(worker, arriving).ok();
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
-    long_rows.Open(0, Form("none", 2, 0));
-    for (WorkerId w = 0; w < 2; ++w) given[w] = NumberOf(long_rows.GiveRow(w, w));
+    ASSERT_TRUE(long_rows.Open({0, 0}, Form("none", 2, 0)).ok());
+    for (WorkerId w = 0; w < 2; ++w) given[w] = NumberOf(long_rows.GiveRow(w, 0, w));
     EXPECT_TRUE(send(0, 1));
     EXPECT_EQ(send(1, attempt == 0 ? std::nanf("") : 1), attempt == 1);
     wire::AnswerEndT end;
@@ -219,12 +219,11 @@ TEST_P(RowAnswers, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   }
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
-  ASSERT_TRUE(long_rows.Close().ok());
-  EXPECT_EQ(home, std::vector<float>(kLong, 2));
+  EXPECT_EQ(Close(long_rows, 0), std::vector<float>(kLong, 2));
 }
 
 TEST_P(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
-  rows.Open(0, Form("repetition", 2, 1));
+  Open(0, Form("repetition", 2, 1));
   Give(0, 0);
   Give(1, 1);
   Header header = SliceHeader(0, OrderOf(1, 1), 0);
@@ -239,13 +238,13 @@ TEST_P(RowAnswers, ASliceThatArrivesAsItsStepClosesIsLate) {
 }
 
 TEST_P(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   Header header = SliceHeader(0, OrderOf(0, 0), 0);
   header.norm = 100;
   Answers::Slice arriving;
   ASSERT_TRUE(*rows.Begin(0, header, false, arriving));
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   std::fill(arriving.values.begin(), arriving.values.end(), 50.0f);
   EXPECT_TRUE(rows.Finish(0, arriving).ok());
   EXPECT_TRUE(End(0, 0, 0));
@@ -257,7 +256,7 @@ TEST_P(RowAnswers, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
 }
 
 TEST_P(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   Give(1, 1);
   Give(2, 0);
@@ -271,7 +270,7 @@ TEST_P(RowAnswers, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
 }
 
 TEST_P(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
   rows.orders().Forget(0);
@@ -284,7 +283,7 @@ TEST_P(RowAnswers, SlicesOfOneRowMayComeFromTwoWorkers) {
 }
 
 TEST_P(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
   EXPECT_FALSE(Slice(0, 0, 0, 1, NAN, 3));
@@ -294,7 +293,7 @@ TEST_P(RowAnswers, ALieInTheSumsIsReportedAsTouched) {
 }
 
 TEST_P(RowAnswers, ALieOfTheFirstSliceLeavesTheSumsClean) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   EXPECT_FALSE(Slice(0, 0, 0, 0, 1e9f, 3));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
@@ -305,7 +304,7 @@ TEST_P(RowAnswers, NormsMustBeAsDeclared) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double norm : {2.01, 1.99, std::nan(""), inf, -2.0, 1e31}) {
     events.clear();
-    rows.Open(0, Form("none", 2, 0));
+    Open(0, Form("none", 2, 0));
     Give(0, 0);
     EXPECT_TRUE(Slice(0, 0, 0, 2, 100)) << "each slice has its own";
     EXPECT_FALSE(Slice(0, 0, 0, 0, 1, norm)) << norm;
@@ -315,7 +314,7 @@ TEST_P(RowAnswers, NormsMustBeAsDeclared) {
 }
 
 TEST_P(RowAnswers, SketchesMustBeNumbers) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   Header header = SliceHeader(0, OrderOf(0, 0), 1);
   Claim(header, 1, {});
@@ -327,20 +326,20 @@ TEST_P(RowAnswers, SketchesMustBeNumbers) {
 
 // A worker first sends what it computed first.
 TEST_P(RowAnswers, SlicesMayComeInAnyOrderAndCountOnce) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
   tally = {.loss = 1, .weight = 2};
   for (const size_t slice : {2, 0, 0, 1}) EXPECT_TRUE(Slice(0, 0, 0, slice, 1));
   EXPECT_EQ(Of<RowArrived>().size(), 1u);
   for (const size_t slice : {1, 2}) EXPECT_TRUE(Slice(1, 0, 1, slice, 2));
-  EXPECT_FALSE(rows.decodable());
+  EXPECT_FALSE(rows.decodable(step_));
   EXPECT_TRUE(Slice(1, 0, 1, 0, 2));
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
-  EXPECT_EQ(rows.sum().tally(), (Tally{.loss = 2, .weight = 4}));
+  EXPECT_EQ(sum().tally(), (Tally{.loss = 2, .weight = 4}));
 }
 
 TEST_P(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   tally = {.loss = 1, .weight = 2};
   EXPECT_TRUE(Slice(0, 0, 0, 2, 1));
@@ -354,7 +353,7 @@ TEST_P(RowAnswers, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
 TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {3, 4}) counts->push_back({0, count});
-  rows.Open(0, Form("none", 2, 0), counts);
+  Open(0, Form("none", 2, 0), counts);
   Give(0, 0);
   tally = {.loss = 1, .weight = 4};
   EXPECT_FALSE(Slice(0, 0, 0, 2, 50));
@@ -363,7 +362,7 @@ TEST_P(RowAnswers, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
 }
 
 TEST_P(RowAnswers, CancelledWorkEndsSilently) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   rows.orders().Cancel(0, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
@@ -372,7 +371,7 @@ TEST_P(RowAnswers, CancelledWorkEndsSilently) {
 }
 
 TEST_P(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
   Give(1, 1);
   EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
@@ -391,15 +390,15 @@ TEST_P(RowAnswers, WorkGivenUpUnaskedIsARefusedAnswer) {
 }
 
 TEST_P(RowAnswers, OldWorkGivenUpForNewWorkEndsSilently) {
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   Give(0, 0);
-  rows.Open(0, Form("none", 2, 0));
+  Open(0, Form("none", 2, 0));
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(events.empty());
 }
 
 TEST_P(RowAnswers, WorkEndsInTheOrderItWasGiven) {
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   Give(0, 0);
   Give(0, 1);
   EXPECT_FALSE(End(0, 0, 1));
@@ -411,7 +410,7 @@ TEST_P(RowAnswers, WorkEndsInTheOrderItWasGiven) {
 // A worker announces a kept row by its Pull. The answers follow under a code of their own.
 TEST_P(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);
-  rows.Open(0, kept);
+  Open(0, kept);
   for (const WorkerId worker : {0, 1}) Give(worker, 2);
   EXPECT_TRUE(End(0, 0, 2));
   EXPECT_TRUE(End(1, 0, 2));
@@ -420,11 +419,11 @@ TEST_P(RowAnswers, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   EXPECT_EQ(arrived[0].worker, 0u);
   EXPECT_EQ(arrived[1].worker, 1u);
   EXPECT_EQ(arrived[1].row, 2u);
-  EXPECT_FALSE(rows.decodable());
+  EXPECT_FALSE(rows.decodable(step_));
 }
 
 TEST_P(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
-  rows.Open(0, Form("partial-coded", 3, 1));
+  Open(0, Form("partial-coded", 3, 1));
   Give(0, 2);
   EXPECT_FALSE(Slice(0, 0, 2, 0, 1));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
@@ -433,10 +432,10 @@ TEST_P(RowAnswers, AVectorForARowThatIsKeptIsRefused) {
 
 // The same number means another row after the step was opened again.
 TEST_P(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
-  rows.Open(0, Form("partial-coded", 3, 1));
+  Open(0, Form("partial-coded", 3, 1));
   for (const WorkerId worker : {0, 1}) Give(worker, 1);
   rows.orders().CancelRow(0, 0, 1);
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   Give(0, 1);
   EXPECT_TRUE(End(0, 0, 1));
   EXPECT_TRUE(End(1, 0, 1, false));
@@ -452,7 +451,7 @@ TEST_P(RowAnswers, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
 TEST_P(RowAnswers, ASliceThatComesTwiceIsLoggedAsItCounted) {
   AnswerLog log(3, /*job=*/0, /*secret=*/3, [](StepId) { return true; });
   rows.SetLog(&log);
-  rows.Open(0, Form("none", 3, 0));
+  Open(0, Form("none", 3, 0));
   Give(1, 1);
   EXPECT_TRUE(Slice(1, 0, 1, 0, -7));
   EXPECT_TRUE(Slice(1, 0, 1, 0, 3));

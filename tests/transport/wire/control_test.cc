@@ -37,9 +37,10 @@ TEST(Control, OrderSurvivesTheRoundTrip) {
 TEST(Control, AnOrderGetsAnotherNumberAndStepInPlace) {
   Bytes bytes = EncodeControl(SomeOrder());
   wire::OrderT later = SomeOrder();
-  later.step = later.version = 1u << 20;
+  later.step = 1u << 20;
+  later.version = later.step - 3;
   later.order = 4;
-  ASSERT_TRUE(SetOrder(bytes, later.step, later.order));
+  ASSERT_TRUE(SetOrder(bytes, {later.step, later.version}, later.order));
   EXPECT_EQ(bytes, EncodeControl(later));
 }
 
@@ -47,9 +48,9 @@ TEST(Control, AnOrderOfStepZeroHasNoRoomForAnother) {
   wire::OrderT order = SomeOrder();
   order.step = order.version = 0;
   Bytes bytes = EncodeControl(order);
-  EXPECT_TRUE(SetOrder(bytes, 0, order.order));
+  EXPECT_TRUE(SetOrder(bytes, {0, 0}, order.order));
   EXPECT_EQ(bytes, EncodeControl(order));
-  EXPECT_FALSE(SetOrder(bytes, 1, order.order));
+  EXPECT_FALSE(SetOrder(bytes, {1, 1}, order.order));
 }
 
 // Holds for any earlier message, with any fields at their defaults before and after.
