@@ -26,7 +26,7 @@
 #include "runtime/shard/answers.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 namespace motley {
 namespace {

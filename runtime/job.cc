@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 #include "data/index_source.h"
 #include "scheduler/step/pieces.h"
-#include "transport/tcp/tcp_address.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {

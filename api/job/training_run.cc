@@ -18,7 +18,7 @@
 #include "base/host_name.h"
 #include "data/files/text_scan.h"
 #include "devices/cpu/cpu_device.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 namespace motley {
 namespace {

@@ -21,8 +21,8 @@
 #include "base/host_name.h"
 #include "data/readers.h"
 #include "devices/device_list.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {

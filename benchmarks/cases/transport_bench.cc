@@ -8,7 +8,7 @@
 #include "benchmarks/cases/raw_pair.h"
 #include "fmt/core.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 namespace motley {
 namespace {

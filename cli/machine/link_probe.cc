@@ -12,7 +12,7 @@
 
 #include "runtime/links/probe_desk.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 namespace motley {
 namespace {

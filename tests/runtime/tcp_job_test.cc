@@ -20,8 +20,8 @@
 #include "tests/runtime/forwarding_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {

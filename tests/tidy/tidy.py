@@ -45,7 +45,7 @@ THIRD_PARTY = {
     r"hwy/": r"coding/.*\.(cc|h)",
     r"(tbb|oneapi)/": r"devices/cpu/.*\.cc",
     r"(CL/|clblast)": r"devices/opencl/.*|benchmarks/cases/opencl_bench\.cc",
-    r"uv\.h": r"transport/tcp/.*|runtime/uv_loop\.cc|api/stop_switch\.h|api/.*\.cc|benchmarks/.*\.cc",
+    r"uv\.h": r"transport/(stream|channel)/.*|runtime/uv_loop\.cc|api/stop_switch\.h|api/.*\.cc|benchmarks/.*\.cc",
     r"flatbuffers/": r"transport/wire/control\.(h|cc)",
     r"xxh.*\.h": r"transport/.*\.cc|checkpoint/shard_hash\.cc",
     r"zlib\.h": r"data/.*\.cc",
@@ -139,7 +139,7 @@ LARGE_CLASSES = {
 SUBFOLDERS = {
     "base": ["loop"],
     "coding": ["kernels", "placement", "decode", "codes"],
-    "transport": ["memory", "wire", "tcp"],
+    "transport": ["memory", "wire", "stream", "channel"],
     "devices": ["drivers", "cpu", "opencl", "cuda", "check"],
     "data": ["files", "tables", "formats"],
     "training": ["optimizers", "models", "model_files", "trainers"],

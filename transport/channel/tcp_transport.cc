@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "base/loop/loop_guard.h"
+#include "transport/channel/tcp_connection.h"
 #include "transport/memory/shared_memory.h"
 #include "transport/send_queue.h"
+#include "transport/stream/local_socket.h"
+#include "transport/stream/tcp_address.h"
 #include "transport/task_queue.h"
-#include "transport/tcp/local_socket.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_connection.h"
 
 namespace motley {
 namespace {

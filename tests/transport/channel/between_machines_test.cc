@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "tests/transport/tcp/tcp_world.h"
+#include "tests/transport/channel/tcp_world.h"
 #include "transport/wire/checksum.h"
 
 namespace motley {

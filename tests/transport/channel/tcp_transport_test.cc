@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
 
 #include <gmock/gmock.h>
 #include <netinet/tcp.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "tests/transport/tcp/tcp_world.h"
+#include "tests/transport/channel/tcp_world.h"
 #include "transport/wire/checksum.h"
 #include "transport/wire/frame_reader.h"
 

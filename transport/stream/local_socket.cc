@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/local_socket.h"
+#include "transport/stream/local_socket.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "transport/tcp/tcp_address.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {

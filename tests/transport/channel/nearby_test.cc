@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
-#include "tests/transport/tcp/tcp_world.h"
-#include "transport/tcp/local_socket.h"
+#include "tests/transport/channel/tcp_world.h"
+#include "transport/stream/local_socket.h"
 
 namespace motley {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "tests/conformance/transport_suite.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/tcp_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_connection.h"
+#include "transport/channel/tcp_connection.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 
 #include "base/assert.h"
 #include "base/loop/loop_guard.h"
-#include "transport/tcp/local_socket.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_options.h"
+#include "transport/stream/local_socket.h"
+#include "transport/stream/tcp_address.h"
+#include "transport/stream/tcp_options.h"
 
 namespace motley {
 namespace {
