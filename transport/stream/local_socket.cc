@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/stream/local_socket.h"
 
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,21 +35,14 @@ std::optional<Name> NameOf(sockaddr_storage address) {
   return name;
 }
 
-std::optional<ucred> PeerOf(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof(peer);
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
-  return peer;
-}
-
 }  // namespace
 
-std::optional<int> ListenLocally(const sockaddr_storage& address, int backlog) {
+std::optional<int> BindLocally(const sockaddr_storage& address) {
   const std::optional<Name> name = NameOf(address);
   if (!name) return std::nullopt;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::nullopt;
-  if (bind(fd, name->get(), name->length) == 0 && listen(fd, backlog) == 0) return fd;
+  if (bind(fd, name->get(), name->length) == 0) return fd;
   close(fd);
   return std::nullopt;
 }
@@ -65,14 +57,16 @@ std::optional<int> ConnectLocally(const sockaddr_storage& address) {
   return std::nullopt;
 }
 
-bool IsOwnUser(int socket) {
-  const std::optional<ucred> peer = PeerOf(socket);
-  return peer && peer->uid == geteuid();
+std::optional<LocalPeer> PeerOf(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return LocalPeer{peer.uid, peer.pid};
 }
 
-std::string DescribePeer(int socket) {
-  const std::optional<ucred> peer = PeerOf(socket);
-  return peer && peer->pid > 0 ? fmt::format("process {}", peer->pid) : "a local process";
+bool IsOwnUser(int socket) {
+  const std::optional<LocalPeer> peer = PeerOf(socket);
+  return peer && peer->user == geteuid();
 }
 
 }  // namespace motley
