@@ -74,7 +74,7 @@ class Worker final : public Receiver {
     loop_.Run();
   }
 
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity&) override {
     server_ = peer;
     Say(0, 0);
   }
@@ -183,7 +183,7 @@ class Server final : public Receiver {
   Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
   const std::vector<double>& seconds() const { return seconds_; }
 
-  void OnConnected(PeerId) override {}
+  void OnConnected(PeerId, const PeerIdentity&) override {}
   void OnLost(PeerId, const Status& why) override {
     if (step_ < task_.repetitions + 2) Die("the server: " + why.ToString());
     if (++gone_ == task_.workers) loop_.Stop();

@@ -24,7 +24,7 @@ class End final : public Receiver {
     transport_->SetReceiver(this);
   }
 
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity&) override {
     peer_ = peer;
     loop_.Stop();
   }

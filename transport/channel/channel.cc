@@ -33,7 +33,8 @@ void Channel::Start(std::unique_ptr<PeerStream> stream) {
   stream_->SetHandler(this);
   if (stream_->PassesFiles()) shared_ = std::make_unique<SharedLink>(owner_->arena());
   ReadNext();
-  if (Receiver* receiver = owner_->receiver()) receiver->OnConnected(peer_);
+  const PeerIdentity identity = stream_->peer();  // The receiver may close the stream.
+  if (Receiver* receiver = owner_->receiver()) receiver->OnConnected(peer_, identity);
   Pump();
 }
 

@@ -61,7 +61,6 @@ class Channel final : public PeerStream::Handler,
   std::vector<Outgoing> Close();
 
   PeerId peer() const { return peer_; }
-  const PeerStream* stream() const { return stream_.get(); }  // Null before Start and after Close.
 
   void OnRead(size_t count) override;
   void OnWritten() override;

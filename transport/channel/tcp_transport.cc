@@ -64,7 +64,6 @@ class TcpTransport final : public Transport, public Channel::Owner, public Liste
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
-  std::string HostOf(PeerId peer) const override;
   Traffic TrafficOf(PeerId peer) const override;
   void Disconnect(PeerId peer) override;
   void Close() override;
@@ -240,12 +239,6 @@ void TcpTransport::Cancel(SendId id) {
 size_t TcpTransport::QueuedBytes(PeerId peer) const {
   const auto it = connections_.find(peer);
   return it == connections_.end() ? 0 : it->second.channel->queued_bytes();
-}
-
-std::string TcpTransport::HostOf(PeerId peer) const {
-  const auto it = connections_.find(peer);
-  if (it == connections_.end() || it->second.channel->stream() == nullptr) return "";
-  return it->second.channel->stream()->peer().host;
 }
 
 Traffic TcpTransport::TrafficOf(PeerId peer) const {

@@ -41,7 +41,7 @@ Bytes Frame(BytesView payload, uint32_t row) {
 }
 
 struct CountingReceiver final : Receiver {
-  void OnConnected(PeerId) override { ++connected; }
+  void OnConnected(PeerId, const PeerIdentity&) override { ++connected; }
   std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
   void OnPayloadDone(PeerId, const Header& header, bool) override { rows.push_back(header.row_id); }
   void OnLost(PeerId, const Status&) override {}
