@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shortcut to a TCP address for processes of the same machine and user. Every loopback listener
-// has a Unix socket beside it, in Linux's abstract namespace: such names have no files and vanish
-// with their process. Any thread.
+// Local sockets between processes of one machine and user, in Linux's abstract namespace: their
+// names have no files and vanish with their process. Any thread.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include "base/status.h"
 
 namespace motley {
 
-// A socket bound beside the TCP listener at `address`; nothing if the system has no such sockets.
-std::optional<int> BindLocally(const sockaddr_storage& address);
-// A connection to that socket. Nothing when there is no such listener, when it belongs to another
-// user, or when its queue is full; the caller then uses TCP. Does not block.
-std::optional<int> ConnectLocally(const sockaddr_storage& address);
+inline constexpr size_t kMaxLocalName = 90;  // Bytes.
+
+// The name of the socket beside a loopback TCP listener, which is a shortcut to it. Nothing for
+// addresses of other machines.
+std::optional<std::string> NameBeside(sockaddr_storage address);
+
+// A socket with this name (at most kMaxLocalName bytes) for listen(). kUnavailable says why there
+// is none.
+Result<int> BindLocally(const std::string& name);
+// A connection to the socket of that name. kUnavailable when there is no such listener, when it
+// belongs to another user, or when its queue is full. Does not block.
+Result<int> ConnectLocally(const std::string& name);
 
 // The process at the other end, as the kernel reports it; nothing if it does not.
 struct LocalPeer {

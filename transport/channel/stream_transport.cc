@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/channel/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -17,9 +17,7 @@
 #include "transport/channel/channel.h"
 #include "transport/memory/shared_memory.h"
 #include "transport/send_queue.h"
-#include "transport/stream/tcp_address.h"
-#include "transport/stream/tcp_stream.h"
-#include "transport/stream/unix_stream.h"
+#include "transport/stream/schemes.h"
 #include "transport/stream/uv_stream.h"
 #include "transport/task_queue.h"
 
@@ -41,20 +39,20 @@ int DescriptorLimit() {
 // A channel, and how it came about.
 struct Connection {
   std::shared_ptr<Channel> channel;
-  std::shared_ptr<Dialing> dialing;  // Null: a listener accepted it.
+  bool accepted = false;             // A listener took it; otherwise Connect made it.
+  std::shared_ptr<Dialing> dialing;  // Null if it was accepted, or its address makes no sense.
 };
 
-class TcpTransport final : public Transport, public Channel::Owner, public Listener::Handler {
+class StreamTransport final : public Transport, public Channel::Owner, public Listener::Handler {
  public:
-  TcpTransport(uv_loop_t* loop, Nearby nearby, ParallelFor* parallel)
+  StreamTransport(uv_loop_t* loop, ParallelFor* parallel)
       : loop_{loop, [this](Task task) { RunLater(std::move(task)); }},
-        nearby_(nearby),
         parallel_(parallel),
         idle_(new uv_idle_t) {
     uv_idle_init(loop, idle_);
     idle_->data = this;
   }
-  ~TcpTransport() override { TcpTransport::Close(); }
+  ~StreamTransport() override { StreamTransport::Close(); }
 
   void SetReceiver(Receiver* receiver) override;
   Result<std::string> Listen(const std::string& address) override;
@@ -86,7 +84,6 @@ class TcpTransport final : public Transport, public Channel::Owner, public Liste
   void Drop(PeerId peer, const Status& why);
 
   const StreamLoop loop_;
-  const Nearby nearby_;
   ParallelFor* const parallel_;
   uv_idle_t* idle_;  // Runs deferred_; active only when that is not empty.
   Receiver* receiver_ = nullptr;
@@ -105,28 +102,24 @@ class TcpTransport final : public Transport, public Channel::Owner, public Liste
   TaskQueue deferred_;  // For the next turn of the loop.
 };
 
-Result<std::string> TcpTransport::Listen(const std::string& address) {
+Result<std::string> StreamTransport::Listen(const std::string& address) {
   if (closed_) {
     return Status::Unavailable(
         fmt::format("cannot listen at {}: this transport is closed", address));
   }
-  MOTLEY_ASSIGN_OR_RETURN(auto listener, ListenTcp(loop_.loop, address, *this));
-  const std::string bound = listener->address();
-  listeners_.push_back(std::move(listener));
-  if (nearby_ == Nearby::kTcp) return bound;
-  MOTLEY_ASSIGN_OR_RETURN(const HostPort where, ParseHostPort(bound));
-  if (auto beside = ListenBeside(loop_.loop, *NumericAddress(where), *this)) {
-    listeners_.push_back(std::move(beside));
-  }
+  MOTLEY_ASSIGN_OR_RETURN(const SchemeAddress where, ParseAddress(address));
+  MOTLEY_ASSIGN_OR_RETURN(auto listeners, where.scheme->listen(loop_.loop, where.rest, *this));
+  const std::string bound = listeners.front()->address();
+  for (auto& listener : listeners) listeners_.push_back(std::move(listener));
   return bound;
 }
 
-void TcpTransport::OnIncoming(Listener& listener) {
+void StreamTransport::OnIncoming(Listener& listener) {
   if (receiver_ != nullptr) return Accept(listener);
   held_.push_back(&listener);  // It stops until its connection is accepted.
 }
 
-void TcpTransport::SetReceiver(Receiver* receiver) {
+void StreamTransport::SetReceiver(Receiver* receiver) {
   receiver_ = receiver;
   if (receiver == nullptr || held_.empty()) return;
   RunLater([this] {
@@ -138,12 +131,12 @@ void TcpTransport::SetReceiver(Receiver* receiver) {
   });
 }
 
-void TcpTransport::StopListening() {
+void StreamTransport::StopListening() {
   held_.clear();
   listeners_.clear();
 }
 
-SharedArena* TcpTransport::arena() {
+SharedArena* StreamTransport::arena() {
   if (arena_ != nullptr || closed_) return arena_.get();
   arena_ = SharedArena::Create(parallel_);
   if (arena_ == nullptr) return nullptr;
@@ -152,7 +145,7 @@ SharedArena* TcpTransport::arena() {
   return arena_.get();
 }
 
-void TcpTransport::OnWaiting(SendId id, PeerId peer, bool waits) {
+void StreamTransport::OnWaiting(SendId id, PeerId peer, bool waits) {
   if (waits) {
     waiting_.emplace(id, peer);
   } else {
@@ -161,14 +154,14 @@ void TcpTransport::OnWaiting(SendId id, PeerId peer, bool waits) {
 }
 
 // `listener` may be gone when this returns.
-void TcpTransport::Accept(Listener& listener) {
+void StreamTransport::Accept(Listener& listener) {
   // A connection that is not accepted stops the listener, so surplus ones are accepted and closed.
   auto stream = listener.Accept();
   if (!stream.ok() || accepted_ >= kMaxAccepted) return;
   ++accepted_;
   const PeerId peer = next_peer_++;
   const auto channel = std::make_shared<Channel>(peer, *this);
-  connections_.emplace(peer, Connection{channel, nullptr});
+  connections_.emplace(peer, Connection{channel, true, nullptr});
   const int descriptor = (*stream)->descriptor();
   channel->Start(std::move(*stream));
   NoticeShortage(descriptor);
@@ -176,7 +169,7 @@ void TcpTransport::Accept(Listener& listener) {
 
 // When no descriptor is left, libuv accepts with one that it keeps in reserve, and closes that
 // connection silently. So this reports the shortage a few descriptors earlier.
-void TcpTransport::NoticeShortage(int newest_descriptor) {
+void StreamTransport::NoticeShortage(int newest_descriptor) {
   constexpr int kLast = 4;
   const int limit = DescriptorLimit();
   if (newest_descriptor < limit - kLast || std::exchange(shortage_reported_, true)) return;
@@ -188,30 +181,31 @@ void TcpTransport::NoticeShortage(int newest_descriptor) {
       accepted_, limit)));
 }
 
-PeerId TcpTransport::Connect(const std::string& address) {
+PeerId StreamTransport::Connect(const std::string& address) {
   const PeerId peer = next_peer_++;
   if (closed_) return peer;
-  Shortcut shortcut;
-  if (nearby_ == Nearby::kSharedMemory) {
-    shortcut = [this, address](const sockaddr_storage& where) {
-      return ConnectBeside(loop_.loop, where, address);
-    };
-  }
   Connection& connection = connections_[peer];
   connection.channel = std::make_shared<Channel>(peer, *this);
-  connection.dialing = DialTcp(loop_, address, std::move(shortcut),
-                               [this, peer](auto stream) { OnDialed(peer, std::move(stream)); });
+  const auto where = ParseAddress(address);
+  if (where.ok()) {
+    connection.dialing = where->scheme->dial(
+        loop_, where->rest, [this, peer](auto stream) { OnDialed(peer, std::move(stream)); });
+  } else {
+    RunLater([this, peer, why = where.status()] { OnDialed(peer, why); });
+  }
   return peer;
 }
 
-void TcpTransport::OnDialed(PeerId peer, Result<std::unique_ptr<PeerStream>> stream) {
-  const std::shared_ptr<Channel> channel = connections_.at(peer).channel;
+void StreamTransport::OnDialed(PeerId peer, Result<std::unique_ptr<PeerStream>> stream) {
+  const auto it = connections_.find(peer);
+  if (it == connections_.end()) return;
+  const std::shared_ptr<Channel> channel = it->second.channel;
   if (!stream.ok()) return OnConnectionLost(*channel, stream.status());
   channel->Start(std::move(*stream));
 }
 
-SendId TcpTransport::Send(PeerId peer, Header header, std::span<const BytesView> pieces,
-                          Priority priority, Done done) {
+SendId StreamTransport::Send(PeerId peer, Header header, std::span<const BytesView> pieces,
+                             Priority priority, Done done) {
   Outgoing message{next_send_++, header, {pieces.begin(), pieces.end()}, priority, std::move(done)};
   const SendId id = message.id;
   const auto it = connections_.find(peer);
@@ -227,7 +221,7 @@ SendId TcpTransport::Send(PeerId peer, Header header, std::span<const BytesView>
   return id;
 }
 
-void TcpTransport::Cancel(SendId id) {
+void StreamTransport::Cancel(SendId id) {
   const auto it = waiting_.find(id);
   if (it == waiting_.end()) return;
   const auto channel = connections_.at(it->second).channel;
@@ -236,49 +230,49 @@ void TcpTransport::Cancel(SendId id) {
   message->done(Status::Cancelled("taken back before it was sent"));
 }
 
-size_t TcpTransport::QueuedBytes(PeerId peer) const {
+size_t StreamTransport::QueuedBytes(PeerId peer) const {
   const auto it = connections_.find(peer);
   return it == connections_.end() ? 0 : it->second.channel->queued_bytes();
 }
 
-Traffic TcpTransport::TrafficOf(PeerId peer) const {
+Traffic StreamTransport::TrafficOf(PeerId peer) const {
   const auto it = connections_.find(peer);
   return it == connections_.end() ? Traffic() : it->second.channel->traffic();
 }
 
-void TcpTransport::Drop(PeerId peer, const Status& why) {
+void StreamTransport::Drop(PeerId peer, const Status& why) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
   const Connection gone = std::move(it->second);
   connections_.erase(it);
-  if (gone.dialing == nullptr) --accepted_;
+  if (gone.accepted) --accepted_;
   for (Outgoing& message : gone.channel->Close()) {
     settled_.Add([done = std::move(message.done), why] { done(why); });
   }
   settled_.Run();
 }
 
-void TcpTransport::Disconnect(PeerId peer) {
+void StreamTransport::Disconnect(PeerId peer) {
   Drop(peer, Status::Unavailable("this node closed the connection"));
 }
 
-void TcpTransport::OnConnectionLost(Channel& channel, const Status& why) {
+void StreamTransport::OnConnectionLost(Channel& channel, const Status& why) {
   const PeerId peer = channel.peer();
   const Status lost = why;
   Drop(peer, lost.code() == StatusCode::kUnavailable ? lost : Status::Unavailable(lost.ToString()));
   if (receiver_ != nullptr) receiver_->OnLost(peer, lost);
 }
 
-void TcpTransport::RunLater(Task task) {
+void StreamTransport::RunLater(Task task) {
   deferred_.Add(std::move(task));
   uv_idle_start(idle_, [](uv_idle_t* idle) {
     uv_idle_stop(idle);
-    auto* self = static_cast<TcpTransport*>(idle->data);
+    auto* self = static_cast<StreamTransport*>(idle->data);
     RunGuarded(idle->loop->data, [self] { self->deferred_.Run(); });
   });
 }
 
-void TcpTransport::Close() {
+void StreamTransport::Close() {
   if (closed_) return;
   closed_ = true;
   receiver_ = nullptr;
@@ -295,8 +289,8 @@ void TcpTransport::Close() {
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby, ParallelFor* parallel) {
-  return std::make_unique<TcpTransport>(loop, nearby, parallel);
+std::unique_ptr<Transport> MakeStreamTransport(uv_loop_s* loop, ParallelFor* parallel) {
+  return std::make_unique<StreamTransport>(loop, parallel);
 }
 
 }  // namespace motley
