@@ -26,7 +26,7 @@
 #include "runtime/shard/answers.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 namespace motley {
 namespace {
@@ -39,7 +39,7 @@ struct Task {
   size_t length = 0;
   uint64_t repetitions = 9;  // Two more come first and are not counted.
   size_t threads = 1;        // Threads of the server's decoder.
-  Nearby nearby = Nearby::kSharedMemory;
+  std::string listen = "127.0.0.1:0";
 };
 
 // The monotonic clock is the same for all processes of the machine, so their times are comparable.
@@ -66,7 +66,7 @@ class Worker final : public Receiver {
         cut_(task.length, kSlice),
         own_(task.length),
         sum_(task.length),
-        transport_(MakeTcpTransport(loop.handle(), task.nearby)) {
+        transport_(MakeStreamTransport(loop.handle())) {
     transport_->SetReceiver(this);
   }
   void Run(const std::string& address) {
@@ -74,7 +74,7 @@ class Worker final : public Receiver {
     loop_.Run();
   }
 
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity&) override {
     server_ = peer;
     Say(0, 0);
   }
@@ -168,7 +168,7 @@ class Server final : public Receiver {
       : loop_(loop),
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
-        transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
+        transport_(MakeStreamTransport(loop.handle(), &parallel)),
         publisher_(*transport_, task.workers, Slicing(task.length, kSlice), 0,
                    [this](uint64_t version) {
                      return version == step_ + 1 ? ParameterCopy(sum_) : nullptr;
@@ -182,10 +182,10 @@ class Server final : public Receiver {
                   [this]() -> Result<std::shared_ptr<UpdateSum>> { return step_sum_; }}) {
     transport_->SetReceiver(this);
   }
-  Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
+  Result<std::string> Listen() { return transport_->Listen(task_.listen); }
   const std::vector<double>& seconds() const { return seconds_; }
 
-  void OnConnected(PeerId) override {}
+  void OnConnected(PeerId, const PeerIdentity&) override {}
   void OnLost(PeerId, const Status& why) override {
     if (step_ < task_.repetitions + 2) Die("the server: " + why.ToString());
     if (++gone_ == task_.workers) loop_.Stop();
@@ -330,7 +330,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   task.length = static_cast<size_t>(megabytes * 1e6 / sizeof(float));
-  task.nearby = tcp ? Nearby::kTcp : Nearby::kSharedMemory;
+  if (tcp) task.listen = "tcp://127.0.0.1:0";
   alarm(kLimitSeconds);
   std::vector<int> pipes(task.workers);
   std::vector<pid_t> children;

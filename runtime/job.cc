@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 #include "data/index_source.h"
 #include "scheduler/step/pieces.h"
-#include "transport/tcp/tcp_address.h"
+#include "transport/stream/schemes.h"
 
 namespace motley {
 namespace {
@@ -53,9 +53,7 @@ Status CheckToken(const std::string& token, const std::string& listen) {
                     token.size(), kMaxTokenBytes));
   }
   if (token.empty() || token.size() >= kLeastTokenBytes) return Status::Ok();
-  const auto where = ParseHostPort(listen);
-  const auto address = where.ok() ? NumericAddress(*where) : std::nullopt;
-  if (address && IsLoopback(*address)) return Status::Ok();
+  if (ReachedOnlyFromHere(listen)) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("`token`: {} characters are guessed soon, and other machines can connect to {}. "
                   "Use {} or more, like those of `openssl rand -hex 16`, or give none, and one is "

@@ -47,6 +47,9 @@ struct Side {
 
 using Listeners = std::map<std::string, InprocTransport*>;
 
+const PeerIdentity kThisProcess{
+    .address = "a node of this process", .host = "this process", .same_machine = true};
+
 class InprocTransport final : public Transport {
  public:
   InprocTransport(Loop& loop, std::shared_ptr<Listeners> listeners)
@@ -63,9 +66,6 @@ class InprocTransport final : public Transport {
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
-  std::string HostOf(PeerId peer) const override {
-    return sides_.contains(peer) ? "this process" : "";
-  }
   Traffic TrafficOf(PeerId peer) const override {
     const auto it = sides_.find(peer);
     return it == sides_.end() ? Traffic() : it->second.own().traffic;
@@ -135,7 +135,7 @@ void InprocTransport::Establish(const Side& side) {
   for (const Side& each : {side, side.Opposite()}) {
     const InprocTransport* transport = each.own().transport;
     if (transport != nullptr && transport->receiver_ != nullptr) {
-      transport->receiver_->OnConnected(each.own().peer);
+      transport->receiver_->OnConnected(each.own().peer, kThisProcess);
     }
   }
   Pump(side);

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/function.h"
 #include "base/status.h"
+#include "transport/peer_identity.h"
 #include "transport/wire/header.h"
 
 namespace motley {
@@ -32,8 +33,9 @@ struct Traffic {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // A connection is up: one of our own (from Connect) or one that Listen accepted.
-  virtual void OnConnected(PeerId peer) = 0;
+  // A connection is up: one of our own (from Connect) or one that Listen accepted. Nothing that
+  // the peer sent was looked at yet.
+  virtual void OnConnected(PeerId peer, const PeerIdentity& identity) = 0;
   // Returns room for the payload: `header.length` bytes that stay valid until OnPayloadDone or
   // OnLost. An empty span makes the transport read and discard it. Not called for empty payloads.
   virtual std::span<std::byte> OnPayload(PeerId peer, const Header& header) = 0;
@@ -81,9 +83,6 @@ class Transport {
   virtual void Cancel(SendId id) = 0;
   // Payload bytes accepted by Send and not yet done.
   virtual size_t QueuedBytes(PeerId peer) const = 0;
-  // The machine at the other end: its address without the port, the same text for all connections
-  // from there. Empty when the peer is not connected.
-  virtual std::string HostOf(PeerId peer) const = 0;
   // The bytes that have passed so far. Both counts grow while a long message is on its way. Zeros
   // when the peer is not connected.
   virtual Traffic TrafficOf(PeerId peer) const = 0;

@@ -18,13 +18,12 @@
 #include "base/host_name.h"
 #include "data/files/text_scan.h"
 #include "devices/cpu/cpu_device.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 namespace motley {
 namespace {
 
-constexpr char kHere[] = "here";                 // The server's address inside one process.
-constexpr std::string_view kTcpOnly = "tcp://";  // Before an address: no shared memory.
+constexpr char kHere[] = "here";  // The server's address inside one process.
 
 // Of an evaluation that nobody asked for, in multiplications: about a tenth of a second on one
 // core.
@@ -77,11 +76,8 @@ Status TrainingRun::Listen() {
     MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(kHere));
     return Status::Ok();
   }
-  const bool tcp_only = request.listen.starts_with(kTcpOnly);
-  transport_ = MakeTcpTransport(
-      parts_.loop.handle(), tcp_only ? Nearby::kTcp : Nearby::kSharedMemory, &device_->parallel());
-  MOTLEY_ASSIGN_OR_RETURN(
-      address_, transport_->Listen(request.listen.substr(tcp_only ? kTcpOnly.size() : 0)));
+  transport_ = MakeStreamTransport(parts_.loop.handle(), &device_->parallel());
+  MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(request.listen));
   const bool tell_token = !local() && request.token.empty();
   parts_.events.Tell(MOTLEY_EVENT_LISTENING,
                      tell_token ? address_ + " " + plan_.job.token : address_);

@@ -267,9 +267,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
-  constexpr std::string_view kTcpOnly = "tcp://";
-  const size_t scheme = request.listen.starts_with(kTcpOnly) ? kTcpOnly.size() : 0;
-  MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen.substr(scheme)));
+  MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(
         "a job trains on samples: give either `data`, or, with a trainer that knows them, "

@@ -21,8 +21,8 @@
 #include "base/host_name.h"
 #include "data/readers.h"
 #include "devices/device_list.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
+#include "transport/stream/schemes.h"
 
 namespace motley {
 namespace {
@@ -132,7 +132,7 @@ class WorkerProcess {
     WorkerDeviceOptions options{.threads = task.threads, .pace = task.pace};
     options.patience = foreign == nullptr ? std::optional(task.patience) : std::nullopt;
     MOTLEY_ASSIGN_OR_RETURN(seat->device, WorkerDevice::Open(loop_, group, options));
-    seat->transport = MakeTcpTransport(loop_.handle());
+    seat->transport = MakeStreamTransport(loop_.handle());
     WorkerOptions node = task.node;
     node.incarnation = FreshIncarnation();
     node.foreign = foreign;
@@ -216,7 +216,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     return Status::InvalidArgument(
         "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");
   }
-  if (!task.child) MOTLEY_RETURN_IF_ERROR(ParseHostPort(task.node.server).status());
+  if (!task.child) MOTLEY_RETURN_IF_ERROR(ParseAddress(task.node.server).status());
   return task;
 }
 

@@ -47,7 +47,7 @@ class Echo final : public Receiver {
  public:
   Echo(Transport& transport, uint64_t& left) : transport_(transport), left_(left), buffer_(64) {}
 
-  void OnConnected(PeerId peer) override { peer_ = peer; }
+  void OnConnected(PeerId peer, const PeerIdentity&) override { peer_ = peer; }
   std::span<std::byte> OnPayload(PeerId, const Header& header) override {
     return std::span(buffer_).first(header.length);
   }

@@ -8,7 +8,7 @@
 #include "benchmarks/cases/raw_pair.h"
 #include "fmt/core.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 namespace motley {
 namespace {
@@ -19,12 +19,12 @@ constexpr size_t kSmall = 64;
 // Receives every payload into one buffer, and echoes or counts it.
 class End final : public Receiver {
  public:
-  End(UvLoop& loop, Nearby nearby)
-      : loop_(loop), transport_(MakeTcpTransport(loop.handle(), nearby)), buffer_(kLarge) {
+  explicit End(UvLoop& loop)
+      : loop_(loop), transport_(MakeStreamTransport(loop.handle())), buffer_(kLarge) {
     transport_->SetReceiver(this);
   }
 
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity&) override {
     peer_ = peer;
     loop_.Stop();
   }
@@ -67,9 +67,9 @@ class End final : public Receiver {
 };
 
 struct Pair {
-  Pair(UvLoop& on, Nearby nearby) : loop(on), from(on, nearby), to(on, nearby) {}
-  Status Connect() {
-    MOTLEY_ASSIGN_OR_RETURN(const std::string address, to.transport().Listen("127.0.0.1:0"));
+  explicit Pair(UvLoop& on) : loop(on), from(on), to(on) {}
+  Status Connect(const std::string& listen) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string address, to.transport().Listen(listen));
     from.transport().Connect(address);
     while (from.lost().ok() && !(from.up() && to.up())) loop.Run();
     return from.lost();
@@ -103,14 +103,14 @@ std::pair<double, double> BestOfTurns(const BenchOptions& options, Ours ours, Th
   return best;
 }
 
-Result<std::vector<BenchLine>> Measure(const BenchOptions& options, Nearby nearby,
+Result<std::vector<BenchLine>> Measure(const BenchOptions& options, const char* listen,
                                        const char* how) {
   const size_t messages = options.full ? 128 : 16;
   const size_t rounds = options.full ? 2000 : 200;
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   MOTLEY_ASSIGN_OR_RETURN(const auto raw, RawPair::Connect(loop->handle()));
-  Pair pair(*loop, nearby);
-  MOTLEY_RETURN_IF_ERROR(pair.Connect());
+  Pair pair(*loop);
+  MOTLEY_RETURN_IF_ERROR(pair.Connect(listen));
   Bytes payload(kLarge);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 31 + i / 256);
   pair.Stream(payload, messages);
@@ -137,11 +137,11 @@ Result<std::vector<BenchLine>> Measure(const BenchOptions& options, Nearby nearb
 }  // namespace
 
 Result<std::vector<BenchLine>> BenchTcp(const BenchOptions& options) {
-  return Measure(options, Nearby::kTcp, "TCP");
+  return Measure(options, "tcp://127.0.0.1:0", "TCP");
 }
 
 Result<std::vector<BenchLine>> BenchNearby(const BenchOptions& options) {
-  return Measure(options, Nearby::kSharedMemory, "same machine");
+  return Measure(options, "127.0.0.1:0", "same machine");
 }
 
 }  // namespace motley

@@ -193,8 +193,9 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--listen", flags.listen,
                    "Address to which workers connect; port 0: any port. With tcp:// shared memory "
-                   "is not used. Default with --remote: 0.0.0.0:7000, which other machines reach")
-      ->type_name("[tcp://]HOST:PORT")
+                   "is not used; unix://NAME is for workers of this user on this machine. Default "
+                   "with --remote: 0.0.0.0:7000, which other machines reach")
+      ->type_name("ADDRESS")
       ->group("Workers");
   train
       ->add_option("--wait", flags.wait,

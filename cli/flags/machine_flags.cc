@@ -82,7 +82,8 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
-  worker->add_option("--server", flags.server, "Address of the server")->type_name("HOST:PORT");
+  worker->add_option("--server", flags.server, "Address of the server, as motley train prints it")
+      ->type_name("ADDRESS");
   worker
       ->add_option("--name", flags.name,
                    "Name of the worker in messages and the job's table; default: this host's name")

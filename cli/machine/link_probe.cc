@@ -12,7 +12,7 @@
 
 #include "runtime/links/probe_desk.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 namespace motley {
 namespace {
@@ -40,7 +40,7 @@ class ProbeServer {
  private:
   ProbeServer(std::unique_ptr<UvLoop> loop, const std::string& token)
       : loop_(std::move(loop)),
-        transport_(MakeTcpTransport(loop_->handle())),
+        transport_(MakeStreamTransport(loop_->handle())),
         host_(*loop_, *transport_, token, nullptr) {}
 
   const std::unique_ptr<UvLoop> loop_;
@@ -53,7 +53,7 @@ class ProbeServer {
 
 Result<LinkProbe> ProbeLink(const LinkProbeOptions& options) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
-  const std::unique_ptr<Transport> transport = MakeTcpTransport(loop->handle());
+  const std::unique_ptr<Transport> transport = MakeStreamTransport(loop->handle());
   std::optional<Result<LinkProbe>> result;
   {
     LinkProber prober(*loop, *transport, options);

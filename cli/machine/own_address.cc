@@ -63,7 +63,7 @@ std::string ReachableAddress(const std::string& address) {
 
 bool IsLoopback(const std::string& address) {
   return address.starts_with("127.") || address.starts_with("[::1]:") ||
-         address.starts_with("localhost:");
+         address.starts_with("localhost:") || address.starts_with("unix://");
 }
 
 }  // namespace motley

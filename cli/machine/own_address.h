@@ -18,7 +18,8 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6);
 // is nothing else.
 std::string ReachableAddress(const std::string& address);
 
-// True if only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000").
+// True if only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000",
+// "unix://digits").
 bool IsLoopback(const std::string& address);
 
 }  // namespace motley

@@ -75,7 +75,8 @@ typedef struct motley_job_options {
 
   /* Addresses. */
   /** Server: "HOST:PORT"; port 0: any free one. Default: 127.0.0.1:0. Workers of the same machine
-      send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP only. */
+      send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP only.
+     "unix://NAME" is a local socket, which only processes of this machine and user reach. */
   const char* listen;
   const char* server; /**< Worker: the server's address. */
   /** The token that workers must present. NULL: a server generates one; a worker reads

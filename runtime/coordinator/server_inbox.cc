@@ -18,7 +18,9 @@ constexpr uint32_t kMaxComplaints = 32;
 
 }  // namespace
 
-void ServerJob::OnConnected(PeerId peer) { peers_.OnConnected(peer); }
+void ServerJob::OnConnected(PeerId peer, const PeerIdentity& identity) {
+  peers_.OnConnected(peer, identity);
+}
 
 void ServerJob::OnLost(PeerId peer, const Status& why) { peers_.OnLost(peer, why); }
 

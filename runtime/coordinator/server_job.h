@@ -53,7 +53,7 @@ class ServerJob final : public ServerNode, private Receiver {
 
  private:
   // Messages that arrive (server_inbox.cc).
-  void OnConnected(PeerId peer) override;
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;

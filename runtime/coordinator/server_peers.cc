@@ -56,11 +56,13 @@ ServerPeers::~ServerPeers() {
   }
 }
 
-void ServerPeers::OnConnected(PeerId peer) {
+void ServerPeers::OnConnected(PeerId peer, const PeerIdentity& identity) {
   if (closing_) return transport_.Disconnect(peer);
   MakeRoom();
+  Peer& state = peers_[peer];
+  state.host = identity.host;
   // The user is not notified, because a worker whose Join came too late makes another attempt.
-  peers_[peer].timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
+  state.timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
     transport_.Disconnect(peer);
     Remove(peer);
   }));
@@ -180,7 +182,7 @@ void ServerPeers::MakeFree(WorkerId worker, const wire::JoinT& join) {
 void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   MOTLEY_ASSERT(Greeting(peer));
   const std::string name = CleanText(join.name, kMaxNameBytes);
-  const Node node{name, join.device, transport_.HostOf(peer)};
+  const Node node{name, join.device, Find(peer)->host};
   if (Status fine = CheckJoin(join, node); !fine.ok()) return Refuse(peer, name, fine);
   const std::optional<WorkerId> worker = FreeSeat(join);
   if (!worker) {
@@ -286,7 +288,7 @@ void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& far
 }
 
 void ServerPeers::Refuse(PeerId peer, const std::string& name, const Status& why) {
-  TellRefused(name, transport_.HostOf(peer), why);
+  TellRefused(name, Find(peer)->host, why);
   SendAway(peer, why);
 }
 

@@ -47,7 +47,7 @@ class ServerPeers {
               Hooks hooks);
   ~ServerPeers();
 
-  void OnConnected(PeerId peer);
+  void OnConnected(PeerId peer, const PeerIdentity& identity);
   void OnLost(PeerId peer, const Status& why);
   // Cuts the connection.
   void Disconnect(PeerId peer, const Status& why);
@@ -97,6 +97,7 @@ class ServerPeers {
     // The timeout for the Join, for the worker to get ready, for probes, or for the goodbye to
     // leave.
     TimerId timer = 0;
+    std::string host;  // The machine that it connected from. Only kept until it joins.
   };
   using Node = std::tuple<std::string, std::string, std::string>;  // Name, device, host.
   struct Seat {

@@ -58,7 +58,7 @@ LinkProber::Stream& LinkProber::Of(PeerId peer) {
                        [peer](const Stream& stream) { return stream.peer == peer; });
 }
 
-void LinkProber::OnConnected(PeerId peer) {
+void LinkProber::OnConnected(PeerId peer, const PeerIdentity&) {
   wire::ProbeJoinT join;
   join.protocol = kProtocolVersion;
   join.token = options_.token;

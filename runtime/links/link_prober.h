@@ -68,7 +68,7 @@ class LinkProber final : private Receiver {
     uint64_t slices_came = 0;
   };
 
-  void OnConnected(PeerId peer) override;
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;

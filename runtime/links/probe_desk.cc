@@ -121,7 +121,7 @@ ProbeHost::~ProbeHost() {
 
 // An honest peer shows its token at once. Silent connections keep nobody out: each has a timeout,
 // and the oldest goes when there are many.
-void ProbeHost::OnConnected(PeerId peer) {
+void ProbeHost::OnConnected(PeerId peer, const PeerIdentity&) {
   if (greeting_.size() >= kMostGreeting) Cut(greeting_.begin()->first);
   greeting_[peer] = loop_.After(kGreetingLimit, [this, peer] { Cut(peer); });
 }

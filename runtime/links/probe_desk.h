@@ -80,7 +80,7 @@ class ProbeHost final : private Receiver {
   ~ProbeHost() override;
 
  private:
-  void OnConnected(PeerId peer) override;
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;

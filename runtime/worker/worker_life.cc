@@ -144,7 +144,7 @@ Header WorkerLife::OwnHeader() const {
   return header;
 }
 
-void WorkerLife::OnConnected(PeerId peer) {
+void WorkerLife::OnConnected(PeerId peer, const PeerIdentity&) {
   if (peer != peer_ || state_ != State::kConnecting) return;
   state_ = State::kJoining;
   wire::JoinT join;

@@ -32,7 +32,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
 
   // Connecting and joining.
   void Connect();
-  void OnConnected(PeerId peer) override;
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   void OnLost(PeerId peer, const Status& why) override;
   void RetryOrGiveUp(const Status& why);
   void AwaitAccept();

@@ -23,7 +23,7 @@ void Stranger::Knock(Duration every) {
   loop_.After(every, [this, every] { Knock(every); });
 }
 
-void Stranger::OnConnected(PeerId peer) {
+void Stranger::OnConnected(PeerId peer, const PeerIdentity&) {
   ++visits_;
   const uint64_t what = random_.Below(3);
   if (what == 0) return;

@@ -24,7 +24,7 @@ class Stranger final : private Receiver {
 
  private:
   void Knock(Duration every);
-  void OnConnected(PeerId peer) override;
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
   void OnPayloadDone(PeerId, const Header&, bool) override {}
   void OnLost(PeerId, const Status&) override {}

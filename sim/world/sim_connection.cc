@@ -251,7 +251,8 @@ void SimConnection::OnHello(int side) {
   if (side == 1) PushSignal(1, Frame::Kind::kHello);
   to.up = true;
   SchedulePump(side);
-  if (to.owner->receiver_ != nullptr) to.owner->receiver_->OnConnected(to.id);
+  if (to.owner->receiver_ != nullptr)
+    to.owner->receiver_->OnConnected(to.id, {"a simulated machine", "a simulated machine"});
 }
 
 void SimConnection::Lose(int side) {

@@ -120,7 +120,6 @@ class SimTransport final : public Transport {
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
-  std::string HostOf(PeerId peer) const override { return Find(peer) ? "a simulated machine" : ""; }
   Traffic TrafficOf(PeerId peer) const override;
   void Disconnect(PeerId peer) override;
   void Close() override;

@@ -67,7 +67,7 @@ TEST(OwnAddress, IsOfIpv6OnlyForAServerThatHearsIt) {
 }
 
 TEST(OwnAddress, LoopbackIsTold) {
-  for (const char* here : {"127.0.0.1:7000", "[::1]:7000", "localhost:7000"}) {
+  for (const char* here : {"127.0.0.1:7000", "[::1]:7000", "localhost:7000", "unix://digits"}) {
     EXPECT_TRUE(IsLoopback(here)) << here;
   }
   for (const char* there : {"10.0.0.5:80", "0.0.0.0:7000", "[2001:db8::7]:7000"}) {

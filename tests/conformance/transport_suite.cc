@@ -16,6 +16,16 @@ TEST_P(TransportSuite, BothEndsHearOfAConnectionOnce) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
+TEST_P(TransportSuite, PeersOfOneMachineComeFromOneHost) {
+  Connect();
+  const auto another = MakeNode();
+  another->transport().Connect(address_);
+  Run([&] { return server_->connected.size() == 2 && another->connected.size() == 1; });
+  EXPECT_NE(server_->hosts[0], "");
+  EXPECT_EQ(server_->hosts[0], server_->hosts[1]);
+  EXPECT_EQ(client_->hosts, another->hosts);
+}
+
 TEST_P(TransportSuite, ConnectingWithoutAListenerIsALossNotAnError) {
   const auto node = MakeNode();
   const PeerId peer = node->transport().Connect(world_->DeadAddress());

@@ -67,8 +67,10 @@ class TestNode final : public Receiver {
     for (const auto& [id, count] : done_count_) EXPECT_EQ(count, 1) << "Done of send " << id;
   }
 
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override {
     ExpectQuiet();
+    EXPECT_NE(identity.address, "");
+    hosts.push_back(identity.host);
     connected.push_back(peer);
     if (on_connected) on_connected(peer);
   }
@@ -137,6 +139,7 @@ class TestNode final : public Receiver {
   void ExpectSilence() { silent_ = true; }
 
   std::vector<PeerId> connected, lost_peers;
+  std::vector<std::string> hosts;  // Those of `connected`.
   std::vector<Status> lost_status;
   std::deque<Arrived> arrived;
   std::map<SendId, Status> done;

@@ -29,9 +29,9 @@ class CutTransport final : public ForwardingTransport {
   }
 
  private:
-  void OnConnected(PeerId peer) override {
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override {
     peers_.insert(peer);
-    ForwardingTransport::OnConnected(peer);
+    ForwardingTransport::OnConnected(peer, identity);
   }
   void OnLost(PeerId peer, const Status& why) override {
     peers_.erase(peer);

@@ -28,13 +28,14 @@ class ForwardingTransport : public Transport, protected Receiver {
   }
   void Cancel(SendId id) override { real_->Cancel(id); }
   size_t QueuedBytes(PeerId peer) const override { return real_->QueuedBytes(peer); }
-  std::string HostOf(PeerId peer) const override { return real_->HostOf(peer); }
   Traffic TrafficOf(PeerId peer) const override { return real_->TrafficOf(peer); }
   void Disconnect(PeerId peer) override { real_->Disconnect(peer); }
   void Close() override { real_->Close(); }
 
  protected:
-  void OnConnected(PeerId peer) override { receiver_->OnConnected(peer); }
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override {
+    receiver_->OnConnected(peer, identity);
+  }
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
     return receiver_->OnPayload(peer, header);
   }

@@ -42,7 +42,6 @@ class HeldTransport : public Transport {
     if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
   }
   size_t QueuedBytes(PeerId) const override { return 0; }
-  std::string HostOf(PeerId) const override { return "somewhere"; }
   Traffic TrafficOf(PeerId) const override { return traffic; }
   void Disconnect(PeerId) override {
     while (!held.empty()) held.extract(held.begin()).mapped().done(Status::Unavailable("gone"));

@@ -164,7 +164,7 @@ class FakeWorker : private Receiver {
   std::function<void(const wire::ControlT&)> on_control;  // Any message.
 
  private:
-  void OnConnected(PeerId) override { connected = true; }
+  void OnConnected(PeerId, const PeerIdentity&) override { connected = true; }
   std::span<std::byte> OnPayload(PeerId, const Header& header) override;
   void OnPayloadDone(PeerId, const Header& header, bool discarded) override;
   void OnLost(PeerId, const Status& why) override { lost = why; }

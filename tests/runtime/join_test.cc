@@ -199,7 +199,7 @@ TEST(Join, EveryTryIsALifeOfItsOwn) {
   for (PeerId peer = 1; peer <= 3; ++peer) {
     loop.RunUntilTime(loop.Now() + std::chrono::seconds(1));
     ASSERT_EQ(transport.connections, peer);
-    transport.receiver->OnConnected(peer);
+    transport.receiver->OnConnected(peer, {"somewhere:1", "somewhere"});
     const auto join = transport.LetGo();
     const auto control = DecodeControl(join.bytes).value();
     ASSERT_NE(control.body.AsJoin(), nullptr);

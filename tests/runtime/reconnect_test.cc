@@ -26,7 +26,7 @@ bool Has(const std::string& text, const std::string& part) {
 
 // The worker's connection is up, and a server accepts it.
 void Accepted(HeldTransport& transport, PeerId peer) {
-  transport.receiver->OnConnected(peer);
+  transport.receiver->OnConnected(peer, {});
   wire::AcceptT accept;
   accept.batch = 10;
   accept.partition_sizes = {10, 10};
@@ -189,7 +189,7 @@ TEST(Reconnect, ADeviceThatFailsWhileTheWorkerConnectsIsNotReportedBeforeTheJoin
   };
   bad.Fail();
   EXPECT_EQ(to_second(), 0);
-  transport.receiver->OnConnected(2);
+  transport.receiver->OnConnected(2, {});
   EXPECT_EQ(to_second(), 1);
 }
 

@@ -20,8 +20,8 @@
 #include "tests/runtime/forwarding_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {
@@ -38,7 +38,7 @@ std::unique_ptr<Device> MakeDevice(Loop& loop) {
 template <typename Node>
 struct Host {
   explicit Host(UvLoop& loop)
-      : device(MakeDevice(loop)), transport(MakeTcpTransport(loop.handle())) {
+      : device(MakeDevice(loop)), transport(MakeStreamTransport(loop.handle())) {
     signal(SIGPIPE, SIG_IGN);
   }
   Env env(Loop& loop) { return {loop, *transport, *device}; }
@@ -218,7 +218,7 @@ TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
   const Dataset data = MakeSamples(20, 3, false, 500, 3);
   const MemorySource source(data);
   StartServer(options, source);
-  const auto transport = MakeTcpTransport(loop->handle());
+  const auto transport = MakeStreamTransport(loop->handle());
   std::optional<Result<LinkProbe>> probe;
   {
     LinkProber prober(*loop, *transport, {.server = address, .token = "secret", .seconds = 0.2});

@@ -30,10 +30,10 @@ class Network(ProgramTest):
                               capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
         cls.undisturbed = json.loads(done.stdout)["batch_loss"]
 
-    def start(self, *arguments, workers=2, listen="127.0.0.1:0"):
+    def start(self, *arguments, workers=2, listen="tcp://127.0.0.1:0"):
         job = Running(self, "train", "--data", self.data, "--steps", STEPS, "--remote",
                       "--no-local-worker", "--workers", workers, "--json", "--code", "none",
-                      "--listen", f"tcp://{listen}", *arguments)
+                      "--listen", listen, *arguments)
         return job, job.wait_for(r"motley worker --server (\S+)")[1]
 
     def proxy(self, target):
@@ -81,6 +81,12 @@ class Network(ProgramTest):
         self.check(job, workers)
         lost = sum(worker.text().count("lost the server") for worker in workers)
         self.assertEqual(lost, sum(cuts))
+
+    def test_a_job_listens_at_a_local_socket_only(self):
+        job, address = self.start(listen=f"unix://network-test-{os.getpid()}")
+        self.assertTrue(address.startswith("unix://"), address)
+        workers = [self.worker(address, f"local-{i}") for i in range(2)]
+        self.check(job, workers)
 
     def test_a_lost_connection_that_the_server_does_not_notice(self):
         job, address = self.start()
@@ -145,7 +151,7 @@ class Network(ProgramTest):
         job.send(signal.SIGKILL)
         self.assertEqual(job.finish()[0], -signal.SIGKILL)
         workers[0].wait_for("lost the server")
-        again, _ = self.start(*keep, "--resume", saved, listen=address)
+        again, _ = self.start(*keep, "--resume", saved, listen=f"tcp://{address}")
         self.check(again, workers)
 
     def test_a_server_that_dies_inside_its_last_checkpoint_is_resumed(self):

@@ -101,7 +101,7 @@ class StrangeHost : private Receiver {
   ~StrangeHost() override { transport_.SetReceiver(nullptr); }
 
  private:
-  void OnConnected(PeerId) override {}
+  void OnConnected(PeerId, const PeerIdentity&) override {}
   void OnLost(PeerId, const Status&) override {}
   std::span<std::byte> OnPayload(PeerId, const Header& header) override {
     bytes_.resize(header.length);
@@ -160,7 +160,7 @@ struct Silent final : Receiver {
     transport->SetReceiver(this);
   }
   ~Silent() override { transport->Close(); }
-  void OnConnected(PeerId) override { ++up; }
+  void OnConnected(PeerId, const PeerIdentity&) override { ++up; }
   std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
   void OnPayloadDone(PeerId, const Header&, bool) override {}
   void OnLost(PeerId, const Status&) override { ++lost; }

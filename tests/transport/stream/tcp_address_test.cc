@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_address.h"
+#include "transport/stream/tcp_address.h"
 
 #include <gtest/gtest.h>
 

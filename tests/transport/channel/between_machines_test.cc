@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "tests/transport/tcp/tcp_world.h"
+#include "tests/transport/channel/socket_world.h"
 #include "transport/wire/checksum.h"
 
 namespace motley {
@@ -58,7 +58,7 @@ class BetweenMachines : public testing::Test {
     return bytes;
   }
 
-  TcpWorld world_;
+  SocketWorld world_;
   TestNode server_{world_};
   RawSocket client_;
 };

@@ -3,19 +3,20 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/conformance/transport_suite.h"
-#include "transport/tcp/tcp_address.h"
-#include "transport/tcp/tcp_transport.h"
+#include "tests/transport/uv_test_loop.h"
+#include "transport/channel/stream_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 
@@ -70,43 +71,30 @@ class RawSocket {
   int fd_;
 };
 
-class TcpWorld final : public TransportWorld {
+// Transports of one scheme.
+class SocketWorld final : public TransportWorld {
  public:
-  explicit TcpWorld(Nearby nearby = Nearby::kTcp) : nearby_(nearby) {
-    signal(SIGPIPE, SIG_IGN);  // Every program with such a transport must do this.
-    EXPECT_EQ(uv_loop_init(&loop_), 0);
-    EXPECT_EQ(uv_timer_init(&loop_, &limit_), 0);
-    limit_.data = &out_of_time_;
+  // `listen` is a TCP address, or "unix://".
+  explicit SocketWorld(std::string listen = "tcp://127.0.0.1:0") : listen_(std::move(listen)) {
     dead_.Bind();
   }
-  ~TcpWorld() override {
-    uv_close(reinterpret_cast<uv_handle_t*>(&limit_), nullptr);
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    EXPECT_EQ(uv_loop_close(&loop_), 0) << "a handle was left open";
-  }
 
-  std::unique_ptr<Transport> MakeTransport() override { return MakeTcpTransport(&loop_, nearby_); }
-  std::string ListenAddress() override { return "127.0.0.1:0"; }
-  std::string DeadAddress() override { return dead_.address(); }
-  bool RunUntil(const std::function<bool()>& done) override {
-    constexpr uint64_t kLimitMs = 30'000;  // Only failing tests reach it.
-    out_of_time_ = false;
-    uv_update_time(&loop_);
-    uv_timer_start(
-        &limit_, [](uv_timer_t* timer) { *static_cast<bool*>(timer->data) = true; }, kLimitMs, 0);
-    while (!done() && !out_of_time_) uv_run(&loop_, UV_RUN_ONCE);
-    uv_timer_stop(&limit_);
-    return done();
+  std::unique_ptr<Transport> MakeTransport() override { return MakeStreamTransport(loop_.get()); }
+  std::string ListenAddress() override {
+    return local() ? fmt::format("unix://{} {}", getpid(), ++names_) : listen_;
   }
+  std::string DeadAddress() override { return local() ? "unix://nobody" : dead_.address(); }
+  bool RunUntil(const std::function<bool()>& done) override { return loop_.RunUntil(done); }
   // Runs one turn of the loop without waiting.
-  void Turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
+  void Turn() { loop_.Turn(); }
 
  private:
-  Nearby nearby_;
-  uv_loop_t loop_{};
-  uv_timer_t limit_{};
-  bool out_of_time_ = false;
+  bool local() const { return listen_ == "unix://"; }
+
+  const std::string listen_;
+  UvTestLoop loop_;
   RawSocket dead_;
+  int names_ = 0;
 };
 
 }  // namespace motley

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
-#include "tests/transport/tcp/tcp_world.h"
-#include "transport/tcp/local_socket.h"
+#include "tests/transport/channel/socket_world.h"
+#include "transport/stream/local_socket.h"
 
 namespace motley {
 namespace {
@@ -17,6 +17,14 @@ using testing::HasSubstr;
 
 constexpr size_t kMiB = size_t{1} << 20;
 
+// A bare socket connected to the one beside a TCP listener, or -1.
+int ConnectTo(const std::string& address) {
+  const auto name = NameBeside(*NumericAddress(ParseHostPort(address).value()));
+  if (!name) return -1;
+  const auto socket = ConnectLocally(*name);
+  return socket.ok() ? *socket : -1;
+}
+
 // A listening transport, and a bare local socket connected to it.
 class NearbyTest : public testing::Test {
  protected:
@@ -24,7 +32,7 @@ class NearbyTest : public testing::Test {
     const auto address = server_.transport().Listen("127.0.0.1:0");
     EXPECT_TRUE(address.ok()) << address.status().ToString();
     address_ = *address;
-    socket_ = ConnectLocally(*NumericAddress(ParseHostPort(address_).value())).value_or(-1);
+    socket_ = ConnectTo(address_);
     EXPECT_GE(socket_, 0);
     Run([&] { return server_.connected.size() == 1; });
   }
@@ -68,7 +76,7 @@ class NearbyTest : public testing::Test {
     EXPECT_TRUE(server_.arrived.empty());
   }
 
-  TcpWorld world_{Nearby::kSharedMemory};
+  SocketWorld world_{"127.0.0.1:0"};
   TestNode server_{world_};
   std::string address_;
   int socket_ = -1;
@@ -111,9 +119,8 @@ TEST_F(NearbyTest, PeersThatDoNotReadDoNotBlockOthers) {
   constexpr uint32_t kEach = 8;
   std::vector<int> stuck;
   std::vector<SendId> last;
-  const sockaddr_storage where = *NumericAddress(ParseHostPort(address_).value());
   for (size_t i = 0; i < kStuck; ++i) {
-    stuck.push_back(ConnectLocally(where).value_or(-1));
+    stuck.push_back(ConnectTo(address_));
     ASSERT_GE(stuck.back(), 0);
     Run([&] { return server_.connected.size() == i + 2; });
     const PeerId peer = server_.connected.back();
@@ -200,9 +207,8 @@ TEST_F(NearbyTest, OneBufferSentToManyArrivesAtAll) {
 
 TEST_F(NearbyTest, ConnectingFailsWithoutAListener) {
   server_.transport().Close();
-  const sockaddr_storage where = *NumericAddress(ParseHostPort(address_).value());
-  EXPECT_FALSE(ConnectLocally(where));
-  EXPECT_FALSE(ConnectLocally(*NumericAddress({"192.0.2.1", 7440})));
+  EXPECT_EQ(ConnectTo(address_), -1);
+  EXPECT_EQ(ConnectTo("192.0.2.1:7440"), -1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/stream_transport.h"
 
 #include <gmock/gmock.h>
 #include <netinet/tcp.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "tests/transport/tcp/tcp_world.h"
+#include "tests/transport/channel/socket_world.h"
 #include "transport/wire/checksum.h"
 #include "transport/wire/frame_reader.h"
 
@@ -19,12 +19,16 @@ using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportSuite,
                          testing::Values(TransportCase{
-                             "Tcp", [] { return std::make_unique<TcpWorld>(); }}),
+                             "Tcp", [] { return std::make_unique<SocketWorld>(); }}),
                          TransportCaseName);
 INSTANTIATE_TEST_SUITE_P(Nearby, TransportSuite,
                          testing::Values(TransportCase{
                              "Nearby",
-                             [] { return std::make_unique<TcpWorld>(Nearby::kSharedMemory); }}),
+                             [] { return std::make_unique<SocketWorld>("127.0.0.1:0"); }}),
+                         TransportCaseName);
+INSTANTIATE_TEST_SUITE_P(Unix, TransportSuite,
+                         testing::Values(TransportCase{
+                             "Unix", [] { return std::make_unique<SocketWorld>("unix://"); }}),
                          TransportCaseName);
 
 Bytes Frame(BytesView payload, uint32_t row) {
@@ -41,7 +45,7 @@ Bytes Frame(BytesView payload, uint32_t row) {
 }
 
 struct CountingReceiver final : Receiver {
-  void OnConnected(PeerId) override { ++connected; }
+  void OnConnected(PeerId, const PeerIdentity&) override { ++connected; }
   std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
   void OnPayloadDone(PeerId, const Header& header, bool) override { rows.push_back(header.row_id); }
   void OnLost(PeerId, const Status&) override {}
@@ -50,10 +54,10 @@ struct CountingReceiver final : Receiver {
 };
 
 // A listening transport and a bare socket connected to it.
-class TcpTransportTest : public testing::Test {
+class StreamTransportTest : public testing::Test {
  protected:
-  TcpTransportTest() {
-    const auto address = server_.transport().Listen("127.0.0.1:0");
+  StreamTransportTest() {
+    const auto address = server_.transport().Listen("tcp://127.0.0.1:0");
     EXPECT_TRUE(address.ok()) << address.status().ToString();
     address_ = *address;
     client_.Connect(address_);
@@ -71,18 +75,18 @@ class TcpTransportTest : public testing::Test {
     EXPECT_TRUE(server_.arrived.empty());
   }
 
-  TcpWorld world_;
+  SocketWorld world_;
   TestNode server_{world_};
   RawSocket client_;
   std::string address_, client_name_;
 };
 
-TEST_F(TcpTransportTest, GarbageEndsTheConnection) {
+TEST_F(StreamTransportTest, GarbageEndsTheConnection) {
   client_.Write(Pattern(200, 1));
   ExpectDropped(StatusCode::kDataError);
 }
 
-TEST_F(TcpTransportTest, OtherProtocolsEndTheConnection) {
+TEST_F(StreamTransportTest, OtherProtocolsEndTheConnection) {
   // As long as a header: the reader waits for a whole one.
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody/1.0 (" +
                               std::string(kHeaderSize, 'x') + ")\r\n\r\n";
@@ -90,7 +94,7 @@ TEST_F(TcpTransportTest, OtherProtocolsEndTheConnection) {
   ExpectDropped(StatusCode::kDataError);
 }
 
-TEST_F(TcpTransportTest, TruncatedHeaderIsALoss) {
+TEST_F(StreamTransportTest, TruncatedHeaderIsALoss) {
   const Bytes frame = Frame({}, 1);
   client_.Write(BytesView(frame).first(kHeaderSize - 1));
   client_.Close();
@@ -98,20 +102,20 @@ TEST_F(TcpTransportTest, TruncatedHeaderIsALoss) {
   EXPECT_THAT(server_.lost_status[0].ToString(), HasSubstr("inside a message"));
 }
 
-TEST_F(TcpTransportTest, TruncatedPayloadIsALoss) {
+TEST_F(StreamTransportTest, TruncatedPayloadIsALoss) {
   const Bytes frame = Frame(Pattern(100000, 1), 1);
   client_.Write(BytesView(frame).first(frame.size() - 1));
   client_.Close();
   ExpectDropped(StatusCode::kUnavailable);
 }
 
-TEST_F(TcpTransportTest, OversizeLengthsAskForNoMemory) {
+TEST_F(StreamTransportTest, OversizeLengthsAskForNoMemory) {
   server_.on_payload = [](PeerId, const Header&) { FAIL() << "the reader asked for room"; };
   client_.Write(EncodeHeader({.kind = FrameKind::kPartition, .length = 0xfffffff0}, 0));
   ExpectDropped(StatusCode::kDataError);
 }
 
-TEST_F(TcpTransportTest, AnotherProtocolVersionIsAConflict) {
+TEST_F(StreamTransportTest, AnotherProtocolVersionIsAConflict) {
   Bytes frame = Frame({}, 1);
   frame[4] = std::byte{kProtocolVersion + 1};
   client_.Write(frame);
@@ -119,7 +123,7 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsAConflict) {
 }
 
 // A peer of another release learns both versions from the first header it receives.
-TEST_F(TcpTransportTest, AnotherProtocolVersionIsReportedToItsSender) {
+TEST_F(StreamTransportTest, AnotherProtocolVersionIsReportedToItsSender) {
   Bytes frame = Frame({}, 1);
   frame[4] = std::byte{kProtocolVersion + 1};
   client_.Write(frame);
@@ -133,7 +137,7 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsReportedToItsSender) {
   EXPECT_TRUE(header.ok()) << header.status().ToString();
 }
 
-TEST_F(TcpTransportTest, ConnectionsWaitUntilThereIsAReceiver) {
+TEST_F(StreamTransportTest, ConnectionsWaitUntilThereIsAReceiver) {
   const auto early = world_.MakeTransport();
   const auto address = early->Listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok()) << address.status().ToString();
@@ -151,14 +155,14 @@ TEST_F(TcpTransportTest, ConnectionsWaitUntilThereIsAReceiver) {
   early->SetReceiver(nullptr);
 }
 
-TEST_F(TcpTransportTest, FlippedBitInAPayloadEndsTheConnection) {
+TEST_F(StreamTransportTest, FlippedBitInAPayloadEndsTheConnection) {
   Bytes frame = Frame(Pattern(100000, 1), 1);
   frame[kHeaderSize + 50000] ^= std::byte{4};
   client_.Write(frame);
   ExpectDropped(StatusCode::kDataError);
 }
 
-TEST_F(TcpTransportTest, BadBytesEndOneConnectionOnly) {
+TEST_F(StreamTransportTest, BadBytesEndOneConnectionOnly) {
   RawSocket other;
   other.Connect(address_);
   client_.Write(Pattern(200, 1));
@@ -168,7 +172,7 @@ TEST_F(TcpTransportTest, BadBytesEndOneConnectionOnly) {
   EXPECT_EQ(server_.arrived[0].header.row_id, 7u);
 }
 
-TEST_F(TcpTransportTest, MessagesMayComeByteByByte) {
+TEST_F(StreamTransportTest, MessagesMayComeByteByByte) {
   for (uint32_t row = 1; row <= 3; ++row) {
     const Bytes frame = Frame(Pattern(50, row), row);
     for (std::byte b : frame) {
@@ -183,7 +187,7 @@ TEST_F(TcpTransportTest, MessagesMayComeByteByByte) {
   }
 }
 
-TEST_F(TcpTransportTest, ResetPeersAreLostOnce) {
+TEST_F(StreamTransportTest, ResetPeersAreLostOnce) {
   for (uint32_t i = 0; i < 20; ++i) server_.Send(server_.connected[0], Pattern(1u << 20, i));
   client_.Reset();
   ExpectDropped(StatusCode::kUnavailable);
@@ -192,14 +196,14 @@ TEST_F(TcpTransportTest, ResetPeersAreLostOnce) {
   EXPECT_EQ(server_.done.size(), 20u);
 }
 
-TEST_F(TcpTransportTest, HalfClosedPeersAreLostOnce) {
+TEST_F(StreamTransportTest, HalfClosedPeersAreLostOnce) {
   client_.ShutdownWrites();
   ExpectDropped(StatusCode::kUnavailable);
   for (int i = 0; i < 100; ++i) world_.Turn();
   EXPECT_EQ(server_.lost_peers.size(), 1u);
 }
 
-TEST_F(TcpTransportTest, LastMessagesOfAClosingPeerArrive) {
+TEST_F(StreamTransportTest, LastMessagesOfAClosingPeerArrive) {
   for (uint32_t i = 0; i < 20; ++i) server_.Send(server_.connected[0], Pattern(1u << 20, i));
   world_.Turn();
   client_.Write(Frame(Pattern(10, 1), 5));
@@ -218,7 +222,7 @@ class CountingSink final : public FrameReader::Sink {
   std::vector<uint32_t> rows;
 };
 
-TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNoOther) {
+TEST_F(StreamTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNoOther) {
   constexpr uint32_t kCount = 32;
   constexpr size_t kSize = 1u << 20;
   const PeerId slow = server_.connected[0];
@@ -248,7 +252,7 @@ TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNoOther) {
 }
 
 // The kernel's buffers grow to megabytes, and nothing overtakes the bytes in them.
-TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
+TEST_F(StreamTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
   RawSocket slow;
   slow.KeepLittle();
   slow.Connect(address_);
@@ -293,7 +297,7 @@ int OptionOf(int fd, int level, int option) {
 }
 
 // Checks accepted connections and those made by Connect.
-TEST_F(TcpTransportTest, SocketsHaveTheirOptions) {
+TEST_F(StreamTransportTest, SocketsHaveTheirOptions) {
   TestNode other(world_);
   other.transport().Connect(address_);
   Run([&] { return server_.connected.size() == 2 && other.connected.size() == 1; });
@@ -311,7 +315,7 @@ TEST_F(TcpTransportTest, SocketsHaveTheirOptions) {
   }
 }
 
-TEST_F(TcpTransportTest, SurplusConnectionsAreClosed) {
+TEST_F(StreamTransportTest, SurplusConnectionsAreClosed) {
   // More than the workers of a job, so measuring and joining peers fit.
   constexpr size_t kLimit = 1280;
   rlimit files{};
@@ -336,7 +340,7 @@ TEST_F(TcpTransportTest, SurplusConnectionsAreClosed) {
   EXPECT_EQ(surplus.Read(room), 0u);
 }
 
-TEST_F(TcpTransportTest, PortInUseIsNamed) {
+TEST_F(StreamTransportTest, PortInUseIsNamed) {
   TestNode second(world_);
   const auto again = second.transport().Listen(address_);
   ASSERT_EQ(again.code(), StatusCode::kUnavailable);
@@ -344,14 +348,14 @@ TEST_F(TcpTransportTest, PortInUseIsNamed) {
   EXPECT_THAT(again.status().ToString(), HasSubstr("in use"));
 }
 
-TEST_F(TcpTransportTest, AddressesOfNoInterfaceAreNamed) {
+TEST_F(StreamTransportTest, AddressesOfNoInterfaceAreNamed) {
   TestNode second(world_);
   const auto none = second.transport().Listen("192.0.2.1:0");  // TEST-NET-1
   ASSERT_EQ(none.code(), StatusCode::kUnavailable);
   EXPECT_THAT(none.status().ToString(), HasSubstr("192.0.2.1"));
 }
 
-TEST_F(TcpTransportTest, AddressesThatMakeNoSenseAreTheCallersMistake) {
+TEST_F(StreamTransportTest, AddressesThatMakeNoSenseAreTheCallersMistake) {
   TestNode node(world_);
   EXPECT_EQ(node.transport().Listen("nonsense").code(), StatusCode::kInvalidArgument);
   node.transport().Connect("nonsense");
@@ -361,7 +365,7 @@ TEST_F(TcpTransportTest, AddressesThatMakeNoSenseAreTheCallersMistake) {
   EXPECT_EQ(node.lost_status[1].code(), StatusCode::kUnavailable);
 }
 
-TEST_F(TcpTransportTest, NamesAreLookedUp) {
+TEST_F(StreamTransportTest, NamesAreLookedUp) {
   TestNode node(world_);
   const std::string port = address_.substr(address_.rfind(':'));
   // Only the resolver knows this spelling of 127.0.0.1.
@@ -372,7 +376,7 @@ TEST_F(TcpTransportTest, NamesAreLookedUp) {
   Run([&] { return server_.arrived.size() == 2; });
 }
 
-TEST_F(TcpTransportTest, NamesCanBeListenedAt) {
+TEST_F(StreamTransportTest, NamesCanBeListenedAt) {
   for (const char* address : {"localhost:0", "127.1:0"}) {
     TestNode listener(world_);
     const auto used = listener.transport().Listen(address);
@@ -384,7 +388,7 @@ TEST_F(TcpTransportTest, NamesCanBeListenedAt) {
   }
 }
 
-TEST_F(TcpTransportTest, CloseDuringALookupIsSafe) {
+TEST_F(StreamTransportTest, CloseDuringALookupIsSafe) {
   TestNode node(world_);
   const PeerId peer = node.transport().Connect("127.1" + address_.substr(address_.rfind(':')));
   const SendId id = node.Send(peer, Pattern(10, 1));
@@ -393,9 +397,9 @@ TEST_F(TcpTransportTest, CloseDuringALookupIsSafe) {
   node.ExpectSilence();
 }
 
-TEST_F(TcpTransportTest, Ipv6IsSpoken) {
+TEST_F(StreamTransportTest, Ipv6IsSpoken) {
   TestNode listener(world_);
-  const auto address = listener.transport().Listen("[::1]:0");
+  const auto address = listener.transport().Listen("tcp://[::1]:0");
   if (!address.ok()) GTEST_SKIP() << "no IPv6 here: " << address.status().ToString();
   EXPECT_THAT(*address, HasSubstr("[::1]:"));
   TestNode node(world_);
@@ -403,7 +407,7 @@ TEST_F(TcpTransportTest, Ipv6IsSpoken) {
   Run([&] { return listener.arrived.size() == 1; });
 }
 
-TEST_F(TcpTransportTest, CloseInsideTheDoneOfADisconnectRunsTheOthersFirst) {
+TEST_F(StreamTransportTest, CloseInsideTheDoneOfADisconnectRunsTheOthersFirst) {
   TestNode node(world_);
   const PeerId peer = node.transport().Connect(address_);
   for (uint32_t i = 0; i < 5; ++i) node.Send(peer, Pattern(4u << 20, i));

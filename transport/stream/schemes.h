@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of streams by the scheme of their address. Whoever listens, connects or checks an
+// address that a user wrote reads it. To add a scheme: write a pair of files NAME_stream.{h,cc},
+// and add one entry here; tests run the suite of streams on every entry. Transports inside one
+// process are not in the list: nobody writes an address for them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/stream/connecting.h"
+
+namespace motley {
+
+struct StreamScheme {
+  std::string_view name;  // "tcp" for "tcp://...". Empty: addresses without a scheme.
+  std::string_view form;  // A whole address in words, for messages: "tcp://HOST:PORT".
+  // These get the address without the scheme and its "://".
+  //
+  // kInvalidArgument with an example when the address makes no sense.
+  Status (*check)(const std::string& rest);
+  // True if only processes of this machine reach a listener there.
+  bool (*only_here)(const std::string& rest);
+  // At least one listener. The address of the first is the one to connect to.
+  Result<std::vector<std::unique_ptr<Listener>>> (*listen)(uv_loop_s* loop, const std::string& rest,
+                                                           Listener::Handler& handler);
+  std::shared_ptr<Dialing> (*dial)(const StreamLoop& on, const std::string& rest, Dialed done);
+};
+
+std::span<const StreamScheme> StreamSchemes();
+
+struct SchemeAddress {
+  const StreamScheme* scheme = nullptr;
+  std::string rest;
+};
+
+// Finds the scheme of an address and checks the rest. kInvalidArgument names the schemes that exist
+// or what is wrong with the address.
+Result<SchemeAddress> ParseAddress(const std::string& address);
+
+// True if only processes of this machine reach a listener at the address. False if it makes no
+// sense.
+bool ReachedOnlyFromHere(const std::string& address);
+
+}  // namespace motley
