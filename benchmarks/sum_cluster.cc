@@ -169,7 +169,7 @@ class Server final : public Receiver {
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
         transport_(MakeStreamTransport(loop.handle(), &parallel)),
-        publisher_(*transport_, task.workers, Slicing(task.length, kSlice), 0,
+        publisher_(*transport_, Slicing(task.length, kSlice), 0,
                    [this](uint64_t version) {
                      return version == step_ + 1 ? ParameterCopy(sum_) : nullptr;
                    }),
@@ -209,6 +209,10 @@ class Server final : public Receiver {
   void OnMessage(PeerId peer, const Header& message) {
     worker_of_[peer] = message.row_id;
     peers_[message.row_id] = peer;
+    std::unique_ptr<Publisher::Reader>& reader = readers_[message.row_id];
+    if (reader == nullptr) {
+      reader = std::make_unique<Publisher::Reader>(publisher_, peer, Header{});
+    }
     first_begin_ = std::min(first_begin_, message.offset);
     last_end_ = std::max(last_end_, message.total);
     if (++messages_ < task_.workers) return;
@@ -248,9 +252,7 @@ class Server final : public Receiver {
     if (!std::holds_alternative<StepDecodable>(event)) return;
     const auto summed = answers_.Close(step_);
     if (!summed.ok()) Die(summed.status().ToString());
-    for (const auto& [worker, peer] : peers_) {
-      publisher_.Publish(worker, peer, Header{}, step_ + 1, sum_);
-    }
+    for (auto& [worker, reader] : readers_) reader->Publish(step_ + 1, sum_);
   }
 
   UvLoop& loop_;
@@ -261,6 +263,7 @@ class Server final : public Receiver {
   std::vector<Answers::Slice> slices_;
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
+  std::map<WorkerId, std::unique_ptr<Publisher::Reader>> readers_;
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
   std::shared_ptr<UpdateSum> step_sum_;      // It is formed there.
   Answers answers_;

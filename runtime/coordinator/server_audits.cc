@@ -40,7 +40,7 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
   for (const Auditor::Finding::Worker& wrong : finding.wrong) {
     const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
     const bool ban =
-        still_here && options_.foreign == nullptr && !ended_ && peers_.Connected(wrong.worker);
+        still_here && options_.foreign == nullptr && !ended_ && SessionOf(wrong.worker) != nullptr;
     AuditWarning warning{.step = finding.step,
                          .worker = wrong.worker,
                          .name = peers_.NameOf(wrong.worker),
@@ -70,8 +70,8 @@ bool ServerJob::Hold(const WorkersCancel& cancel) const {
 
 void ServerJob::TellOfCancel(const WorkersCancel& cancel) {
   if (Hold(cancel)) return held_.push_back(cancel);
-  SendControl(env_.transport, peers_.PeerOf(cancel.worker),
-              peers_.HeaderTo(cancel.worker, FrameKind::kControl), cancel.cancel);
+  const Session& session = *SessionOf(cancel.worker);
+  SendControl(env_.transport, session.peer, session.header, cancel.cancel);
 }
 
 void ServerJob::TellOfHeldCancels() {

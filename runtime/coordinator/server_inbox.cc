@@ -57,13 +57,15 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
   vector_probe_.Disturb();
-  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  Session* session = SessionOf(worker);
+  if (session == nullptr) return {};  // The job has ended.
+  const bool fenced = header.job != job_ || header.incarnation != session->header.incarnation;
   Answers::Slice& slice = From(peer).slice;
-  const Result<bool> wanted = answers().Begin(worker, header, fenced, slice);
+  const Result<bool> wanted = answers_->Begin(worker, header, fenced, slice);
   if (!wanted.ok()) OnAnswerFault(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
   watch_.Progress();
-  transfers_.Began(worker, header, env_.loop.Now());
+  session->transfer.Began(header, env_.loop.Now());
   return std::as_writable_bytes(std::span(slice.values));
 }
 
@@ -74,9 +76,12 @@ void ServerJob::OnAnswerFault(PeerId peer, const Status& fault, StepId step) {
 }
 
 std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const Header& header) {
-  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
-  if (fenced) return {};
-  const Result<std::span<std::byte>> room = vector_probe_.Begin(worker, header);
+  Session* session = SessionOf(worker);
+  if (session == nullptr || header.job != job_ ||
+      header.incarnation != session->header.incarnation) {
+    return {};
+  }
+  const Result<std::span<std::byte>> room = session->turn.Begin(header);
   if (room.ok()) return *room;
   peers_.SendAway(peer, room.status());
   return {};
@@ -98,32 +103,16 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
-  if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
-  transfers_.Came(*worker, env_.loop.Now());
-  if (options_.measure_links) TimeSlice(peer, *worker, header);
-  const Status fine = answers().Finish(*worker, From(peer).slice);
-  if (!fine.ok()) OnAnswerFault(peer, fine, header.step);
-}
-
-// The time starts at the end of the first slice, because the server does not know when it was sent.
-void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
-  Timed& vector = From(peer).timed;
+  Session* session = SessionOf(*worker);
+  if (session == nullptr) return;
+  if (header.kind == FrameKind::kProbe) return session->turn.Finish();
   const Time now = env_.loop.Now();
-  const uint64_t floats = header.length / sizeof(float);
-  const bool first =
-      vector.left == 0 || vector.step != header.step || vector.order != header.row_id;
-  if (first) {
-    vector = {.step = header.step, .order = header.row_id, .left = header.total, .began = now};
-  } else if (header.paused) {
-    vector.began += now - vector.last;  // The slice came later than it could have.
-  } else {
-    vector.bytes += kHeaderSize + header.length;
+  const auto rest = session->transfer.Came(header, now);
+  if (rest && options_.measure_links) {
+    observer_.OnEvent(event::VectorReceived{header.step, *worker, rest->bytes, rest->time, now});
   }
-  vector.last = now;
-  vector.left -= std::min(vector.left, floats);
-  if (vector.left > 0 || vector.bytes == 0) return;
-  observer_.OnEvent(
-      event::VectorReceived{header.step, worker, vector.bytes, now - vector.began, now});
+  const Status fine = answers_->Finish(*worker, From(peer).slice);
+  if (!fine.ok()) OnAnswerFault(peer, fine, header.step);
 }
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
@@ -199,9 +188,9 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
     peers_.Disconnect(
         peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
-    links_.OnAnswer(worker, *probe);
+    if (Session* session = SessionOf(worker)) session->link.OnAnswer(*probe);
   } else if (const wire::ReleasedT* released = control.body.AsReleased()) {
-    fine = answers().OnReleased(worker, *released);
+    fine = answers_->OnReleased(worker, *released);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
   } else if (control.body.type != wire::Body::NONE) {
@@ -213,8 +202,11 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
 
 Status ServerJob::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   MOTLEY_RETURN_IF_ERROR(CheckClaims(ready));
-  if (introduced_[worker]) return Status::DataError("it said that it is ready before");
-  introduced_[worker] = true;
+  Session* session = SessionOf(worker);
+  if (session == nullptr) return Status::Ok();  // The job has ended.
+  if (std::exchange(session->ready, true)) {
+    return Status::DataError("it said that it is ready before");
+  }
   record_.Holds(worker, ready.held_bytes);
   peers_.GotReady(worker);
   pump_.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
@@ -223,13 +215,13 @@ Status ServerJob::OnReady(WorkerId worker, const wire::ReadyT& ready) {
 
 Status ServerJob::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
   MOTLEY_RETURN_IF_ERROR(CheckClaims(progress, options_.batch));
-  return answers().OnProgress(worker, progress);
+  return answers_->OnProgress(worker, progress);
 }
 
 Status ServerJob::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
   MOTLEY_RETURN_IF_ERROR(CheckClaims(end, options_.batch));
   record_.Holds(worker, end.held_bytes);
-  const Result<bool> given = answers().OnEnd(worker, end);
+  const Result<bool> given = answers_->OnEnd(worker, end);
   if (!given.ok()) {
     OnAnswerFault(peer, given.status(), end.step);
     return Status::Ok();

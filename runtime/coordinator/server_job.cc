@@ -49,19 +49,12 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                   TellOfHeldCancels();
                   FinishWhenQuiet();
                 }}),
-      transfers_(options.workers),
-      feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
-            [this](const Status& why) { End(why); }),
+      blocks_(data, schedule_.partition_sizes()),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
       reports_(options.workers),
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
-      links_(env.loop, env.transport, options.workers,
-             [this](WorkerId worker, uint64_t bytes, Duration time) {
-               observer_.OnEvent(event::RoundTrip{worker, bytes, time, env_.loop.Now()});
-             }),
       probes_(env.loop, env.transport),
-      vector_probe_(env.loop, env.transport, options.workers,
-                    model_->route().Answers(options.slice_length),
+      vector_probe_(env.loop, env.transport, model_->route().Answers(options.slice_length),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
@@ -86,7 +79,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
             return QueuedBytes();
           },
           [this] { OnStuck(); }),
-      introduced_(options.workers, false) {
+      sessions_(options.workers) {
   if (options_.resume != nullptr) {
     audits_.failures = options_.resume->about.history.audit_failures;
   }
@@ -100,7 +93,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
             observer_.OnEvent(event::VectorArrived{step, worker, covered, env_.loop.Now()});
           },
           [this] { return model_->TakeSum(); }});
-  answers().SetLog(&auditor_.log());
+  answers_->SetLog(&auditor_.log());
 }
 
 std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
@@ -122,7 +115,10 @@ JobHistory ServerJob::History() const {
   return history;
 }
 
-ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
+ServerJob::~ServerJob() {
+  env_.transport.SetReceiver(nullptr);
+  vector_probe_.Disturb();  // Sessions that end now must not have others measured.
+}
 
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
@@ -169,8 +165,15 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
 }
 
 void ServerJob::OnJoined(WorkerId worker) {
-  introduced_[worker] = false;
   if (ended_) return;  // The worker only receives the goodbye.
+  const Session::Shared shared{env_.loop,        env_.transport,
+                               blocks_,          vector_probe_,
+                               model_->shards(), [this](const Status& why) { End(why); }};
+  sessions_[worker] = std::make_unique<Session>(
+      shared, worker, peers_.PeerOf(worker), peers_.HeaderTo(worker, FrameKind::kControl),
+      [this, worker](uint64_t bytes, Duration time) {
+        observer_.OnEvent(event::RoundTrip{worker, bytes, time, env_.loop.Now()});
+      });
   record_.Joined(worker, peers_.NameOf(worker));
   observer_.OnEvent(event::WorkerJoined{worker, peers_.NameOf(worker)});
   if (options_.name_arrivals) {
@@ -180,14 +183,10 @@ void ServerJob::OnJoined(WorkerId worker) {
 }
 
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
-  answers().orders().Forget(worker);
+  answers_->orders().Forget(worker);
   auditor_.log().Forget(worker);
   std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
-  for (const auto& shard : model_->shards()) shard->publisher().Forget(worker);
-  links_.Forget(worker);
-  vector_probe_.Forget(worker);
-  transfers_.Forget(worker);
-  feed_.Forget(worker);
+  sessions_[worker] = nullptr;
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
   observer_.OnEvent(event::WorkerLost{worker, why});
@@ -195,18 +194,11 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
 }
 
 // Sends the newest parameters, unless the worker has them.
-void ServerJob::Publish(WorkerId worker) {
-  const PeerId peer = peers_.PeerOf(worker);
-  const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
-  bool sent = false;
-  for (const auto& shard : model_->shards()) {
-    sent |=
-        shard->publisher().Publish(worker, peer, header, model_->version(), model_->parameters());
-  }
-  if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1)
-    vector_probe_.Ask(worker, peer, header);
+void ServerJob::Publish(Session& session) {
+  const bool sent = session.Publish(model_->version(), model_->parameters());
+  if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1) session.turn.Ask();
   if (!options_.measure_links) return;
-  links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
+  session.link.Ask(sent ? model_->parameter_count() * sizeof(float) : 0);
 }
 
 // There is no memory for one more version. The connection that still reads the oldest
@@ -225,17 +217,15 @@ bool ServerJob::FreeVersion() {
 
 uint64_t ServerJob::QueuedBytes() const {
   uint64_t bytes = 0;
-  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
-    if (peers_.Connected(worker)) bytes += env_.transport.QueuedBytes(peers_.PeerOf(worker));
+  for (const auto& session : sessions_) {
+    if (session != nullptr) bytes += env_.transport.QueuedBytes(session->peer);
   }
   return bytes;
 }
 
 void ServerJob::OnStuck() {
-  uint32_t connected = 0;
-  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
-    connected += peers_.Connected(worker) ? 1 : 0;
-  }
+  const auto connected = std::count_if(sessions_.begin(), sessions_.end(),
+                                       [](const auto& session) { return session != nullptr; });
   const std::string last =
       last_to_leave_.empty() ? "" : "; the last to leave was " + last_to_leave_;
   End(Status::Unavailable(fmt::format(
@@ -247,7 +237,7 @@ void ServerJob::OnStuck() {
 void ServerJob::OnAnswer(Event event) {
   if (auto* arrived = std::get_if<RowArrived>(&event)) {
     watch_.Progress();
-    arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
+    arrived->transfer = sessions_[arrived->worker]->transfer.Ended(env_.loop.Now());
     observer_.OnEvent(
         event::RowArrived{arrived->step, arrived->row, arrived->worker, env_.loop.Now()});
   } else if (const auto* progress = std::get_if<WorkerProgress>(&event)) {
@@ -261,12 +251,12 @@ void ServerJob::OnAnswer(Event event) {
                                           got_on->compute, /*so_far=*/true, env_.loop.Now()});
   } else if (auto* vector = std::get_if<LeaseVector>(&event)) {
     watch_.Progress();
-    vector->transfer = transfers_.Ended(vector->worker, env_.loop.Now());
+    vector->transfer = sessions_[vector->worker]->transfer.Ended(env_.loop.Now());
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
     observer_.OnEvent(
         event::LeaseReleased{back->step, back->worker, back->partitions, env_.loop.Now()});
   } else if (const auto* bad = std::get_if<RowRejected>(&event);
-             bad && answers().orders().Find(bad->step)->listed()) {
+             bad && answers_->orders().Find(bad->step)->listed()) {
     observer_.OnEvent(event::VectorRefused{bad->step, bad->worker, env_.loop.Now()});
   }
   TellOfHeldCancels();
@@ -297,32 +287,36 @@ KnownCounts ServerJob::CountsOf(StepId step) const {
   return CountsAreKnown() ? schedule_.SharedRanges(step) : nullptr;
 }
 
+// Opens an update for answers; with lists if `form` is null. Ends the job, and returns false,
+// without the memory for it.
+bool ServerJob::Open(const Update& update, std::shared_ptr<const CodeForm> form) {
+  began_ = true;
+  record_.Opened(update.id, env_.loop.Now());
+  watch_.Opened(update.id);
+  for (const auto& session : sessions_) {
+    if (session != nullptr) session->transfer.Opened();
+  }
+  const Status opened = answers_->Open(update, std::move(form), CountsOf(update.id));
+  if (!opened.ok()) End(opened);
+  TellOfHeldCancels();  // Precedes new work under the same names.
+  return opened.ok();
+}
+
 void ServerJob::Do(const OpenStep& command) {
   const Time now = env_.loop.Now();
-  began_ = true;
-  record_.Opened(command.step, now);
-  watch_.Opened(command.step);
-  transfers_.Opened();
-  const Update update{command.step, command.base_version};
-  if (Status opened = answers().Open(update, command.code, CountsOf(command.step)); !opened.ok()) {
-    return End(opened);
-  }
-  TellOfHeldCancels();  // Precedes new work under the same names.
+  if (!Open({command.step, command.base_version}, command.code)) return;
   observer_.OnEvent(event::StepOpened{command.step, *command.code, now});
 }
 
 void ServerJob::Do(const PlacePartitions& command) {
-  if (!peers_.Connected(command.worker)) return;  // The scheduler will soon receive its loss.
-  feed_.Place(command.worker, peers_.PeerOf(command.worker),
-              peers_.HeaderTo(command.worker, FrameKind::kPartition), command.partitions);
+  Session* session = SessionOf(command.worker);
+  if (session != nullptr) session->feed.Place(command.partitions);
 }
 
 void ServerJob::Do(const AssignRow& command) {
-  if (!peers_.Connected(command.worker)) return;
-  const PeerId peer = peers_.PeerOf(command.worker);
-  Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
-  header.step = command.step;
-  const Bytes& order = answers().GiveRow(command.worker, command.step, command.row);
+  Session* session = SessionOf(command.worker);
+  if (session == nullptr) return;
+  const Bytes& order = answers_->GiveRow(command.worker, command.step, command.row);
   if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
@@ -330,19 +324,20 @@ void ServerJob::Do(const AssignRow& command) {
         command.row, command.step)));
   }
   watch_.Assigned(command.worker);
-  Publish(command.worker);
-  SendBytes(env_.transport, peer, header, order, Priority::kControl, nullptr);
+  Publish(*session);
+  const Header header = session->HeaderFor(FrameKind::kControl, command.step);
+  SendBytes(env_.transport, session->peer, header, order, Priority::kControl, nullptr);
   observer_.OnEvent(event::RowAssigned{command.step, command.row, command.worker, env_.loop.Now()});
 }
 
 void ServerJob::Do(const CancelWork& command) {
-  if (!peers_.Connected(command.worker)) return;
-  TellOfCancel({command.worker, answers().orders().Cancel(command.worker, command.step)});
+  if (SessionOf(command.worker) == nullptr) return;
+  TellOfCancel({command.worker, answers_->orders().Cancel(command.worker, command.step)});
 }
 
 void ServerJob::Do(const CancelRow& command) {
-  if (!peers_.Connected(command.worker)) return;
-  const auto cancel = answers().orders().CancelRow(command.worker, command.step, command.row);
+  if (SessionOf(command.worker) == nullptr) return;
+  const auto cancel = answers_->orders().CancelRow(command.worker, command.step, command.row);
   if (cancel) TellOfCancel({command.worker, *cancel});
 }
 
@@ -350,8 +345,8 @@ Result<std::shared_ptr<UpdateSum>> ServerJob::SumUp(
     const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate) {
   const StepId step = command.step;
   // The last row may have made the step decodable.
-  if (!command.approximately || answers().decodable(step)) return answers().Close(step);
-  MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best, answers().CloseApproximately(step));
+  if (!command.approximately || answers_->decodable(step)) return answers_->Close(step);
+  MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best, answers_->CloseApproximately(step));
   if (best.decoding.error <= kExact) return best.sum;
   const auto sum = std::make_shared<ApproximateSum>();
   for (const Complex& a : best.decoding.a) sum->weights.push_back(a.real());
@@ -390,7 +385,7 @@ void ServerJob::Do(const CommitStep& command) {
 }
 
 void ServerJob::Do(const DropWorker& command) {
-  if (!peers_.Connected(command.worker)) return;
+  if (SessionOf(command.worker) == nullptr) return;
   peers_.Ban(command.worker, command.why);
 }
 

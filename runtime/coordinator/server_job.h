@@ -18,12 +18,10 @@
 #include "runtime/coordinator/server_model.h"
 #include "runtime/coordinator/server_node.h"
 #include "runtime/coordinator/server_peers.h"
+#include "runtime/coordinator/session.h"
 #include "runtime/coordinator/step_watch.h"
 #include "runtime/coordinator/validator.h"
-#include "runtime/links/link_watch.h"
-#include "runtime/links/partition_feed.h"
 #include "runtime/links/probe_desk.h"
-#include "runtime/links/transfer_clock.h"
 #include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
 #include "runtime/observer_fan.h"
@@ -70,15 +68,13 @@ class ServerJob final : public ServerNode, private Receiver {
   Status OnReady(WorkerId worker, const wire::ReadyT& ready);
   Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
   Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
-  void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
-  void Publish(WorkerId worker);
+  void Publish(Session& session);
+  // Null if the worker is not connected. The scheduler will then soon receive its loss.
+  Session* SessionOf(WorkerId worker) { return sessions_[worker].get(); }
   bool FreeVersion();
   void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
   void Complain(PeerId peer, const Status& why, StepId step);
-
-  template <typename Message>
-  void TellOrder(WorkerId worker, StepId step, const Message& message);
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;
@@ -89,6 +85,7 @@ class ServerJob final : public ServerNode, private Receiver {
 
   // The scheduler's commands.
   void Execute(const Command& command);
+  bool Open(const Update& update, std::shared_ptr<const CodeForm> form);
   void Do(const OpenStep& command);
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
@@ -134,8 +131,6 @@ class ServerJob final : public ServerNode, private Receiver {
   bool Saved();
   Status Outcome() const;
 
-  Answers& answers() { return *answers_; }
-
   Env env_;
   JobOptions options_;
   BatchSchedule schedule_;
@@ -157,30 +152,19 @@ class ServerJob final : public ServerNode, private Receiver {
   void TellOfHeldCancels();
   std::vector<WorkersCancel> held_;  // Cancels held until an audit has the copies that it needs.
   std::unique_ptr<Answers> answers_;
-  TransferClock transfers_;
-  PartitionFeed feed_;
+  PartitionBlocks blocks_;
   JobRecord record_;
   LossWatch losses_;
   NoticeLimit reports_;                         // Limits notices that repeat what workers report.
   std::unique_ptr<Checkpointer> checkpointer_;  // Null if no checkpoints are wanted.
-  LinkWatch links_;
   ProbeDesk probes_;
   VectorProbe vector_probe_;
   ServerPeers peers_;
   EventPump pump_;
   StepWatch watch_;
-  struct Timed {  // A vector that is arriving, with measure_links.
-    StepId step = 0;
-    uint32_t order = 0;
-    uint64_t left = 0;   // Floats that have not arrived.
-    Time began{};        // When its first slice was complete.
-    Time last{};         // When its last slice so far was complete.
-    uint64_t bytes = 0;  // Bytes that arrived since it began.
-  };
   struct Incoming {  // The message that is arriving from a peer.
     Bytes control;
     Answers::Slice slice;
-    Timed timed;
     uint32_t complaints = 0;  // Complaints sent to the peer so far.
   };
   Incoming& From(PeerId peer);
@@ -188,8 +172,8 @@ class ServerJob final : public ServerNode, private Receiver {
   // The entry found last, and its peer: one message looks up the same peer several times.
   Incoming* last_incoming_ = nullptr;
   PeerId last_peer_ = 0;
-  std::vector<bool> introduced_;  // Workers that reported that they are ready.
-  std::string last_to_leave_;     // The last worker that left, and why; empty if none did.
+  std::vector<std::unique_ptr<Session>> sessions_;  // By worker; null: not connected.
+  std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
   Finished finished_;
   Status end_;
   bool began_ = false;  // A step was opened.

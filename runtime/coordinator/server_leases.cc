@@ -6,52 +6,47 @@
 #include "runtime/links/messages.h"
 
 namespace motley {
+namespace {
+
+template <typename Message>
+void Send(Transport& transport, const Session& to, StepId step, const Message& message) {
+  SendControl(transport, to.peer, to.HeaderFor(FrameKind::kControl, step), message);
+}
+
+}  // namespace
 
 void ServerJob::Do(const OpenLeases& command) {
-  const Time now = env_.loop.Now();
-  began_ = true;
-  record_.Opened(command.step, now);
-  watch_.Opened(command.step);
-  transfers_.Opened();
-  const Update update{command.step, command.base_version};
-  if (Status opened = answers().Open(update, nullptr, CountsOf(command.step)); !opened.ok()) {
-    return End(opened);
-  }
-  TellOfHeldCancels();
+  if (!Open({command.step, command.base_version}, nullptr)) return;
   CodeForm form;
   form.name = "adaptive";
   form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
-  observer_.OnEvent(event::StepOpened{command.step, form, now});
-}
-
-template <typename Message>
-void ServerJob::TellOrder(WorkerId worker, StepId step, const Message& message) {
-  Header header = peers_.HeaderTo(worker, FrameKind::kControl);
-  header.step = step;
-  SendControl(env_.transport, peers_.PeerOf(worker), header, message);
+  observer_.OnEvent(event::StepOpened{command.step, form, env_.loop.Now()});
 }
 
 void ServerJob::Do(const ExtendLease& command) {
   const WorkerId worker = command.worker;
-  if (!peers_.Connected(worker)) return;  // The scheduler will soon receive its loss.
+  Session* session = SessionOf(worker);
+  if (session == nullptr) return;
   const Result<wire::OrderT> order =
-      answers().orders().Extend(worker, command.step, command.partitions);
+      answers_->orders().Extend(worker, command.step, command.partitions);
   if (!order.ok()) return End(order.status());
   watch_.Assigned(worker);
-  Publish(worker);
-  TellOrder(worker, command.step, *order);
+  Publish(*session);
+  Send(env_.transport, *session, command.step, *order);
 }
 
 void ServerJob::Do(const RevokeLease& command) {
-  if (!peers_.Connected(command.worker)) return;
-  const auto revoke = answers().orders().Revoke(command.worker, command.partitions);
-  if (revoke) TellOrder(command.worker, command.step, *revoke);
+  Session* session = SessionOf(command.worker);
+  if (session == nullptr) return;
+  const auto revoke = answers_->orders().Revoke(command.worker, command.partitions);
+  if (revoke) Send(env_.transport, *session, command.step, *revoke);
 }
 
 void ServerJob::Do(const SendLease& command) {
-  if (!peers_.Connected(command.worker)) return;
-  const auto flush = answers().orders().Flush(command.worker);
-  if (flush) TellOrder(command.worker, command.step, *flush);
+  Session* session = SessionOf(command.worker);
+  if (session == nullptr) return;
+  const auto flush = answers_->orders().Flush(command.worker);
+  if (flush) Send(env_.transport, *session, command.step, *flush);
 }
 
 }  // namespace motley

@@ -122,8 +122,7 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
     shards_.push_back(std::make_unique<ParameterShard>(
         std::move(parts.optimizers[shard]),
         std::make_unique<Publisher>(
-            transport, options.workers, route_.Parameters(options.slice_length),
-            static_cast<uint32_t>(shard),
+            transport, route_.Parameters(options.slice_length), static_cast<uint32_t>(shard),
             [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; })));
   }
   parameters_ = std::move(parts.first);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/links/link_watch.h"
 
-#include <utility>
-
 #include "runtime/links/messages.h"
 
 namespace motley {
@@ -12,30 +10,22 @@ constexpr Duration kAskEvery = std::chrono::milliseconds(20);
 
 }  // namespace
 
-LinkWatch::LinkWatch(Loop& loop, Transport& transport, uint32_t workers, Tell tell)
-    : loop_(loop), transport_(transport), tell_(std::move(tell)), seats_(workers) {}
-
-void LinkWatch::Ask(WorkerId worker, PeerId peer, Header header, uint64_t bytes) {
-  Seat& seat = seats_[worker];
+void LinkWatch::Ask(uint64_t bytes) {
   const Time now = loop_.Now();
-  if (seat.waits || (seat.id != 0 && now - seat.asked < kAskEvery)) return;
-  seat.behind = bytes > 0 && !seat.behind;
-  seat.bytes = seat.behind ? bytes : 0;
-  seat.waits = true;
-  seat.asked = now;
-  seat.id = next_id_++;
+  if (waits_ || (id_ != 0 && now - asked_ < kAskEvery)) return;
+  behind_ = bytes > 0 && !behind_;
+  bytes_ = behind_ ? bytes : 0;
+  waits_ = true;
+  asked_ = now;
   wire::ProbeT probe;
-  probe.id = seat.id;
-  SendControl(transport_, peer, header, probe, seat.behind ? Priority::kBulk : Priority::kControl);
+  probe.id = ++id_;
+  SendControl(transport_, peer_, header_, probe, behind_ ? Priority::kBulk : Priority::kControl);
 }
 
-void LinkWatch::OnAnswer(WorkerId worker, const wire::ProbeT& probe) {
-  Seat& seat = seats_[worker];
-  if (!probe.answer || !seat.waits || probe.id != seat.id) return;
-  seat.waits = false;
-  tell_(worker, seat.bytes, loop_.Now() - seat.asked);
+void LinkWatch::OnAnswer(const wire::ProbeT& probe) {
+  if (!probe.answer || !waits_ || probe.id != id_) return;
+  waits_ = false;
+  tell_(bytes_, loop_.Now() - asked_);
 }
-
-void LinkWatch::Forget(WorkerId worker) { seats_[worker] = Seat(); }
 
 }  // namespace motley

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the links to workers while a job trains. It sends a worker a probe now and then, ahead
+// Measures the link to a worker while a job trains. It sends the worker a probe now and then, ahead
 // of outgoing parameters or behind them, and reports the round trip. Loop thread only.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/loop/loop.h"
@@ -16,30 +15,29 @@ namespace motley {
 
 class LinkWatch {
  public:
-  // The round trip to a worker, behind this many bytes of parameters (0: ahead of them).
-  using Tell = std::function<void(WorkerId, uint64_t bytes, Duration time)>;
+  // The round trip behind this many bytes of parameters (0: ahead of them).
+  using Tell = std::function<void(uint64_t bytes, Duration time)>;
 
-  LinkWatch(Loop& loop, Transport& transport, uint32_t workers, Tell tell);
+  // `header` has the job and the incarnation.
+  LinkWatch(Loop& loop, Transport& transport, PeerId peer, const Header& header, Tell tell)
+      : loop_(loop), transport_(transport), peer_(peer), header_(header), tell_(std::move(tell)) {}
 
-  // The server sent something to the worker, `bytes` of it parameters. At most one probe per worker
-  // is under way, and at most one is sent every 20 ms.
-  void Ask(WorkerId worker, PeerId peer, Header header, uint64_t bytes);
-  void OnAnswer(WorkerId worker, const wire::ProbeT& probe);
-  void Forget(WorkerId worker);
+  // The server sent something to the worker, `bytes` of it parameters. At most one probe is under
+  // way, and at most one is sent every 20 ms.
+  void Ask(uint64_t bytes);
+  void OnAnswer(const wire::ProbeT& probe);
 
  private:
-  struct Seat {
-    uint64_t id = 0;  // The id of the last probe.
-    bool waits = false;
-    bool behind = false;
-    uint64_t bytes = 0;
-    Time asked{};
-  };
   Loop& loop_;
   Transport& transport_;
-  Tell tell_;
-  uint64_t next_id_ = 1;
-  std::vector<Seat> seats_;
+  const PeerId peer_;
+  const Header header_;
+  const Tell tell_;
+  uint64_t id_ = 0;  // The id of the last probe.
+  bool waits_ = false;
+  bool behind_ = false;
+  uint64_t bytes_ = 0;
+  Time asked_{};
 };
 
 }  // namespace motley

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how long the vector of each worker has been arriving. The time in which the worker had
+// Measures how long the vectors of a worker take to arrive. The time in which the worker had
 // nothing to send, because it was computing the rest, does not count. Loop thread only.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
@@ -14,40 +15,55 @@ namespace motley {
 
 class TransferClock {
  public:
-  explicit TransferClock(uint32_t workers) : coming_(workers) {}
+  // The rest of a vector behind its first slice. When that one was sent is not known here.
+  struct Rest {
+    uint64_t bytes = 0;
+    Duration time{};
+  };
 
   // The beginning of a slice arrived.
-  void Began(WorkerId worker, const Header& slice, Time now) {
-    Coming& coming = coming_[worker];
-    if (coming.any && coming.step == slice.step && coming.row == slice.row_id) {
-      if (slice.paused) coming.since += now - std::exchange(coming.last, now);
+  void Began(const Header& slice, Time now) {
+    if (any_ && step_ == slice.step && order_ == slice.row_id) {
+      if (slice.paused) since_ += now - std::exchange(last_, now);
       return;
     }
-    coming = {true, slice.step, slice.row_id, now, now};
+    any_ = true;
+    step_ = slice.step;
+    order_ = slice.row_id;
+    since_ = last_ = now;
+    left_ = 0;
   }
-  // A slice arrived in whole.
-  void Came(WorkerId worker, Time now) { coming_[worker].last = now; }
-  // The whole vector arrived.
-  Duration Ended(WorkerId worker, Time now) {
-    Coming& coming = coming_[worker];
-    const Duration took = coming.any ? now - coming.since : Duration::zero();
-    coming.any = false;
+  // A slice arrived in whole. Returns the rest of its vector if it is the last one.
+  std::optional<Rest> Came(const Header& slice, Time now) {
+    if (left_ == 0) {  // The first slice of a vector.
+      left_ = slice.total;
+      rest_ = {};
+    } else if (!slice.paused) {  // Otherwise the slice came later than it could have.
+      rest_.time += now - last_;
+      rest_.bytes += kHeaderSize + slice.length;
+    }
+    last_ = now;
+    left_ -= std::min<uint64_t>(left_, slice.length / sizeof(float));
+    if (left_ > 0 || rest_.bytes == 0) return std::nullopt;
+    return std::exchange(rest_, {});
+  }
+  // The whole vector arrived. The time counts from its first byte; zero if that is not known.
+  Duration Ended(Time now) {
+    const Duration took = any_ ? now - since_ : Duration::zero();
+    any_ = false;
     return took;
   }
-  // The worker is gone. Another incarnation of it may send the same row.
-  void Forget(WorkerId worker) { coming_[worker].any = false; }
   // A step opens. Earlier slices are of no use, and may be sent again under the same names.
-  void Opened() { coming_.assign(coming_.size(), Coming()); }
+  void Opened() { *this = TransferClock(); }
 
  private:
-  struct Coming {
-    bool any = false;
-    StepId step = 0;
-    uint32_t row = 0;
-    Time since{};
-    Time last{};  // When the last slice was complete.
-  };
-  std::vector<Coming> coming_;
+  bool any_ = false;  // A vector is arriving.
+  StepId step_ = 0;
+  uint32_t order_ = 0;
+  Time since_{};       // When its first byte arrived, without pauses.
+  Time last_{};        // When its last slice so far was complete.
+  uint64_t left_ = 0;  // Floats that have not arrived.
+  Rest rest_;
 };
 
 }  // namespace motley

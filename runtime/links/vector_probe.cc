@@ -17,78 +17,82 @@ constexpr uint32_t kMostTries = 8;  // Attempts per worker. Answers may always a
 
 }  // namespace
 
-VectorProbe::VectorProbe(Loop& loop, Transport& transport, uint32_t workers, const Slicing& cut,
-                         Tell tell)
+VectorProbe::VectorProbe(Loop& loop, Transport& transport, const Slicing& cut, Tell tell)
     : loop_(loop),
       transport_(transport),
       cut_(cut),
       slices_(static_cast<uint32_t>(std::clamp<size_t>(cut.count() / kPart, 1, kMostSlices))),
-      tell_(std::move(tell)),
-      seats_(workers) {}
+      tell_(std::move(tell)) {}
 
-void VectorProbe::Ask(WorkerId worker, PeerId peer, const Header& header) {
-  Seat& seat = seats_[worker];
-  if (seat.waits || now_ == worker || seat.told >= kEnough || seat.tries >= kMostTries) return;
-  seat.peer = peer;
-  seat.header = header;
-  seat.waits = true;
-  ++waiting_;
-  Next();
+VectorProbe::Turn::Turn(VectorProbe& probe, WorkerId worker, PeerId peer, const Header& header)
+    : probe_(probe), worker_(worker), peer_(peer), header_(header) {
+  const auto before = [](const Turn* turn, WorkerId id) { return turn->worker_ < id; };
+  std::vector<Turn*>& turns = probe.turns_;
+  turns.insert(std::lower_bound(turns.begin(), turns.end(), worker, before), this);
+}
+
+VectorProbe::Turn::~Turn() {
+  if (waits_) --probe_.waiting_;
+  std::erase(probe_.turns_, this);
+  if (probe_.now_ == this) probe_.now_ = nullptr;
+  probe_.Next();
+}
+
+void VectorProbe::Turn::Ask() {
+  if (waits_ || probe_.now_ == this || told_ >= kEnough || tries_ >= kMostTries) return;
+  waits_ = true;
+  ++probe_.waiting_;
+  probe_.Next();
 }
 
 // Asks the waiting worker that was asked least often.
 void VectorProbe::Next() {
-  if (now_ || waiting_ == 0) return;
-  const auto before = [](const Seat& a, const Seat& b) {
-    return a.waits != b.waits ? a.waits : a.tries < b.tries;
+  if (now_ != nullptr || waiting_ == 0) return;
+  const auto before = [](const Turn* a, const Turn* b) {
+    return a->waits_ != b->waits_ ? a->waits_ : a->tries_ < b->tries_;
   };
-  Seat& seat = *std::min_element(seats_.begin(), seats_.end(), before);
-  seat.waits = false;
+  now_ = *std::min_element(turns_.begin(), turns_.end(), before);
+  now_->waits_ = false;
   --waiting_;
-  ++seat.tries;
-  now_ = static_cast<WorkerId>(&seat - seats_.data());
+  ++now_->tries_;
   came_ = 0;
   wire::ProbeT probe;
   probe.slices = slices_;
-  SendControl(transport_, seat.peer, seat.header, probe);
+  SendControl(transport_, now_->peer_, now_->header_, probe);
 }
 
-Result<std::span<std::byte>> VectorProbe::Begin(WorkerId worker, const Header& header) {
-  if (now_ != worker) return Status::DataError("a probe that was not asked for");
-  MOTLEY_ASSIGN_OR_RETURN(const size_t slice, SliceOf(cut_, header));
-  if (slice != came_) return Status::DataError("a probe's slices out of order");
-  if (came_ == 0) {
-    since_ = loop_.Now();
-    alone_ = true;
+Result<std::span<std::byte>> VectorProbe::Turn::Begin(const Header& header) {
+  VectorProbe& probe = probe_;
+  if (probe.now_ != this) return Status::DataError("a probe that was not asked for");
+  MOTLEY_ASSIGN_OR_RETURN(const size_t slice, SliceOf(probe.cut_, header));
+  if (slice != probe.came_) return Status::DataError("a probe's slices out of order");
+  if (probe.came_ == 0) {
+    probe.since_ = probe.loop_.Now();
+    probe.alone_ = true;
   }
-  sink_.resize(header.length);
-  return std::span(sink_);
+  probe.sink_.resize(header.length);
+  return std::span(probe.sink_);
 }
 
-void VectorProbe::Finish(WorkerId worker) {
-  if (now_ != worker || ++came_ < slices_) return;
-  now_.reset();
-  const size_t length = cut_.begin(came_ - 1) + cut_.size(came_ - 1);
-  if (alone_) {
-    ++seats_[worker].told;
-    const double part = static_cast<double>(length) / static_cast<double>(cut_.total());
-    tell_(worker, FromSeconds(ToSeconds(loop_.Now() - since_) / part));
+void VectorProbe::Turn::Finish() {
+  VectorProbe& probe = probe_;
+  if (probe.now_ != this || ++probe.came_ < probe.slices_) return;
+  probe.now_ = nullptr;
+  if (probe.alone_) {
+    ++told_;
+    const size_t last = probe.came_ - 1;
+    const double part = static_cast<double>(probe.cut_.begin(last) + probe.cut_.size(last)) /
+                        static_cast<double>(probe.cut_.total());
+    probe.tell_(worker_, FromSeconds(ToSeconds(probe.loop_.Now() - probe.since_) / part));
   }
-  Next();
+  probe.Next();
 }
 
 void VectorProbe::Disturb() {
   alone_ = false;
   if (waiting_ == 0) return;
-  for (Seat& seat : seats_) seat.waits = false;  // The workers are asked again with the next step.
+  for (Turn* turn : turns_) turn->waits_ = false;  // They are asked again with the next step.
   waiting_ = 0;
-}
-
-void VectorProbe::Forget(WorkerId worker) {
-  if (seats_[worker].waits) --waiting_;
-  seats_[worker] = Seat();
-  if (now_ == worker) now_.reset();
-  Next();
 }
 
 }  // namespace motley

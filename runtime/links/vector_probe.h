@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,24 +26,36 @@ class VectorProbe {
   using Tell = std::function<void(WorkerId, Duration vector)>;
 
   // All are borrowed. `cut` is that of a vector.
-  VectorProbe(Loop& loop, Transport& transport, uint32_t workers, const Slicing& cut, Tell tell);
+  VectorProbe(Loop& loop, Transport& transport, const Slicing& cut, Tell tell);
 
-  // The worker was given work. `header` names its incarnation. Each worker is measured a few times.
-  // A worker that stays silent when it is asked keeps the others from being measured.
-  void Ask(WorkerId worker, PeerId peer, const Header& header);
-  // The room for a kProbe frame of this incarnation. kDataError: it was not asked for.
-  Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header);
-  void Finish(WorkerId worker);  // The frame arrived.
-  void Disturb();                // Part of an answer arrived.
-  void Forget(WorkerId worker);
+  // A worker's place among those that are measured. The probe must outlive it.
+  class Turn {
+   public:
+    Turn(VectorProbe& probe, WorkerId worker, PeerId peer, const Header& header);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    // The worker was given work. Each worker is measured a few times. A worker that stays silent
+    // when it is asked keeps the others from being measured.
+    void Ask();
+    // The room for a kProbe frame of this incarnation. kDataError: it was not asked for.
+    Result<std::span<std::byte>> Begin(const Header& header);
+    void Finish();  // The frame arrived.
+
+   private:
+    friend class VectorProbe;
+    VectorProbe& probe_;
+    const WorkerId worker_;
+    const PeerId peer_;
+    const Header header_;
+    bool waits_ = false;
+    uint32_t tries_ = 0, told_ = 0;
+  };
+
+  void Disturb();  // Part of an answer arrived.
 
  private:
-  struct Seat {
-    PeerId peer = 0;
-    Header header;
-    bool waits = false;
-    uint32_t tries = 0, told = 0;
-  };
   void Next();
 
   Loop& loop_;
@@ -52,13 +63,13 @@ class VectorProbe {
   const Slicing cut_;
   const uint32_t slices_;  // Slices to ask for.
   const Tell tell_;
-  std::vector<Seat> seats_;
-  uint32_t waiting_ = 0;  // Seats that wait.
+  std::vector<Turn*> turns_;  // By worker.
+  uint32_t waiting_ = 0;      // Turns that wait.
   // The measurement under way.
-  std::optional<WorkerId> now_;
-  uint32_t came_ = 0;   // Slices that arrived.
-  Time since_{};        // When the beginning of the first slice arrived.
-  bool alone_ = false;  // No answer has arrived since then.
+  Turn* now_ = nullptr;  // Null: none.
+  uint32_t came_ = 0;    // Slices that arrived.
+  Time since_{};         // When the beginning of the first slice arrived.
+  bool alone_ = false;   // No answer has arrived since then.
   Bytes sink_;
 };
 

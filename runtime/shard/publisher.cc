@@ -1,78 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/shard/publisher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
 
 namespace motley {
 
-Publisher::Publisher(Transport& transport, uint32_t workers, Slicing cut, uint32_t shard,
-                     Newest newest)
-    : transport_(transport),
-      cut_(std::move(cut)),
-      shard_(shard),
-      newest_(std::move(newest)),
-      seats_(workers) {}
+Publisher::Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest)
+    : transport_(transport), cut_(std::move(cut)), shard_(shard), newest_(std::move(newest)) {}
 
 Publisher::~Publisher() {
-  for (const Seat& seat : seats_) {
-    if (seat.flight != nullptr) seat.flight->owner = nullptr;
-  }
-  for (const auto& flight : forgotten_) flight->owner = nullptr;
+  for (const auto& flight : flights_) flight->owner = nullptr;
 }
 
-bool Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t version,
-                        ParameterCopy copy) {
-  Seat& seat = seats_[worker];
-  if (seat.any && seat.version >= version) return false;
-  header.kind = FrameKind::kParameters;
-  header.version = version;
-  header.step = version;
-  seat.waiting.reset();
-  if (seat.flight != nullptr) TakeBack(*seat.flight);
-  if (seat.flight != nullptr && seat.flight->left > 0) {
-    seat.waiting = header;
+Publisher::Reader::~Reader() {
+  if (flight_ == nullptr) return;
+  flight_->reader = nullptr;
+  publisher_.TakeBack(*flight_);
+}
+
+bool Publisher::Reader::Publish(uint64_t version, ParameterCopy copy) {
+  if (sent_ && *sent_ >= version) return false;
+  waiting_.reset();
+  if (flight_ != nullptr) publisher_.TakeBack(*flight_);
+  if (flight_ != nullptr && flight_->left > 0) {
+    waiting_ = version;
     return false;
   }
-  Send(worker, peer, header, std::move(copy));
+  Send(version, std::move(copy));
   return true;
 }
 
-void Publisher::Send(WorkerId worker, PeerId peer, Header header, ParameterCopy copy) {
-  Seat& seat = seats_[worker];
-  MOTLEY_ASSERT(copy->size() == cut_.total());
-  const size_t first = cut_.first_slice(shard_);
-  const size_t count = cut_.first_slice(shard_ + 1) - first;
+void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
+  const Slicing& cut = publisher_.cut_;
+  const uint32_t shard = publisher_.shard_;
+  MOTLEY_ASSERT(copy->size() == cut.total());
+  const size_t first = cut.first_slice(shard);
+  const size_t count = cut.first_slice(shard + 1) - first;
   // A Done that runs right now still holds its flight.
-  if (seat.flight == nullptr || seat.flight.use_count() > 1) {
-    seat.flight = std::make_shared<Flight>();
-  }
-  seat.any = true;
-  seat.version = header.version;
-  const std::shared_ptr<Flight> flight = seat.flight;
-  flight->owner = this;
-  flight->worker = worker;
-  flight->peer = peer;
-  flight->version = header.version;
+  if (flight_ == nullptr || flight_.use_count() > 1) flight_ = std::make_shared<Flight>();
+  sent_ = version;
+  const std::shared_ptr<Flight> flight = flight_;
+  flight->owner = &publisher_;
+  flight->reader = this;
+  flight->peer = peer_;
+  flight->version = version;
   flight->sends.assign(count, 0);
   flight->left = count;
-  header.total = copy->size();
   flight->copy = std::move(copy);
-  header.shard = shard_;
+  publisher_.flights_.push_back(flight);
+  Header header = header_;
+  header.kind = FrameKind::kParameters;
+  header.version = header.step = version;
+  header.total = cut.total();
+  header.shard = shard;
   for (size_t slice = 0; slice < count; ++slice) {
-    header.offset = cut_.begin(first + slice);
+    header.offset = cut.begin(first + slice);
     const std::span<const float> values(flight->copy->data() + header.offset,
-                                        cut_.size(first + slice));
+                                        cut.size(first + slice));
     const BytesView piece = AsBytes(values);
-    flight->sends[slice] = transport_.Send(peer, header, std::span<const BytesView>(&piece, 1),
-                                           Priority::kBulk, [flight, slice](const Status&) {
-                                             flight->sends[slice] = 0;
-                                             if (--flight->left > 0) return;
-                                             flight->copy = nullptr;
-                                             if (flight->owner != nullptr)
-                                               flight->owner->OnEnded(*flight);
-                                           });
+    flight->sends[slice] =
+        publisher_.transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1),
+                                   Priority::kBulk, [flight, slice](const Status&) {
+                                     flight->sends[slice] = 0;
+                                     if (--flight->left > 0) return;
+                                     flight->copy = nullptr;
+                                     if (flight->owner != nullptr) flight->owner->OnEnded(*flight);
+                                   });
   }
 }
 
@@ -84,30 +80,20 @@ void Publisher::TakeBack(Flight& flight) {
 
 // A Done of a lost connection also comes here; a Send to that connection then only fails.
 void Publisher::OnEnded(const Flight& flight) {
-  std::erase_if(forgotten_, [&](const auto& each) { return each.get() == &flight; });
-  Seat& seat = seats_[flight.worker];
-  if (seat.flight.get() != &flight || !seat.waiting) return;
-  const Header header = *std::exchange(seat.waiting, std::nullopt);
-  ParameterCopy copy = newest_(header.version);
-  if (copy != nullptr) Send(flight.worker, flight.peer, header, std::move(copy));
+  std::erase_if(flights_, [&](const auto& each) { return each.get() == &flight; });
+  Reader* const reader = flight.reader;
+  if (reader == nullptr || reader->flight_.get() != &flight || !reader->waiting_) return;
+  const uint64_t version = *std::exchange(reader->waiting_, std::nullopt);
+  ParameterCopy copy = newest_(version);
+  if (copy != nullptr) reader->Send(version, std::move(copy));
 }
 
-void Publisher::Forget(WorkerId worker) {
-  Seat seat = std::exchange(seats_[worker], Seat());
-  if (seat.flight == nullptr) return;
-  forgotten_.push_back(seat.flight);
-  TakeBack(*seat.flight);
-  if (seat.flight->left == 0) std::erase(forgotten_, seat.flight);
-}
-
-std::optional<PeerId> Publisher::OldestReader(uint64_t version) {
+std::optional<PeerId> Publisher::OldestReader(uint64_t version) const {
   const Flight* oldest = nullptr;
-  const auto look_at = [&](const std::shared_ptr<Flight>& flight) {
-    if (flight == nullptr || flight->left == 0 || flight->version >= version) return;
+  for (const auto& flight : flights_) {
+    if (flight->version >= version) continue;
     if (oldest == nullptr || flight->version < oldest->version) oldest = flight.get();
-  };
-  for (const Seat& seat : seats_) look_at(seat.flight);
-  for (const auto& flight : forgotten_) look_at(flight);
+  }
   if (oldest == nullptr) return std::nullopt;
   return oldest->peer;
 }

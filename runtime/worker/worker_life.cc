@@ -92,8 +92,7 @@ WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
 
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
-  if (measured_ != nullptr) *measured_ = true;
-  executor_ = nullptr;
+  session_ = nullptr;
   if (timer_ != 0) env_.loop.Cancel(timer_);
   if (peer_ != 0) env_.transport.Disconnect(peer_);
 }
@@ -107,7 +106,7 @@ void WorkerLife::Start(Finished finished) {
 
 void WorkerLife::SetAnswerFilter(AnswerFilter filter) {
   filter_ = std::move(filter);
-  if (executor_) executor_->SetAnswerFilter(filter_);
+  if (session_) session_->executor->SetAnswerFilter(filter_);
 }
 
 void WorkerLife::SetTimer(Duration delay, Task task) {
@@ -139,7 +138,7 @@ void WorkerLife::Connect() {
 
 Header WorkerLife::OwnHeader() const {
   Header header;
-  header.job = job_;
+  header.job = session_ ? session_->job : 0;
   header.incarnation = incarnation_;
   return header;
 }
@@ -187,7 +186,7 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
 
 void WorkerLife::OnWorkLost(const Status& why) {
   state_ = State::kConnecting;
-  executor_->Stop();
+  session_->executor->Stop();
   since_ = env_.loop.Now();
   Tell(fmt::format("lost the server at {}: {}; connecting again{}", options_.server, why.ToString(),
                    HowLong()));
@@ -229,7 +228,7 @@ void WorkerLife::TellWaiting(const Status& why) {
 void WorkerLife::NextServer(const Status& why) {
   const PeerId server = std::exchange(peer_, 0);
   heartbeat_.Forget(server);
-  if (executor_) executor_->Stop();
+  if (session_) session_->executor->Stop();
   state_ = State::kConnecting;
   const bool refused = !why.ok();
   if (!refused || told_ != why.ToString()) {
@@ -250,13 +249,7 @@ void WorkerLife::NextServer(const Status& why) {
 
 // A server that accepts the worker again sends all that it needs, because a restarted server does
 // not know what the worker has.
-void WorkerLife::DropWork() {
-  if (measured_ != nullptr) *measured_ = true;
-  executor_ = nullptr;
-  partitions_ = nullptr;
-  parameters_ = nullptr;
-  shop_ = nullptr;
-}
+void WorkerLife::DropWork() { session_ = nullptr; }
 
 void WorkerLife::Tell(const std::string& text) const {
   if (options_.tell) options_.tell(text);
@@ -264,7 +257,6 @@ void WorkerLife::Tell(const std::string& text) const {
 
 void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (state_ != State::kJoining) return;
-  job_ = accept.job;
   Status fine = OrNoMemory("the worker's copies of the model", [&] { return SetUp(accept); });
   if (!fine.ok()) {
     declines_ = options_.forever;
@@ -272,7 +264,6 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   }
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
-  steps_ = 0;
   told_.clear();
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
@@ -281,49 +272,58 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
 }
 
 void WorkerLife::Measure() {
-  measured_ = std::make_shared<std::atomic<bool>>(false);
   // The callback keeps what the device works with alive. It may run after the worker has joined
   // again.
   const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
-    if (shop == shop_.get()) OnCalibrated(speed);
+    if (session_ && shop == session_->shop.get()) OnCalibrated(speed);
   });
-  shop_->trainer->Calibrate(
-      measured_, [keep = shop_, then](const Result<double>& speed) { then(keep.get(), speed); });
+  session_->shop->trainer->Calibrate(
+      session_->measured,
+      [keep = session_->shop, then](const Result<double>& speed) { then(keep.get(), speed); });
   SetTimer(kMeasuringLimit, [this] { OnCalibrated(kVerySlow); });
 }
 
 Status WorkerLife::SetUp(const wire::AcceptT& accept) {
   MOTLEY_ASSIGN_OR_RETURN(
-      shop_, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign,
-                          alive_.Guard([this](const Device& device, const Status& why) {
-                            OnDeviceLost(device, why);
-                          })));
+      auto shop, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign,
+                              alive_.Guard([this](const Device& device, const Status& why) {
+                                OnDeviceLost(device, why);
+                              })));
   MOTLEY_ASSIGN_OR_RETURN(const Route route,
-                          Route::Parse(shop_->trainer->parameter_count(), accept.shard_ends));
-  parameters_ = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
-  partitions_ = std::make_unique<PartitionInbox>(
-      shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
+                          Route::Parse(shop->trainer->parameter_count(), accept.shard_ends));
+  auto session = std::make_unique<Session>();
+  session->job = accept.job;
+  session->shop = shop;
+  session->parameters = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
+  session->partitions = std::make_unique<PartitionInbox>(
+      shop, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
       alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
       options_.memory_bytes);
-  Executor::Parts parts{shop_, *parameters_, *partitions_,
-                        peer_, OwnHeader(),  route.Answers(accept.slice_length)};
-  executor_ = std::make_unique<Executor>(env_, std::move(parts), [this](const Status& why) {
+  const Header header{.job = accept.job, .incarnation = incarnation_};
+  Executor::Parts parts{shop,
+                        *session->parameters,
+                        *session->partitions,
+                        peer_,
+                        header,
+                        route.Answers(accept.slice_length)};
+  session->executor = std::make_unique<Executor>(env_, std::move(parts), [this](const Status& why) {
     Fail(GivenUp(env_.device.info(), "cannot compute", why));
   });
-  executor_->SetAnswerFilter(filter_);
+  session->executor->SetAnswerFilter(filter_);
+  session_ = std::move(session);
   return Status::Ok();
 }
 
 void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   if (state_ != State::kWorking) return;
-  const bool before = measured_->exchange(true);
+  const bool before = session_->measured->exchange(true);
   if (!samples_per_second.ok()) {
     return Fail(
         GivenUp(env_.device.info(), "cannot measure the speed", samples_per_second.status()));
   }
   if (before) return;
   if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
-  executor_->Introduce(*samples_per_second);
+  session_->executor->Introduce(*samples_per_second);
 }
 
 // The server notifies the user, and learns from the answers that this worker is slower.
@@ -339,7 +339,7 @@ std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
     control_.resize(header.length);
     return control_;
   }
-  const bool ours = header.job == job_ && header.incarnation == incarnation_;
+  const bool ours = session_ && header.job == session_->job && header.incarnation == incarnation_;
   if (state_ != State::kWorking || !ours) return {};
   auto room = BeginBulk(header);
   if (room.ok()) return *room;
@@ -348,14 +348,14 @@ std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
 }
 
 Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
-  if (header.kind == FrameKind::kParameters) return parameters_->Begin(header);
-  if (header.kind == FrameKind::kPartition) return partitions_->Begin(header);
+  if (header.kind == FrameKind::kParameters) return session_->parameters->Begin(header);
+  if (header.kind == FrameKind::kPartition) return session_->partitions->Begin(header);
   return Status::DataError("a gradient, which only workers send");
 }
 
 Status WorkerLife::FinishBulk(const Header& header) {
-  if (header.kind == FrameKind::kPartition) return partitions_->Finish();
-  parameters_->Finish();
+  if (header.kind == FrameKind::kPartition) return session_->partitions->Finish();
+  session_->parameters->Finish();
   return Status::Ok();
 }
 
@@ -366,7 +366,7 @@ void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded
     return OnControl();
   }
   if (Status fine = FinishBulk(header); !fine.ok()) return Fail(std::move(fine));
-  executor_->Advance();
+  session_->executor->Advance();
 }
 
 void WorkerLife::OnControl() {
@@ -396,17 +396,17 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
   if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
   if (const wire::CancelT* cancel = control.body.AsCancel()) {
-    return executor_->Cancel(cancel->step, cancel->order);
+    return session_->executor->Cancel(cancel->step, cancel->order);
   }
-  if (const wire::FlushT* flush = control.body.AsFlush()) return executor_->Flush(*flush);
+  if (const wire::FlushT* flush = control.body.AsFlush()) return session_->executor->Flush(*flush);
   if (const wire::RevokeT* revoke = control.body.AsRevoke()) {
-    if (Status fine = executor_->Revoke(*revoke); !fine.ok()) Fail(std::move(fine));
+    if (Status fine = session_->executor->Revoke(*revoke); !fine.ok()) Fail(std::move(fine));
   }
 }
 
 void WorkerLife::Answer(const wire::ProbeT& probe) {
   if (probe.answer) return;
-  if (probe.slices > 0) return executor_->SendProbe(probe.slices);
+  if (probe.slices > 0) return session_->executor->SendProbe(probe.slices);
   wire::ProbeT answer;
   answer.id = probe.id;
   answer.answer = true;
@@ -414,25 +414,26 @@ void WorkerLife::Answer(const wire::ProbeT& probe) {
 }
 
 void WorkerLife::OnPlace(const wire::PlaceT& place) {
-  if (Status fine = partitions_->Announce(place.partitions); !fine.ok()) {
+  if (Status fine = session_->partitions->Announce(place.partitions); !fine.ok()) {
     return Fail(std::move(fine));
   }
-  executor_->Advance();
+  session_->executor->Advance();
 }
 
 void WorkerLife::CountStep(StepId step) {
-  if (steps_ > 0 && step == step_) return;
-  step_ = step;
-  if (++steps_ == kSteadySteps) retry_delay_ = kFirstRetry;
+  if (session_->steps > 0 && step == session_->step) return;
+  session_->step = step;
+  if (++session_->steps == kSteadySteps) retry_delay_ = kFirstRetry;
 }
 
 void WorkerLife::OnOrder(const wire::OrderT& order) {
   CountStep(order.step);
-  const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
+  const auto partitions = static_cast<uint32_t>(session_->shop->schedule.partition_sizes().size());
   auto terms = TermsOf(order, partitions);
   if (!terms.ok()) return Fail(terms.status());
-  Status fine = executor_->Take({order.step, order.version, order.order, std::move(terms).value(),
-                                 order.parts, order.keep, order.revocable, order.cover_known});
+  Status fine =
+      session_->executor->Take({order.step, order.version, order.order, std::move(terms).value(),
+                                order.parts, order.keep, order.revocable, order.cover_known});
   if (!fine.ok()) Fail(std::move(fine));
 }
 
@@ -473,7 +474,7 @@ void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   state_ = State::kLeaving;
   heartbeat_.Forget(peer_);
   last_error_ = status;
-  if (executor_) executor_->Stop();
+  if (session_) session_->executor->Stop();
   wire::LeaveT leave;
   leave.reason = reason;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
@@ -489,7 +490,7 @@ void WorkerLife::Finish(Status status) {
   // This is posted so that the caller may destroy this node, and so that no part is destroyed
   // inside its own callback.
   env_.loop.Post(alive_.Guard([this, status = std::move(status)] {
-    executor_ = nullptr;
+    session_ = nullptr;
     if (peer_ != 0) env_.transport.Disconnect(std::exchange(peer_, 0));
     const Finished finished = std::exchange(finished_, nullptr);
     if (finished) finished(status);

@@ -30,6 +30,22 @@ class WorkerLife final : public WorkerNode, private Receiver {
  private:
   enum class State { kConnecting, kJoining, kWorking, kLeaving, kFinished };
 
+  // All that the worker knows of a job. It is made when the server accepts the worker, and gone
+  // when the worker connects again.
+  struct Session {
+    ~Session() { *measured = true; }
+
+    uint32_t job = 0;
+    std::shared_ptr<Workshop> shop;
+    std::unique_ptr<ParameterInbox> parameters;
+    std::unique_ptr<PartitionInbox> partitions;
+    std::unique_ptr<Executor> executor;
+    uint32_t steps = 0;  // Steps with work since it joined.
+    StepId step = 0;     // The last step with work.
+    // Set when the speed is known, measuring timed out, or nobody needs it.
+    std::shared_ptr<std::atomic<bool>> measured = std::make_shared<std::atomic<bool>>(false);
+  };
+
   // Connecting and joining.
   void Connect();
   void OnConnected(PeerId peer, const PeerIdentity& identity) override;
@@ -83,21 +99,12 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Incarnation incarnation_;  // The incarnation of this attempt.
   Random random_;            // Draws further incarnations and the delays of attempts.
   Duration retry_delay_;
-  uint32_t steps_ = 0;  // Steps with work since it joined.
-  StepId step_ = 0;     // The last step with work.
-  PeerId peer_ = 0;     // 0: none.
+  PeerId peer_ = 0;  // 0: none.
   TimerId timer_ = 0;
-  Bytes control_;       // The control message that is arriving.
-  wire::OrderT order_;  // The last order.
-  Status last_error_;   // The last error that the server reported.
-  uint32_t job_ = 0;
-  // The members below are made when the server accepts.
-  std::shared_ptr<Workshop> shop_;
-  std::unique_ptr<ParameterInbox> parameters_;
-  std::unique_ptr<PartitionInbox> partitions_;
-  std::unique_ptr<Executor> executor_;
-  // Set when the speed is known or measuring timed out. Null: not measuring.
-  std::shared_ptr<std::atomic<bool>> measured_;
+  Bytes control_;                     // The control message that is arriving.
+  wire::OrderT order_;                // The last order.
+  Status last_error_;                 // The last error that the server reported.
+  std::unique_ptr<Session> session_;  // Null: no server has accepted this worker.
   Heartbeat heartbeat_;
   Alive alive_;
 };

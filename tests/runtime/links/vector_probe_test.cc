@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,13 @@ const Slicing kCut(165, 10);
 
 class VectorProbeTest : public testing::Test {
  protected:
-  void Ask(WorkerId worker) { probe_.Ask(worker, 100 + worker, Header()); }
+  VectorProbeTest() {
+    for (WorkerId worker = 0; worker < 3; ++worker) {
+      turns_.push_back(std::make_unique<VectorProbe::Turn>(probe_, worker, 100 + worker, Header()));
+    }
+  }
+
+  void Ask(WorkerId worker) { turns_[worker]->Ask(); }
 
   // The peers that were asked since the last call, and for how many slices.
   std::vector<std::pair<PeerId, uint32_t>> Asked() {
@@ -47,19 +54,20 @@ class VectorProbeTest : public testing::Test {
   }
   // A slice that takes this many seconds to arrive.
   void Come(WorkerId worker, size_t slice, double seconds) {
-    const auto room = probe_.Begin(worker, Slice(slice));
+    const auto room = turns_[worker]->Begin(Slice(slice));
     ASSERT_TRUE(room.ok()) << room.status().ToString();
     EXPECT_EQ(room->size(), kCut.size(slice) * sizeof(float));
     loop_.RunUntilTime(loop_.Now() + FromSeconds(seconds));
-    probe_.Finish(worker);
+    turns_[worker]->Finish();
   }
 
   VirtualLoop loop_;
   HeldTransport transport_;
   std::vector<std::pair<WorkerId, double>> told_;
-  VectorProbe probe_{loop_, transport_, 3, kCut, [this](WorkerId worker, Duration vector) {
+  VectorProbe probe_{loop_, transport_, kCut, [this](WorkerId worker, Duration vector) {
                        told_.emplace_back(worker, ToSeconds(vector));
                      }};
+  std::vector<std::unique_ptr<VectorProbe::Turn>> turns_;  // By worker.
 };
 
 TEST_F(VectorProbeTest, OneAfterTheOtherIsAskedForTheBeginningOfAVector) {
@@ -129,24 +137,24 @@ TEST_F(VectorProbeTest, AFewMeasurementsAreEnoughAndTriesAreCounted) {
 }
 
 TEST_F(VectorProbeTest, WhatWasNotAskedForIsRefused) {
-  EXPECT_EQ(probe_.Begin(0, Slice(0)).code(), StatusCode::kDataError);
+  EXPECT_EQ(turns_[0]->Begin(Slice(0)).code(), StatusCode::kDataError);
   Ask(0);
-  EXPECT_EQ(probe_.Begin(1, Slice(0)).code(), StatusCode::kDataError);
-  EXPECT_EQ(probe_.Begin(0, Slice(1)).code(), StatusCode::kDataError) << "not the first";
+  EXPECT_EQ(turns_[1]->Begin(Slice(0)).code(), StatusCode::kDataError);
+  EXPECT_EQ(turns_[0]->Begin(Slice(1)).code(), StatusCode::kDataError) << "not the first";
   Header longer = Slice(0);
   longer.length *= 2;
-  EXPECT_EQ(probe_.Begin(0, longer).code(), StatusCode::kDataError);
+  EXPECT_EQ(turns_[0]->Begin(longer).code(), StatusCode::kDataError);
   Come(0, 0, 1);
   Come(0, 1, 1);
-  EXPECT_EQ(probe_.Begin(0, Slice(2)).code(), StatusCode::kDataError) << "one too many";
+  EXPECT_EQ(turns_[0]->Begin(Slice(2)).code(), StatusCode::kDataError) << "one too many";
 }
 
 TEST_F(VectorProbeTest, WhoIsLostDoesNotHoldTheOthersUp) {
   for (const WorkerId worker : {0, 1, 2}) Ask(worker);
   Asked();
   Come(0, 0, 1);
-  probe_.Forget(1);
-  probe_.Forget(0);
+  turns_[1] = nullptr;
+  turns_[0] = nullptr;
   EXPECT_THAT(Asked(), ElementsAre(Pair(102, 2)));
   Come(2, 0, 1);
   Come(2, 1, 1);

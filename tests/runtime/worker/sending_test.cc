@@ -3,6 +3,7 @@
 // by itself.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,9 +59,11 @@ TEST(Messages, NoJobHasMorePartitionsThanCanBeSent) {
 
 TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
   HeldTransport transport;
-  Publisher publisher(transport, 2, kCut, 0, NoneWaits);
-  publisher.Publish(0, 1, Header(), 3, Values(1));
-  publisher.Publish(0, 1, Header(), 3, Values(1));
+  Publisher publisher(transport, kCut, 0, NoneWaits);
+  Publisher::Reader reader(publisher, 1, Header());
+  Publisher::Reader other(publisher, 2, Header());
+  reader.Publish(3, Values(1));
+  reader.Publish(3, Values(1));
   ASSERT_EQ(transport.sent.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(transport.sent[i].kind, FrameKind::kParameters);
@@ -68,18 +71,19 @@ TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
     EXPECT_EQ(transport.sent[i].offset, 4 * i);
     EXPECT_EQ(transport.sent[i].total, 10u);
   }
-  publisher.Publish(1, 2, Header(), 3, Values(1));
+  other.Publish(3, Values(1));
   EXPECT_EQ(transport.sent.size(), 6u);
 }
 
 TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, kCut, 0, NoneWaits);
+  Publisher publisher(transport, kCut, 0, NoneWaits);
+  Publisher::Reader reader(publisher, 1, Header());
   const ParameterCopy old = Values(1);
-  publisher.Publish(0, 1, Header(), 3, old);
+  reader.Publish(3, old);
   transport.LetGo();
   EXPECT_EQ(old.use_count(), 2) << "ours, and one for all slices that have not left";
-  publisher.Publish(0, 1, Header(), 4, Values(2));
+  reader.Publish(4, Values(2));
   EXPECT_EQ(old.use_count(), 1);
   EXPECT_EQ(transport.held.size(), 3u);
   for (const auto& [id, message] : transport.held) EXPECT_EQ(message.header.version, 4u);
@@ -87,15 +91,16 @@ TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
 
 TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, kCut, 0, NoneWaits);
-  publisher.Publish(0, 1, Header(), 3, Values(1));
+  Publisher publisher(transport, kCut, 0, NoneWaits);
+  Publisher::Reader reader(publisher, 1, Header());
+  reader.Publish(3, Values(1));
   const size_t slices = transport.held.size();
   ASSERT_GT(slices, 1u);
   transport.LetGo();
-  publisher.Publish(0, 1, Header(), 4, Values(2));
+  reader.Publish(4, Values(2));
   EXPECT_EQ(transport.cancelled.size(), slices - 1);
   while (!transport.held.empty()) transport.LetGo();
-  publisher.Publish(0, 1, Header(), 5, Values(3));
+  reader.Publish(5, Values(3));
   EXPECT_EQ(transport.cancelled.size(), slices - 1);
 }
 
@@ -104,21 +109,23 @@ class SlowReader : public testing::Test {
  protected:
   // Version 1 is on its way to a worker. Its first slice cannot be taken back any more.
   SlowReader() {
-    publisher.Publish(0, 7, Header(), 1, versions[1]);
+    reader->Publish(1, versions[1]);
     transport.under_way.insert(1);
   }
   void PublishNext() {
     const uint64_t version = ++newest;
-    publisher.Publish(0, 7, Header(), version, versions[version]);
+    reader->Publish(version, versions[version]);
   }
 
   HeldTransport transport;
   uint64_t newest = 1;
   const std::vector<ParameterCopy> versions = {Values(0), Values(1), Values(2), Values(3),
                                                Values(4)};
-  Publisher publisher{transport, 1, kCut, 0, [this](uint64_t version) {
+  Publisher publisher{transport, kCut, 0, [this](uint64_t version) {
                         return version == newest ? versions[version] : nullptr;
                       }};
+  std::unique_ptr<Publisher::Reader> reader =
+      std::make_unique<Publisher::Reader>(publisher, 7, Header());
 };
 
 TEST_F(SlowReader, PinsOneVersionHoweverManyFollow) {
@@ -136,7 +143,7 @@ TEST_F(SlowReader, GetsTheNewestVersionAsSoonAsTheOldOneHasLeft) {
     EXPECT_EQ(message.header.version, 4u);
     EXPECT_EQ(message.peer, 7u);
   }
-  publisher.Publish(0, 7, Header(), 4, versions[4]);
+  reader->Publish(4, versions[4]);
   EXPECT_EQ(transport.held.size(), 3u) << "once is enough";
   EXPECT_EQ(versions[1].use_count(), 1);
 }
@@ -146,14 +153,14 @@ TEST_F(SlowReader, IsNotSentAVersionThatIsOldByThen) {
   ++newest;  // The worker does not receive this version.
   transport.LetGo();
   EXPECT_TRUE(transport.held.empty());
-  EXPECT_TRUE(publisher.Publish(0, 7, Header(), 3, versions[3]));
+  EXPECT_TRUE(reader->Publish(3, versions[3]));
 }
 
 TEST_F(SlowReader, IsNamedWhenItsVersionIsOld) {
   EXPECT_EQ(publisher.OldestReader(1), std::nullopt) << "nothing is older";
   EXPECT_EQ(publisher.OldestReader(2), 7u);
   PublishNext();
-  publisher.Forget(0);
+  reader = nullptr;
   EXPECT_EQ(publisher.OldestReader(2), 7u) << "its connection is still there";
   EXPECT_EQ(versions[1].use_count(), 2);
   transport.Disconnect(7);
@@ -164,17 +171,17 @@ TEST_F(SlowReader, IsNamedWhenItsVersionIsOld) {
 TEST_F(SlowReader, ThatIsLostWhileAVersionWaitsLeavesNothingBehind) {
   PublishNext();
   transport.Disconnect(7);
-  publisher.Forget(0);
+  reader = nullptr;
   transport.Disconnect(7);
   for (const ParameterCopy& version : versions) EXPECT_EQ(version.use_count(), 1);
 }
 
 TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, Slicing(kCut.total(), 16), 0, NoneWaits);
-  publisher.Publish(0, 1, Header(), 3, Values(1));
-  publisher.Forget(0);
-  publisher.Publish(0, 2, Header(), 3, Values(1));
+  Publisher publisher(transport, Slicing(kCut.total(), 16), 0, NoneWaits);
+  for (const PeerId peer : {1, 2}) {
+    Publisher::Reader(publisher, peer, Header()).Publish(3, Values(1));
+  }
   EXPECT_EQ(transport.sent.size(), 2u);
 }
 
@@ -213,10 +220,9 @@ class Feed : public testing::Test {
 TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
   const Dataset data = Samples(300, 2000);
   const MemorySource source(data);
-  PartitionFeed feed(transport, source, {100, 200}, 1, NeverFails);
-  Header header;
-  header.job = 9;
-  feed.Place(0, 1, header, {1});
+  PartitionBlocks blocks(source, {100, 200});
+  PartitionFeed feed(transport, blocks, 1, {.job = 9}, NeverFails);
+  feed.Place({1});
   const auto announced = transport.LetGo();
   const auto control = DecodeControl(announced.bytes).value();
   ASSERT_NE(control.body.AsPlace(), nullptr);
@@ -239,8 +245,9 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
   const size_t features = 4u << 18;  // 4 MiB per sample.
   const Dataset data = Samples(12, features);
   const MemorySource source(data);
-  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
-  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
+  PartitionFeed feed(transport, blocks, 1, Header(), NeverFails);
+  feed.Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   const auto queued = [&] {
     size_t bytes = 0;
     for (const auto& [id, message] : transport.held) bytes += message.bytes.size();
@@ -259,13 +266,15 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
 TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
   const Dataset data = Samples(12, 4u << 18);
   const MemorySource source(data);
-  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
-  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  feed.Forget(0);
+  PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
+  auto feed = std::make_unique<PartitionFeed>(transport, blocks, 1, Header(), NeverFails);
+  feed->Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  feed = nullptr;
   const size_t before = transport.sent.size();
   transport.Disconnect(1);
   EXPECT_EQ(transport.sent.size(), before);
-  feed.Place(0, 2, Header(), {11});
+  PartitionFeed next(transport, blocks, 2, Header(), NeverFails);
+  next.Place({11});
   EXPECT_GT(transport.sent.size(), before + 1);
   EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
 }
@@ -274,9 +283,10 @@ TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
   const Dataset data = Samples(6, 3);
   const TornSource source(data);
   std::vector<Status> failures;
-  PartitionFeed feed(transport, source, {2, 2, 2}, 1,
+  PartitionBlocks blocks(source, {2, 2, 2});
+  PartitionFeed feed(transport, blocks, 1, Header(),
                      [&](const Status& why) { failures.push_back(why); });
-  feed.Place(0, 1, Header(), {0, 1, 2});
+  feed.Place({0, 1, 2});
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].code(), StatusCode::kResource);
   EXPECT_EQ(failures[0].ToString(), "partition 1: the disk is gone");
