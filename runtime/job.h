@@ -85,7 +85,7 @@ struct JobOptions {
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
   // Ranges that the vector is cut into, each summed, updated and published by a shard of its own. A
-  // small model has fewer. Codes with parts have one, and so has "auto", which may choose them.
+  // small model has fewer.
   uint32_t shards = 1;
   // Part of the steps whose answers are compared with sums that the server forms itself: the first
   // step, at least one of 1 / audit_fraction in a row, and others by chance. 0: none.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/parallel.h"
 #include "coding/code_form.h"
@@ -17,6 +18,12 @@ namespace motley {
 // shorter or empty and count as padded with zeros.
 size_t PartLength(Field field, size_t length, uint32_t parts);
 
+// A vector may consist of ranges that are cut into parts on their own, because each belongs to
+// another shard. `ends` are the ends of the ranges, in order; empty: the vector is one range. An
+// answer then has the answers of the ranges, one behind the other. These are where they end.
+std::vector<size_t> AnswerEnds(Field field, size_t length, std::span<const size_t> ends,
+                               uint32_t parts);
+
 struct FloatRange {
   size_t begin = 0;
   size_t size = 0;
@@ -26,9 +33,9 @@ struct FloatRange {
 FloatRange InPart(size_t begin, size_t end, size_t part_length, uint32_t part, size_t length);
 
 // answer += sum_u weights[u] * part u of `values`, in one pass. There are weights.size() parts, and
-// answer.size() is their PartLength.
+// answer.size() is their PartLength, or the last of AnswerEnds.
 void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
-              std::span<float> answer, ParallelFor& parallel);
+              std::span<float> answer, ParallelFor& parallel, std::span<const size_t> ends = {});
 
 // Part u of `out` = sum_j weights[j * parts + u] * answers[j]. An empty answer counts as zeros.
 void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,

@@ -26,12 +26,6 @@ Result<std::vector<float>> CopyOf(std::span<const float> values) {
   });
 }
 
-// An answer in parts is as long as a part of the whole vector, so it cannot be cut into ranges.
-uint32_t ShardsOf(const JobOptions& options) {
-  const Scheme& scheme = SchemeNamed(options.code);
-  return scheme.has_parts || scheme.chosen_later() ? 1 : options.shards;
-}
-
 // Copies each shard's part of the state arrays out of, or into, the arrays of the whole vector.
 template <typename Copy>
 void ForEachStatePart(const Route& route, size_t arrays, size_t count, const Copy& copy) {
@@ -84,7 +78,7 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transpo
   const size_t count = parts.gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
-  const Route route(count, ShardsOf(options));
+  const Route route(count, options.shards);
   for (size_t shard = 0; shard < route.shards(); ++shard) {
     MOTLEY_ASSIGN_OR_RETURN(auto optimizer,
                             Optimizer::Create(options.optimizer, route.parameters(shard)));

@@ -46,6 +46,7 @@ class Slicing {
     while (shard + 1 < shards() && slice >= firsts_[shard + 1]) ++shard;
     return shard;
   }
+  const std::vector<size_t>& ends() const { return ends_; }  // Of the ranges.
   size_t begin_of(size_t shard) const { return shard == 0 ? 0 : ends_[shard - 1]; }
   size_t end_of(size_t shard) const { return ends_[shard]; }
   size_t first_slice(size_t shard) const { return firsts_[shard]; }

@@ -46,6 +46,7 @@ void AnswerLog::Begin(StepId step, const Slicing& cut) {
           .signs = open_is_drawn_ ? secret_ : job_,
           .declared = job_,
           .cut = cut,
+          .ends = {},
           .form = nullptr,
           .answers = {}};
   leases_ = nullptr;
@@ -54,8 +55,10 @@ void AnswerLog::Begin(StepId step, const Slicing& cut) {
   open_ = {.step = step, .cut = cut, .first = {}, .by_row = {}};
 }
 
-void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut) {
+void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut,
+                     std::vector<size_t> ends) {
   Begin(step, cut);
+  now_.ends = std::move(ends);
   now_.form = std::move(form);
   if (grouped_ != now_.form) {
     grouped_ = now_.form;
@@ -69,8 +72,10 @@ void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Sl
   }
 }
 
-void AnswerLog::OpenLeases(StepId step, uint32_t partitions, const Slicing& cut) {
+void AnswerLog::OpenLeases(StepId step, uint32_t partitions, const Slicing& cut,
+                           std::vector<size_t> ends) {
   Begin(step, cut);
+  now_.ends = std::move(ends);
   leases_ = std::make_shared<CodeForm>();
   leases_->partitions = partitions;
   now_.form = leases_;

@@ -38,6 +38,8 @@ struct StepAnswers {
   uint64_t signs = 0;     // The seed of SignsAt for the logged sketches.
   uint64_t declared = 0;  // The seed of SignsAt for the sketches in headers.
   Slicing cut;            // How an answer is cut into slices.
+  // The ends of the shards' ranges of a whole vector; empty: it is one range.
+  std::vector<size_t> ends;
   // With leases the form has a row for each vector, with coefficients of 1.
   std::shared_ptr<const CodeForm> form;
   std::vector<LoggedAnswer> answers;
@@ -60,8 +62,10 @@ class AnswerLog {
   AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn drawn);
 
   // A step starts, or starts again. The log forgets what it has of it.
-  void Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut);
-  void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut);
+  void Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut,
+            std::vector<size_t> ends = {});
+  void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut,
+                  std::vector<size_t> ends = {});
 
   // The sketch to log for a slice that begins at `offset` of an answer.
   double Project(std::span<const float> values, size_t offset, double declared) const;

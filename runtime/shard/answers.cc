@@ -65,9 +65,9 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
   open.row_done.assign(form != nullptr ? form->workers : 0, false);
   open.decodable = false;
   if (log_ != nullptr && form != nullptr) {
-    log_->Open(id, form, open.sum->cut());
+    log_->Open(id, form, open.sum->cut(), open.sum->ends());
   } else if (log_ != nullptr) {
-    log_->OpenLeases(id, orders_.partitions(), open.sum->cut());
+    log_->OpenLeases(id, orders_.partitions(), open.sum->cut(), open.sum->ends());
   }
   orders_.Open(update, std::move(form));
   return Status::Ok();

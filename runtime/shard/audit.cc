@@ -214,6 +214,12 @@ class Comparison {
     return largest;
   }
 
+  std::span<float> RangeOf(size_t shard) {
+    if (answers_.ends.empty()) return piece_;
+    const size_t begin = shard == 0 ? 0 : answers_.ends[shard - 1];
+    return std::span(piece_).subspan(begin, answers_.ends[shard] - begin);
+  }
+
   // Precondition: the group's sum is in piece_.
   void AddSketches(const Group& group) {
     const Slicing& cut = answers_.cut;
@@ -222,11 +228,16 @@ class Comparison {
       const size_t begin = cut.begin(slice);
       const SignKey signs = SignsAt(answers_.signs, answers_.step, begin);
       const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
+      // Each shard's range of the vector is cut into parts on its own.
+      const size_t shard = cut.ShardOf(slice);
+      const std::span<float> range = RangeOf(shard);
+      const size_t within = begin - cut.begin_of(shard);
+      const size_t part_length = cut.end_of(shard) - cut.begin_of(shard);
       for (uint32_t part = 0; part < form_.parts; ++part) {
-        const FloatRange range =
-            InPart(begin, begin + cut.size(slice), cut.total(), part, piece_.size());
-        if (range.size == 0) continue;
-        const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
+        const FloatRange in_part =
+            InPart(within, within + cut.size(slice), part_length, part, range.size());
+        if (in_part.size == 0) continue;
+        const std::span<float> values = range.subspan(in_part.begin, in_part.size);
         const double plain = SketchOf(values, signs).projection;
         const double open_plain = SketchOf(values, open).projection;
         double turned = 0;  // The sketch of i times the values, which are pairs.

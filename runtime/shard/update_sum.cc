@@ -23,6 +23,7 @@ UpdateSum::UpdateSum(std::span<float> home, const Route& route, size_t slice_len
 void UpdateSum::MakeSums(const Route& route, size_t slice_length, ParallelFor& parallel,
                          bool keep_rows) {
   for (size_t shard = 0; shard < route.shards(); ++shard) {
+    ends_.push_back(route.end(shard));
     sums_.push_back(std::make_unique<StepSum>(home_.subspan(route.begin(shard), route.size(shard)),
                                               slice_length, parallel, keep_rows));
   }

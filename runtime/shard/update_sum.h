@@ -28,6 +28,9 @@ class UpdateSum {
   // The sum once it is finished. Nobody else may touch it from OpenRows or OpenLists until then.
   std::span<float> values() { return home_; }
 
+  // The ends of the shards' ranges of the vector.
+  const std::vector<size_t>& ends() const { return ends_; }
+
   // The update starts, or starts again.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
   void OpenLists();
@@ -62,6 +65,7 @@ class UpdateSum {
 
   AlignedVector own_;  // Empty if the memory is borrowed.
   const std::span<float> home_;
+  std::vector<size_t> ends_;
   std::vector<std::unique_ptr<StepSum>> sums_;  // By shard.
   Slicing cut_;
 };

@@ -201,8 +201,7 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   const WorkOrder::What& what = order.what();
   Outbox::Vector* answer = outbox_.Free();
   if (answer == nullptr) return false;  // The order goes on when a vector has left.
-  MOTLEY_RETURN_IF_ERROR(
-      Outbox::Fit(*answer, PartLength(Field::kComplexPacked, Length(), what.parts)));
+  MOTLEY_RETURN_IF_ERROR(outbox_.Fit(*answer, what.parts));
   answer->computing = true;
   Header header = parts_.header;
   header.step = what.step;
@@ -288,8 +287,8 @@ void Executor::AddShares(WorkOrder& order) {
   for (const KeptSums::Share& share : first_.shares) {
     first_.of_shares.Add(share.weights[0], share.tally);
   }
-  KeptSums::Add(env_.device, std::exchange(first_.shares, {}), first_.sum,
-                alive_.Guard([this, &order](const Status& added) {
+  KeptSums::Add(env_.device, std::exchange(first_.shares, {}), first_.sum, parts_.shop->ends,
+                alive_.Guard([this, &order, keep = parts_.shop](const Status& added) {
                   if (stopped_) return;
                   first_.busy = false;
                   if (!added.ok() && !order.cancelled()) return failed_(added);

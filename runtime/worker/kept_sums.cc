@@ -61,13 +61,13 @@ std::vector<KeptSums::Share> KeptSums::TakeFrom(const WorkOrder::What& row,
 }
 
 void KeptSums::Add(Device& device, std::vector<Share> shares, Sum answer,
-                   std::function<void(const Status&)> done) {
+                   std::span<const size_t> ends, std::function<void(const Status&)> done) {
   const auto work = std::make_shared<std::vector<Share>>(std::move(shares));
   device.Submit(
       0,
-      [work, answer, &parallel = device.parallel()] {
+      [work, answer, ends, &parallel = device.parallel()] {
         for (const Share& share : *work) {
-          AddParts(Field::kComplexPacked, share.weights, *share.sum, *answer, parallel);
+          AddParts(Field::kComplexPacked, share.weights, *share.sum, *answer, parallel, ends);
         }
         return Status::Ok();
       },

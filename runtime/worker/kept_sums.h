@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "coding/code_form.h"
@@ -43,8 +44,9 @@ class KeptSums {
   std::vector<Share> TakeFrom(const WorkOrder::What& row, std::vector<PartitionTerm>& left) const;
   // Adds the shares to `answer`, on the device. `done` runs on the loop thread. After a failure the
   // answer is incomplete.
+  // `ends` is as in GradientWork, and stays valid until `done`.
   static void Add(Device& device, std::vector<Share> shares, Sum answer,
-                  std::function<void(const Status&)> done);
+                  std::span<const size_t> ends, std::function<void(const Status&)> done);
 
  private:
   struct Run {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "coding/decode/part_sums.h"
 #include "coding/kernels/sketch.h"
 #include "runtime/memory_need.h"
 
@@ -13,7 +14,10 @@ namespace motley {
 
 Outbox::Outbox(Transport& transport, PeerId peer, Slicing cut, std::function<void()> freed)
     : transport_(transport), peer_(peer), cut_(std::move(cut)), freed_(std::move(freed)) {
-  for (Vector& vector : vectors_) vector.sum = std::make_shared<std::vector<float>>(cut_.total());
+  for (Vector& vector : vectors_) {
+    vector.sum = std::make_shared<std::vector<float>>(cut_.total());
+    vector.cut = cut_;
+  }
 }
 
 Outbox::Vector* Outbox::Free() {
@@ -23,7 +27,14 @@ Outbox::Vector* Outbox::Free() {
   return nullptr;
 }
 
-Status Outbox::Fit(Vector& vector, size_t length) {
+Status Outbox::Fit(Vector& vector, uint32_t parts) const {
+  if (parts == 1) {
+    if (vector.cut.total() != cut_.total()) vector.cut = cut_;
+  } else {
+    vector.cut =
+        Slicing(AnswerEnds(Field::kComplexPacked, cut_.total(), cut_.ends(), parts), cut_.length());
+  }
+  const size_t length = vector.cut.total();
   if (vector.sum->size() == length) return Status::Ok();
   // Freed first, so that memory need not hold both.
   vector.sum = std::make_shared<std::vector<float>>();
@@ -37,8 +48,6 @@ void Outbox::Describe(Vector& vector, const Header& header) {
   vector.header = header;
   vector.header.kind = FrameKind::kGradient;
   vector.header.total = vector.sum->size();
-  const size_t length = vector.sum->size();
-  vector.cut = length == cut_.total() ? cut_ : Slicing(length, cut_.length());
   vector.final.assign(vector.cut.count(), 0);
   vector.sends.clear();
 }

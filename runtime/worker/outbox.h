@@ -41,9 +41,9 @@ class Outbox {
 
   // Returns a free vector, or null if both are in use.
   Vector* Free();
-  // Gives a free vector this length. It reallocates a vector of another length. kResource when
-  // there is no memory.
-  static Status Fit(Vector& vector, size_t length);
+  // Makes a free vector as long as an answer to a code with so many parts (1: a whole vector). It
+  // reallocates a vector of another length. kResource when there is no memory.
+  Status Fit(Vector& vector, uint32_t parts) const;
   // The vector will answer this step and order. Each slice fills in its length, offset, norm,
   // sketch and tally when it leaves.
   void Describe(Vector& vector, const Header& header);
@@ -63,7 +63,7 @@ class Outbox {
 
   Transport& transport_;
   PeerId peer_;
-  const Slicing cut_;
+  const Slicing cut_;  // The cut of whole vectors.
   std::function<void()> freed_;
   AnswerFilter filter_;
   std::array<Vector, 2> vectors_;

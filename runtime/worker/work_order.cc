@@ -144,6 +144,7 @@ void WorkOrder::Accumulate(bool last) {
   work.terms = room_.chunk;
   work.sum = *sum_;
   work.parts = what_.parts;
+  work.ends = shop_->ends;
   work.more = !what_.cover_known && shop_->trainer->keeps_sums() && !last;
   work.continues = std::exchange(state_.on_device, work.more);
   work.progress = [self = shared_from_this()](uint64_t samples) {

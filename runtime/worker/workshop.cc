@@ -106,7 +106,8 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
     }
   }
   auto shop = std::shared_ptr<Workshop>(
-      new Workshop{std::move(model),
+      new Workshop{{accept.shard_ends.begin(), accept.shard_ends.end()},
+                   std::move(model),
                    {},
                    BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
                    nullptr});

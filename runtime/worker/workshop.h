@@ -13,6 +13,7 @@
 namespace motley {
 
 struct Workshop {
+  std::vector<size_t> ends;      // The ends of the shards' ranges of a vector.
   std::unique_ptr<Model> model;  // Null if the caller brings the trainer.
   PartitionStore store;
   BatchSchedule schedule;

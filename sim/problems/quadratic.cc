@@ -71,7 +71,8 @@ class QuadraticTrainer final : public QueuedTrainer {
     const auto samples = static_cast<double>(Samples(work.step, {&term, 1}));
     tally.Add(term.coefficient, {loss, samples});
     if (plain) return;
-    AddWeighted(term.coefficient, term.other_parts, scratch_, work.sum, device().parallel());
+    AddWeighted(term.coefficient, term.other_parts, work.ends, scratch_, work.sum,
+                device().parallel());
   }
 
   const std::shared_ptr<Quadratic> quadratic_;

@@ -18,6 +18,7 @@ namespace {
 struct Run {
   std::complex<double> coefficient;
   std::vector<std::complex<double>> other_parts;
+  std::span<const size_t> ends;  // As in GradientWork.
   PartitionId begin = 0;
   PartitionId end = 0;
   std::vector<PartitionSlice> slices;
@@ -125,7 +126,7 @@ class CallWorker {
     Tally of_run;
     MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_, of_run));
     tally.Add(run.coefficient, of_run);
-    AddWeighted(run.coefficient, run.other_parts, scratch_, call.sum, device_.parallel());
+    AddWeighted(run.coefficient, run.other_parts, run.ends, scratch_, call.sum, device_.parallel());
     return Status::Ok();
   }
 
@@ -235,7 +236,9 @@ class CallbackTrainer final : public QueuedTrainer {
         const PartitionTerm between{reached, partition, {}};
         const bool next = !runs.empty() && SameWeights(runs.back(), term) && partition >= reached &&
                           Samples(work.step, {&between, 1}) == 0;
-        if (!next) runs.push_back({term.coefficient, term.other_parts, partition, partition, {}});
+        if (!next) {
+          runs.push_back({term.coefficient, term.other_parts, work.ends, partition, partition, {}});
+        }
         runs.back().end = reached = partition + 1;
         runs.back().slices.push_back(std::move(slice));
       }

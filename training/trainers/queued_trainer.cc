@@ -35,7 +35,8 @@ uint64_t QueuedTrainer::Samples(StepId step, std::span<const PartitionTerm> term
 
 Status QueuedTrainer::CheckSizes(const GradientWork& work) const {
   const size_t count = parameter_count();
-  const size_t length = PartLength(Field::kComplexPacked, VectorLength(count), work.parts);
+  const size_t length =
+      AnswerEnds(Field::kComplexPacked, VectorLength(count), work.ends, work.parts).back();
   const bool alike = std::all_of(
       work.terms.begin(), work.terms.end(),
       [&work](const PartitionTerm& term) { return term.other_parts.size() + 1 == work.parts; });
@@ -76,7 +77,8 @@ Result<std::vector<MergedTerm>> QueuedTrainer::Collect(const GradientWork& work)
       MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
       if (slice.range.count == 0) continue;
       if (merged.empty() || !SameWeights(merged.back(), term)) {
-        merged.push_back({.coefficient = term.coefficient, .other_parts = term.other_parts});
+        merged.push_back(
+            {.coefficient = term.coefficient, .other_parts = term.other_parts, .ends = work.ends});
       }
       merged.back().slices.push_back(std::move(slice));
     }

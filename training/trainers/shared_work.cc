@@ -68,7 +68,8 @@ std::vector<MergedTerm> SharedWork::Terms(const Piece& piece) const {
     slice.range.begin += static_cast<uint32_t>(begin - at->begin);
     slice.range.count = static_cast<uint32_t>(end - begin);
     if (at->term != std::exchange(last_term, at->term)) {
-      cut.push_back({.coefficient = term.coefficient, .other_parts = term.other_parts});
+      cut.push_back(
+          {.coefficient = term.coefficient, .other_parts = term.other_parts, .ends = term.ends});
     }
     cut.back().slices.push_back(std::move(slice));
   }

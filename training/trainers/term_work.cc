@@ -65,14 +65,11 @@ size_t RowsWithRoom(Device& device, const Model& model) {
 }
 
 void AddWeighted(std::complex<double> coefficient,
-                 std::span<const std::complex<double>> other_parts, std::span<const float> values,
-                 std::span<float> sum, ParallelFor& parallel) {
-  if (other_parts.empty()) {
-    return AddParts(Field::kComplexPacked, {&coefficient, 1}, values, sum, parallel);
-  }
+                 std::span<const std::complex<double>> other_parts, std::span<const size_t> ends,
+                 std::span<const float> values, std::span<float> sum, ParallelFor& parallel) {
   std::vector<std::complex<double>> weights = {coefficient};
   weights.insert(weights.end(), other_parts.begin(), other_parts.end());
-  AddParts(Field::kComplexPacked, weights, values, sum, parallel);
+  AddParts(Field::kComplexPacked, weights, values, sum, parallel, ends);
 }
 
 TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedule)
@@ -107,7 +104,7 @@ Status TermWorker::Add(StepId step, std::span<const MergedTerm> terms,
     Tally of_term;
     MOTLEY_RETURN_IF_ERROR(Finish(of_term));
     tally.Add(term.coefficient, of_term);
-    AddWeighted(term.coefficient, term.other_parts, scratch_, sum, device_.parallel());
+    AddWeighted(term.coefficient, term.other_parts, term.ends, scratch_, sum, device_.parallel());
   }
   return Status::Ok();
 }

@@ -32,7 +32,8 @@ struct PartitionSlice {
 struct MergedTerm {
   std::complex<double> coefficient;
   std::vector<std::complex<double>> other_parts;
-  std::vector<PartitionSlice> slices;
+  std::span<const size_t> ends = {};  // As in GradientWork.
+  std::vector<PartitionSlice> slices = {};
 };
 
 // How many dense samples to gather into a batch for `device`; at least 1. The batch must fit beside
@@ -58,10 +59,10 @@ bool IsPlain(const Term& term) {
 // coefficients need a model that takes them. Other terms need a pass and a vector each.
 bool IsWeight(const MergedTerm& term, const Model& model);
 // sum += `values` (VectorLength floats) times the coefficients, where (v[2t], v[2t+1]) are complex
-// numbers. `sum` is as long as a part.
+// numbers. `sum` is as long as a part, and `ends` is as in GradientWork.
 void AddWeighted(std::complex<double> coefficient,
-                 std::span<const std::complex<double>> other_parts, std::span<const float> values,
-                 std::span<float> sum, ParallelFor& parallel);
+                 std::span<const std::complex<double>> other_parts, std::span<const size_t> ends,
+                 std::span<const float> values, std::span<float> sum, ParallelFor& parallel);
 
 // Equal versions mean equal values.
 struct VersionedParameters {

@@ -43,6 +43,8 @@ struct GradientWork {
   // The sum to add to: VectorLength floats, or one part's. Complex coefficients act on pairs.
   std::span<float> sum;
   uint32_t parts = 1;  // Number of parts of each term.
+  // The ends of ranges of the vector that are cut into parts on their own; empty: it is one range.
+  std::span<const size_t> ends;
   // Only if keeps_sums(). More calls into the same sum follow, so the sum may stay
   // on the device. The last call adds everything to `sum`, with the tally of all calls, and may
   // have no terms. If another sum begins in between, the later calls fail (kInternal).

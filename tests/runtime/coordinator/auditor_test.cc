@@ -53,7 +53,7 @@ class Kinks : public testing::Test {
     AuditRequest request;
     request.parameters = std::make_shared<const std::vector<float>>(server);
     const Slicing cut{answer.size(), answer.size()};
-    request.answers = {0, 5, 9, cut, form, {}};
+    request.answers = {0, 5, 9, cut, {}, form, {}};
     const double sketch = SketchOf(answer, SignsAt(5, 0, 0)).projection;
     declared_ = SketchOf(answer, SignsAt(9, 0, 0)).projection;
     request.answers.answers.push_back({0, 0, 0, {sketch}, tally});
