@@ -179,7 +179,8 @@ class Server final : public Receiver {
                                               /*keep_rows=*/false)),
         answers_(task.workers, /*partitions=*/1,
                  {[this](const Event& e) { OnEvent(e); }, nullptr,
-                  [this]() -> Result<std::shared_ptr<UpdateSum>> { return step_sum_; }}) {
+                  [this]() -> Result<std::shared_ptr<UpdateSum>> { return step_sum_; },
+                  [this] { return step_; }}) {
     transport_->SetReceiver(this);
   }
   Result<std::string> Listen() { return transport_->Listen(task_.listen); }

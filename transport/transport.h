@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries framed messages between nodes: unchanged, at most once, in order per peer and priority.
 // Messages are lost only with their connection; OnLost then runs, once. Nothing blocks. Loop thread
-// only. There are implementations over libuv's TCP, inside one process, and for the simulator; all
-// pass one test suite.
+// only. There are implementations over streams (transport/stream), inside one process, and for the
+// simulator; all pass one test suite.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +76,7 @@ class Transport {
   // must stay valid until `done` runs. Send never refuses and has no limit: callers bound what they
   // queue. A server queues one version of the parameters per worker and a few blocks of data
   // (Publisher and PartitionFeed take back or hold back the rest); a worker queues two vectors
-  // (WorkDesk).
+  // (Outbox).
   virtual SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces,
                       Priority priority, Done done) = 0;
   // Takes back a message if no byte of it has left; no effect otherwise.

@@ -81,9 +81,9 @@ void Auditor::WhenFree(std::function<void()> commit) {
 }
 
 std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
-    std::shared_ptr<const std::vector<float>> parameters,
+    StepId step, std::shared_ptr<const std::vector<float>> parameters,
     std::shared_ptr<const ApproximateSum> approximate) {
-  const bool wanted = !running_ && !alone_ && Wanted() && InTime();
+  const bool wanted = log_.Keeps(step) && !running_ && !alone_ && Wanted() && InTime();
   if (log_.drawn()) last_drawn_ = log_.step();
   if (!wanted) {
     look_again_ |= fraction_ > 0 && log_.copies_differ();

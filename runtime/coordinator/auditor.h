@@ -63,10 +63,11 @@ class Auditor {
   // Only one worker has answered this step so far, and its answer is not known to be right. Copies
   // of others help the step's audit even if they are too late for the step.
   bool NeedsCopies(StepId step) const;
-  // Room for a copy of the open step's decoded sum, or null if the step will not be audited.
-  // `parameters` are those of the step. Then Begin follows, or the job ends.
+  // Room for a copy of the decoded sum of a step, or null if the step will not be audited, for
+  // example because the log follows another one. `parameters` are those of the step. Then Begin
+  // follows, or the job ends.
   std::shared_ptr<ServerModel::DecodedCopy> Prepare(
-      std::shared_ptr<const std::vector<float>> parameters,
+      StepId step, std::shared_ptr<const std::vector<float>> parameters,
       std::shared_ptr<const ApproximateSum> approximate);
   void Begin();  // The copy is filled. Does nothing if no audit was prepared.
 

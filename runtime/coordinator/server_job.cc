@@ -17,15 +17,17 @@
 namespace motley {
 namespace {
 
-// The mean square error in the coverage that rounding leaves when least squares find an exact sum.
-constexpr double kExact = 1e-18;
-
 uint64_t FirstStep(const JobOptions& options) {
   return options.resume != nullptr ? options.resume->step : 0;
 }
 
 JobHistory HistoryBefore(const JobOptions& options) {
   return options.resume != nullptr ? options.resume->about.history : JobHistory();
+}
+
+template <typename Message>
+void Send(Transport& transport, const Session& to, StepId step, const Message& message) {
+  SendControl(transport, to.peer, to.HeaderFor(FrameKind::kControl, step), message);
 }
 
 }  // namespace
@@ -51,9 +53,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                 }}),
       blocks_(data, schedule_.partition_sizes()),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
-      reports_(options.workers),
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
-      probes_(env.loop, env.transport),
       vector_probe_(env.loop, env.transport, model_->route().Answers(options.slice_length),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
@@ -61,9 +61,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
               [this](WorkerId worker) { OnJoined(worker); },
               [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
               [this](PeerId peer) {
-                incoming_.erase(peer);
-                last_incoming_ = nullptr;
-                probes_.Forget(peer);
+                if (inbox_ != nullptr) inbox_->Closed(peer);
               },
               [this](WorkerId worker) {
                 if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody waits for it.
@@ -92,8 +90,12 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
           [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
             observer_.OnEvent(event::VectorArrived{step, worker, covered, env_.loop.Now()});
           },
-          [this] { return model_->TakeSum(); }});
+          [this] { return model_->TakeSum(); }, [this] { return model_->version(); }});
   answers_->SetLog(&auditor_.log());
+  inbox_ = std::make_unique<ServerInbox>(
+      ServerInbox::Parts{env_.loop, env_.transport, options_, peers_, sessions_, *answers_,
+                         vector_probe_, record_, pump_, watch_, observer_},
+      ServerInbox::Hooks{[this](const Status& why) { End(why); }, [this] { return ended_; }});
 }
 
 std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
@@ -127,7 +129,7 @@ void ServerJob::Start(Finished finished) {
       {[this](const JudgedVersion& judged) { observer_.OnEvent(event::VersionJudged{judged}); },
        [this](const Status& why) { OnNotJudged(why); }, [this] { FinishWhenQuiet(); }});
   model_->versions().SetCrowded([this] { return FreeVersion(); });
-  env_.transport.SetReceiver(this);
+  env_.transport.SetReceiver(inbox_.get());
   // The last run may have died between its last checkpoint and its goodbyes.
   if (record_.steps() >= options_.steps) End(Status::Ok());
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
@@ -195,23 +197,25 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
 
 // Sends the newest parameters, unless the worker has them.
 void ServerJob::Publish(Session& session) {
-  const bool sent = session.Publish(model_->version(), model_->parameters());
+  const uint64_t sent = session.Publish(model_->version(), model_->parameters());
   if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1) session.turn.Ask();
   if (!options_.measure_links) return;
-  session.link.Ask(sent ? model_->parameter_count() * sizeof(float) : 0);
+  session.link.Ask(sent);
 }
 
 // There is no memory for one more version. The connection that still reads the oldest
 // version is cut, because slices under way cannot be taken back otherwise.
 bool ServerJob::FreeVersion() {
-  std::optional<PeerId> peer;
+  std::optional<Publisher::Oldest> oldest;
   for (const auto& shard : model_->shards()) {
-    if (!peer) peer = shard->publisher().OldestReader(model_->version());
+    const auto found = shard->publisher().OldestReader(model_->version());
+    if (found && (!oldest || found->version < oldest->version)) oldest = found;
   }
-  if (!peer) return false;
-  peers_.Disconnect(*peer, Status::Unavailable(
-                               "it has not read an old version of the parameters for so long that "
-                               "no memory is left for a new one: it may join again"));
+  if (!oldest) return false;
+  peers_.Disconnect(
+      oldest->peer,
+      Status::Unavailable("it has not read an old version of the parameters for so long that "
+                          "no memory is left for a new one: it may join again"));
   return true;
 }
 
@@ -341,47 +345,38 @@ void ServerJob::Do(const CancelRow& command) {
   if (cancel) TellOfCancel({command.worker, *cancel});
 }
 
-Result<std::shared_ptr<UpdateSum>> ServerJob::SumUp(
-    const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate) {
-  const StepId step = command.step;
-  // The last row may have made the step decodable.
-  if (!command.approximately || answers_->decodable(step)) return answers_->Close(step);
-  MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best, answers_->CloseApproximately(step));
-  if (best.decoding.error <= kExact) return best.sum;
-  const auto sum = std::make_shared<ApproximateSum>();
-  for (const Complex& a : best.decoding.a) sum->weights.push_back(a.real());
-  for (const Complex& alpha : best.decoding.coverage) sum->coverage.push_back(alpha.real());
-  sum->error = best.decoding.error;
-  approximate = sum;
-  return best.sum;
+void ServerJob::Do(const OpenLeases& command) {
+  if (!Open({command.step, command.base_version}, nullptr)) return;
+  CodeForm form;
+  form.name = "adaptive";
+  form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
+  observer_.OnEvent(event::StepOpened{command.step, form, env_.loop.Now()});
 }
 
-void ServerJob::Do(const CommitStep& command) {
-  const StepId step = command.step;
-  std::shared_ptr<const ApproximateSum> approximate;
-  const auto summed = SumUp(command, approximate);
-  if (!summed.ok()) {
-    return End(summed.status().WithContext(fmt::format("step {} could not be decoded", step)));
-  }
-  const std::shared_ptr<UpdateSum>& sum = *summed;
-  const Tally& tally = sum->tally();
-  const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
-                                            *schedule_.SharedRanges(step), approximate.get());
-  if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
-  const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
-  record_.Decoded(loss, sum->amplification(), approximate.get());
-  if (approximate != nullptr) {
-    observer_.OnEvent(event::StepApproximated{step, *approximate, env_.loop.Now()});
-  }
-  // A batch that weighs nothing has no loss.
-  if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
-    Say(*warning);
-  }
-  observer_.OnEvent(event::StepDecoded{
-      step, {sum->values(), tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
-  auditor_.WhenFree(
-      [this, step, sum, weight = *weight, approximate] { Apply(step, sum, weight, approximate); });
-  TellOfHeldCancels();
+void ServerJob::Do(const ExtendLease& command) {
+  const WorkerId worker = command.worker;
+  Session* session = SessionOf(worker);
+  if (session == nullptr) return;
+  const Result<wire::OrderT> order =
+      answers_->orders().Extend(worker, command.step, command.partitions);
+  if (!order.ok()) return End(order.status());
+  watch_.Assigned(worker);
+  Publish(*session);
+  Send(env_.transport, *session, command.step, *order);
+}
+
+void ServerJob::Do(const RevokeLease& command) {
+  Session* session = SessionOf(command.worker);
+  if (session == nullptr) return;
+  const auto revoke = answers_->orders().Revoke(command.worker, command.partitions);
+  if (revoke) Send(env_.transport, *session, command.step, *revoke);
+}
+
+void ServerJob::Do(const SendLease& command) {
+  Session* session = SessionOf(command.worker);
+  if (session == nullptr) return;
+  const auto flush = answers_->orders().Flush(command.worker);
+  if (flush) Send(env_.transport, *session, command.step, *flush);
 }
 
 void ServerJob::Do(const DropWorker& command) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/alive.h"
@@ -15,21 +14,20 @@
 #include "runtime/coordinator/event_pump.h"
 #include "runtime/coordinator/job_record.h"
 #include "runtime/coordinator/loss_watch.h"
+#include "runtime/coordinator/server_inbox.h"
 #include "runtime/coordinator/server_model.h"
 #include "runtime/coordinator/server_node.h"
 #include "runtime/coordinator/server_peers.h"
 #include "runtime/coordinator/session.h"
 #include "runtime/coordinator/step_watch.h"
 #include "runtime/coordinator/validator.h"
-#include "runtime/links/probe_desk.h"
 #include "runtime/links/vector_probe.h"
-#include "runtime/notice_limit.h"
 #include "runtime/observer_fan.h"
 #include "runtime/shard/answers.h"
 
 namespace motley {
 
-class ServerJob final : public ServerNode, private Receiver {
+class ServerJob final : public ServerNode {
  public:
   // The parts whose construction can fail.
   struct Parts {
@@ -50,31 +48,12 @@ class ServerJob final : public ServerNode, private Receiver {
   void Fail(const Status& why) override { End(why); }
 
  private:
-  // Messages that arrive (server_inbox.cc).
-  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
-  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
-  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
-  void OnLost(PeerId peer, const Status& why) override;
-  void OnShortage(const Status& why) override { Say(notice::Trouble{why}); }
-  std::span<std::byte> BeginControl(PeerId peer, const Header& header);
-  std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
-  std::span<std::byte> BeginProbe(PeerId peer, WorkerId worker, const Header& header);
-  void OnControl(PeerId peer, BytesView bytes);
-  void OnGreeting(PeerId peer, const wire::ControlT& control);
-  void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
-  bool OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control);
-  void OnAnswerFault(PeerId peer, const Status& fault, StepId step);
-  void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
-  Status OnReady(WorkerId worker, const wire::ReadyT& ready);
-  Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
-  Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
   void Publish(Session& session);
   // Null if the worker is not connected. The scheduler will then soon receive its loss.
   Session* SessionOf(WorkerId worker) { return sessions_[worker].get(); }
   bool FreeVersion();
   void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
-  void Complain(PeerId peer, const Status& why, StepId step);
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;
@@ -155,24 +134,13 @@ class ServerJob final : public ServerNode, private Receiver {
   PartitionBlocks blocks_;
   JobRecord record_;
   LossWatch losses_;
-  NoticeLimit reports_;                         // Limits notices that repeat what workers report.
   std::unique_ptr<Checkpointer> checkpointer_;  // Null if no checkpoints are wanted.
-  ProbeDesk probes_;
   VectorProbe vector_probe_;
   ServerPeers peers_;
   EventPump pump_;
   StepWatch watch_;
-  struct Incoming {  // The message that is arriving from a peer.
-    Bytes control;
-    Answers::Slice slice;
-    uint32_t complaints = 0;  // Complaints sent to the peer so far.
-  };
-  Incoming& From(PeerId peer);
-  std::unordered_map<PeerId, Incoming> incoming_;  // Used for lookups only.
-  // The entry found last, and its peer: one message looks up the same peer several times.
-  Incoming* last_incoming_ = nullptr;
-  PeerId last_peer_ = 0;
   std::vector<std::unique_ptr<Session>> sessions_;  // By worker; null: not connected.
+  std::unique_ptr<ServerInbox> inbox_;
   std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
   Finished finished_;
   Status end_;

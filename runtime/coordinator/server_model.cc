@@ -136,7 +136,7 @@ struct ServerModel::Work {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> sums = sum->values().first(next->size());
     // A shard alone does not know the norm of the whole.
-    if (route.shards() > 1 && contribution.weight > 0) {
+    if (route.shards() > 1 && optimizers.front()->needs_norm() && contribution.weight > 0) {
       contribution.norm = std::sqrt(SumOfSquares(sums)) / contribution.weight;
     }
     for (size_t shard = 0; shard < route.shards(); ++shard) {

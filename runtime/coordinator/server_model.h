@@ -23,10 +23,10 @@
 
 namespace motley {
 
-// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
-// The last holder must release it on the loop thread, because its memory is then reused.
 struct SavedJob;
 
+// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
+// The last holder must release it on the loop thread, because its memory is then reused.
 struct ModelSnapshot {
   ParameterCopy parameters;
   uint64_t optimizer_steps = 0;
@@ -92,7 +92,6 @@ class ServerModel {
   ServerModel(Device& device, Transport& transport, const JobOptions& options, Route route,
               Parts parts);
   static Status Restore(const SavedJob& saved, const Route& route, Parts& parts);
-  static Result<Parts> MakeParts(Device& device, const JobOptions& options, const DataSource& data);
   struct Work;
   std::vector<std::shared_ptr<Optimizer>> Optimizers() const;
   size_t StateSize() const;  // Floats of the optimizers' state.

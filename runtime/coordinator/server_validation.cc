@@ -2,16 +2,66 @@
 // Updates, and the judgements between them.
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "base/counted.h"
 #include "runtime/coordinator/server_job.h"
 
 namespace motley {
+namespace {
+
+// The mean square error in the coverage that rounding leaves when least squares find an exact sum.
+constexpr double kExact = 1e-18;
+
+}  // namespace
+
+Result<std::shared_ptr<UpdateSum>> ServerJob::SumUp(
+    const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate) {
+  const StepId step = command.step;
+  // The last row may have made the step decodable.
+  if (!command.approximately || answers_->decodable(step)) return answers_->Close(step);
+  MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best, answers_->CloseApproximately(step));
+  if (best.decoding.error <= kExact) return best.sum;
+  const auto sum = std::make_shared<ApproximateSum>();
+  for (const Complex& a : best.decoding.a) sum->weights.push_back(a.real());
+  for (const Complex& alpha : best.decoding.coverage) sum->coverage.push_back(alpha.real());
+  sum->error = best.decoding.error;
+  approximate = sum;
+  return best.sum;
+}
+
+void ServerJob::Do(const CommitStep& command) {
+  const StepId step = command.step;
+  std::shared_ptr<const ApproximateSum> approximate;
+  const auto summed = SumUp(command, approximate);
+  if (!summed.ok()) {
+    return End(summed.status().WithContext(fmt::format("step {} could not be decoded", step)));
+  }
+  const std::shared_ptr<UpdateSum>& sum = *summed;
+  const Tally& tally = sum->tally();
+  const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
+                                            *schedule_.SharedRanges(step), approximate.get());
+  if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
+  const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
+  record_.Decoded(loss, sum->amplification(), approximate.get());
+  if (approximate != nullptr) {
+    observer_.OnEvent(event::StepApproximated{step, *approximate, env_.loop.Now()});
+  }
+  // A batch that weighs nothing has no loss.
+  if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
+    Say(*warning);
+  }
+  observer_.OnEvent(event::StepDecoded{
+      step, {sum->values(), tally.loss.real(), *weight}, *model_->parameters(), env_.loop.Now()});
+  auditor_.WhenFree(
+      [this, step, sum, weight = *weight, approximate] { Apply(step, sum, weight, approximate); });
+  TellOfHeldCancels();
+}
 
 void ServerJob::Apply(StepId step, std::shared_ptr<UpdateSum> sum, double weight,
                       std::shared_ptr<const ApproximateSum> approximate) {
-  auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
+  auto copy = auditor_.Prepare(step, model_->parameters(), std::move(approximate));
   const double factor = validator_->RateFactor(step);
   observer_.OnEvent(event::RateSet{step, factor * options_.optimizer.learning_rate});
   model_->Commit(step, std::move(sum), {.weight = weight, .rate_factor = factor}, std::move(copy),

@@ -52,10 +52,12 @@ struct Session {
     made.step = step;
     return made;
   }
-  // Sends version `version` of the parameters, unless the worker has it. True if something is sent.
-  bool Publish(uint64_t version, const ParameterCopy& parameters) {
-    bool sent = false;
-    for (const auto& reader : readers) sent |= reader->Publish(version, parameters);
+  // Sends version `version` of the parameters, unless the worker has it. Returns the bytes sent.
+  uint64_t Publish(uint64_t version, const ParameterCopy& parameters) {
+    uint64_t sent = 0;
+    for (const auto& reader : readers) {
+      if (reader->Publish(version, parameters)) sent += reader->bytes();
+    }
     return sent;
   }
 

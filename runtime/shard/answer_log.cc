@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/assert.h"
 #include "coding/kernels/sketch.h"
 
 namespace motley {
@@ -58,6 +59,7 @@ void AnswerLog::Begin(StepId step, const Slicing& cut) {
 void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut,
                      std::vector<size_t> ends) {
   Begin(step, cut);
+  MOTLEY_ASSERT(ends.size() == cut.shards());
   now_.ends = std::move(ends);
   now_.form = std::move(form);
   if (grouped_ != now_.form) {
@@ -75,6 +77,7 @@ void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Sl
 void AnswerLog::OpenLeases(StepId step, uint32_t partitions, const Slicing& cut,
                            std::vector<size_t> ends) {
   Begin(step, cut);
+  MOTLEY_ASSERT(ends.size() == cut.shards());
   now_.ends = std::move(ends);
   leases_ = std::make_shared<CodeForm>();
   leases_->partitions = partitions;

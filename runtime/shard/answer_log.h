@@ -63,9 +63,8 @@ class AnswerLog {
 
   // A step starts, or starts again. The log forgets what it has of it.
   void Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut,
-            std::vector<size_t> ends = {});
-  void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut,
-                  std::vector<size_t> ends = {});
+            std::vector<size_t> ends);
+  void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut, std::vector<size_t> ends);
 
   // The sketch to log for a slice that begins at `offset` of an answer.
   double Project(std::span<const float> values, size_t offset, double declared) const;
@@ -84,7 +83,9 @@ class AnswerLog {
   void Forget(WorkerId worker) { ++lives_[worker]; }  // The worker is gone.
   uint32_t LifeOf(WorkerId worker) const { return lives_[worker]; }
 
-  StepId step() const { return open_.step; }     // The step of the last Open.
+  StepId step() const { return open_.step; }  // The step of the last Open.
+  // The log keeps the answers of this step: it was opened last, and they were not taken.
+  bool Keeps(StepId step) const { return now_.form != nullptr && now_.step == step; }
   bool drawn() const { return open_is_drawn_; }  // The open step will be audited.
   // One worker has sent all that counts so far, and others were to answer as well.
   bool OneAnswered() const;

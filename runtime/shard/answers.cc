@@ -45,7 +45,7 @@ Answers::OpenUpdate& Answers::At(StepId id) {
 
 // Sketches are kept of one update at a time.
 AnswerLog* Answers::LogOf(StepId id) const {
-  return log_ != nullptr && log_->step() == id ? log_ : nullptr;
+  return log_ != nullptr && log_->Keeps(id) ? log_ : nullptr;
 }
 
 Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
@@ -141,10 +141,11 @@ Status Answers::Check(const Header& header, const Order& order, Slice& slice) co
   }
   MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(open.sum->cut(), header));
   MOTLEY_ASSIGN_OR_RETURN(slice.claim, ClaimOf(header));
-  if (header.version != page.update().base_version) {
+  const uint64_t base = page.update().base_version;
+  if (header.version < base || header.version > std::max(base, hooks_.newest())) {
     return Status::DataError(fmt::format(
         "an answer for step {} from parameters of version {}, where version {} was ordered",
-        header.step, header.version, page.update().base_version));
+        header.step, header.version, base));
   }
   const SlicesCame& came = order.came;
   if (order.listed && came.count > 0 && came.seen[slice.index]) {
@@ -171,7 +172,7 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   if (Counts(row)) {
     Status added = Decode(worker, row, slice, events);
     const auto sum = At(row.step).sum;
-    sum->GiveBack(slice.index, std::exchange(slice.values, {}));
+    sum->GiveBack(std::exchange(slice.values, {}));
     if (added.code() == StatusCode::kResource) return added;
     row.added |= sum->Spoiled(slice.index);
     if (!added.ok()) return Refuse(worker, row, std::move(added));

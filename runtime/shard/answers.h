@@ -47,6 +47,9 @@ class Answers {
     std::function<void(WorkerId, StepId, std::span<const PartitionId>)> covered;
     // A sum for an update that opens. Its error is that of Open.
     std::function<Result<std::shared_ptr<UpdateSum>>()> sum;
+    // The newest version of the parameters. Answers may be computed with it, or with any version
+    // from their update's base version on.
+    std::function<uint64_t()> newest;
   };
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.

@@ -38,6 +38,8 @@ OrderBook::Page& OrderBook::Fresh(StepId id) {
 void OrderBook::Open(const Update& update, std::shared_ptr<const CodeForm> form) {
   Close(update.id);
   Page* known = PageOf(update.id);
+  // Without its page, an update's numbers would begin again, and old orders would count.
+  MOTLEY_ASSERT(known != nullptr || pages_.empty() || update.id > newest_);
   Page& page = known != nullptr ? *known : Fresh(update.id);
   page.update_ = update;
   page.leases_.assign(partitions_, Lease::kFree);
@@ -69,6 +71,7 @@ OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
 const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, size_t slices) {
   Page* page = PageOf(id);
   MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
+  MOTLEY_ASSERT(ListOf(worker) == nullptr);  // A list is the last order of its worker.
   const CodeForm& form = *page->form_;
   MOTLEY_ASSERT(row < form.rows.size());
   Order& given = Add(worker, *page);

@@ -6,10 +6,14 @@
 // Fencing rests on the numbers. An update's orders are numbered from 1. When the update is opened
 // again, the numbers go on, and earlier ones no longer count:
 //
-//   Open(7, form)   GiveRow(worker 0, 7, row 2): order 1   GiveRow(worker 1, 7, row 0): order 2
-//   Open(7, form)   GiveRow(worker 0, 7, row 2): order 3   order 1 may still be answered: it is
-//   late Open(8, null)   Extend(worker 0, 8, {4, 5}): order 1   Extend(worker 0, 8, {9}): it goes
-//   on
+//   Open(7, form)
+//   GiveRow(worker 0, 7, row 2)    order 1
+//   GiveRow(worker 1, 7, row 0)    order 2
+//   Open(7, form)
+//   GiveRow(worker 0, 7, row 2)    order 3; order 1 may still be answered, and is late
+//   Open(8, null)
+//   Extend(worker 0, 8, {4, 5})    order 1
+//   Extend(worker 0, 8, {9})       order 1 goes on
 //
 // A list ends when its update is opened again or closed, when its work is cancelled, when its
 // answer is refused, and when the worker is lost. Its unanswered partitions then belong to nobody.
@@ -80,7 +84,8 @@ class OrderBook {
 
   OrderBook(uint32_t workers, uint32_t partitions);
 
-  // An update starts, or starts again, with rows of this code, or with lists if it is null.
+  // An update starts, or starts again, with rows of this code, or with lists if it is null. An
+  // update that was closed may only start again while its page is kept.
   void Open(const Update& update, std::shared_ptr<const CodeForm> form);
   void Close(StepId id);
   // The page of an update that is open or was closed last; null for others.
@@ -88,7 +93,8 @@ class OrderBook {
   StepId newest() const { return newest_; }  // The highest update that was ever opened.
   uint32_t partitions() const { return partitions_; }
 
-  // Adds a row of the open update, whose answer has `slices` slices, and returns its message.
+  // Adds a row of the open update to the orders of a worker that has no list. The answer
+  // has `slices` slices. Returns the message.
   const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, size_t slices);
   // Adds partitions to the end of the worker's list, or starts a list if it has none.
   Result<wire::OrderT> Extend(WorkerId worker, StepId id, std::span<const PartitionId> partitions);

@@ -33,6 +33,11 @@ bool Publisher::Reader::Publish(uint64_t version, ParameterCopy copy) {
   return true;
 }
 
+uint64_t Publisher::Reader::bytes() const {
+  const Slicing& cut = publisher_.cut_;
+  return (cut.end_of(publisher_.shard_) - cut.begin_of(publisher_.shard_)) * cut.unit_bytes();
+}
+
 void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
   const Slicing& cut = publisher_.cut_;
   const uint32_t shard = publisher_.shard_;
@@ -88,14 +93,14 @@ void Publisher::OnEnded(const Flight& flight) {
   if (copy != nullptr) reader->Send(version, std::move(copy));
 }
 
-std::optional<PeerId> Publisher::OldestReader(uint64_t version) const {
+std::optional<Publisher::Oldest> Publisher::OldestReader(uint64_t version) const {
   const Flight* oldest = nullptr;
   for (const auto& flight : flights_) {
     if (flight->version >= version) continue;
     if (oldest == nullptr || flight->version < oldest->version) oldest = flight.get();
   }
   if (oldest == nullptr) return std::nullopt;
-  return oldest->peer;
+  return Oldest{oldest->version, oldest->peer};
 }
 
 }  // namespace motley

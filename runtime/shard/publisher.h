@@ -2,9 +2,9 @@
 // Sends a shard's parameters to workers, slice by slice from the one copy that all sends share.
 // Loop thread only.
 //
-// Back-pressure: a reader pins at most one version. A newer version takes back the slices that have
-// not left. The slice under way cannot be taken back. Until it has left, nothing of the newer
-// version is queued behind it.
+// Back-pressure: a reader pins at most one version, for each shard. A newer version takes back the
+// slices that have not left. The slice under way cannot be taken back. Until it has left, nothing
+// of the newer version is queued behind it.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,7 @@ class Publisher {
     // Sends `version`. False: it was sent already, or it waits for an older slice to leave. A
     // waiting version is dropped when it is no longer the newest.
     bool Publish(uint64_t version, ParameterCopy copy);
+    uint64_t bytes() const;  // The size of the shard's part of a version.
 
    private:
     friend class Publisher;
@@ -60,7 +61,11 @@ class Publisher {
   };
 
   // The connection that still reads the oldest version, if that is older than `version`.
-  std::optional<PeerId> OldestReader(uint64_t version) const;
+  struct Oldest {
+    uint64_t version;
+    PeerId peer;
+  };
+  std::optional<Oldest> OldestReader(uint64_t version) const;
 
  private:
   // The slices of one version on their way to one connection. Their Done callbacks share it.

@@ -27,15 +27,35 @@ void SlicesCame::Add(size_t slice) {
   ++count;
 }
 
-StepSum::StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel, bool keep_rows)
-    : cut_(home.size(), slice_length), home_(home), parallel_(parallel), keep_rows_(keep_rows) {}
+Status SpareSlices::MakeRoom(AlignedVector& values, size_t size) {
+  if (values.empty() && !spare_.empty()) {
+    values = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return OrNoMemory("a slice that arrives", [&] {
+    values.resize(size);
+    return Status::Ok();
+  });
+}
+
+void SpareSlices::GiveBack(AlignedVector values) {
+  if (!values.empty() && spare_.size() < most_) spare_.push_back(std::move(values));
+}
+
+StepSum::StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel,
+                 const DecodeLimits& limits, SpareSlices& spare)
+    : cut_(home.size(), slice_length),
+      home_(home),
+      parallel_(parallel),
+      limits_(limits),
+      spare_(spare) {}
 
 void StepSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
   rows_ = true;
   if (form->kept_parts > 0) return;
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*form, home_.size(), cut_.length(), parallel_,
-                                               DecodeLimits{.keep_rows = keep_rows_});
+    decoder_ =
+        std::make_unique<StreamDecoder>(*form, home_.size(), cut_.length(), parallel_, limits_);
     decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
@@ -75,27 +95,9 @@ void StepSum::AddVector(std::vector<AlignedVector> slices, const Tally& tally) {
         AddWeighted(Field::kReal, 1.0, part, into);
       }
     });
-    GiveBack(std::move(values));
+    spare_.GiveBack(std::move(values));
   }
   empty_ = false;
-}
-
-Status StepSum::MakeRoom(AlignedVector& values, size_t size) {
-  if (values.empty() && !spare_.empty()) {
-    values = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  return OrNoMemory("a slice that arrives", [&] {
-    values.resize(size);
-    return Status::Ok();
-  });
-}
-
-// Keeps one spare per worker for rows, whose slices are used as they arrive. Slices of lists wait
-// for the rest of their vector, so all their memory is kept.
-void StepSum::GiveBack(AlignedVector values) {
-  if (values.empty() || (rows_ && spare_.size() >= form_->workers)) return;
-  spare_.push_back(std::move(values));
 }
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 // decides which answers count. Loop thread only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,11 +25,29 @@ struct SlicesCame {  // The slices of an answer that have arrived.
   void Add(size_t slice);
 };
 
+// Buffers for slices that arrive, used again. The last one given back goes first, because it is
+// still in the cache; through shared memory, slices come one at a time. Loop thread only.
+class SpareSlices {
+ public:
+  // Slices of rows are used as they arrive, so `most` are kept for them: one for each worker.
+  // Slices of lists wait for the rest of their vector, so all of their memory is kept.
+  void Limit(size_t most) { most_ = most; }
+
+  // Takes memory for a slice. kResource when there is none.
+  Status MakeRoom(AlignedVector& values, size_t size);
+  void GiveBack(AlignedVector values);
+
+ private:
+  std::vector<AlignedVector> spare_;
+  size_t most_ = SIZE_MAX;
+};
+
 class StepSum {
  public:
   // The sum is formed in `home`, which nobody else may touch while a step is open. `slice_length`
-  // is in floats. `keep_rows` is as in DecodeLimits.
-  StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel, bool keep_rows);
+  // is in floats. `spare` is borrowed.
+  StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel,
+          const DecodeLimits& limits, SpareSlices& spare);
 
   // A step starts, or starts again. The decoder stays as it is if workers keep the rows.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
@@ -47,20 +66,14 @@ class StepSum {
   const Tally& tally() const { return rows_ ? decoder_->tally() : of_lists_; }
   double amplification() const { return rows_ ? decoder_->amplification() : 1; }
 
-  // Takes memory for a slice from the spare buffers. The last one given back goes first, because it
-  // is still in the cache; through shared memory, slices come one at a time. kResource when there
-  // is none.
-  Status MakeRoom(AlignedVector& values, size_t size);
-  void GiveBack(AlignedVector values);
-
  private:
   Slicing cut_;
   const std::span<float> home_;
   ParallelFor& parallel_;
-  const bool keep_rows_;
+  const DecodeLimits limits_;
+  SpareSlices& spare_;
   std::shared_ptr<const CodeForm> form_;  // The form of the decoder.
   std::unique_ptr<StreamDecoder> decoder_;
-  std::vector<AlignedVector> spare_;
   Tally of_lists_;
   bool rows_ = true;
   bool empty_ = true;  // No vector was added, so the sum holds old values.

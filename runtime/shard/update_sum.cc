@@ -22,19 +22,23 @@ UpdateSum::UpdateSum(std::span<float> home, const Route& route, size_t slice_len
 
 void UpdateSum::MakeSums(const Route& route, size_t slice_length, ParallelFor& parallel,
                          bool keep_rows) {
+  DecodeLimits limits{.keep_rows = keep_rows};
+  limits.waiting_bytes /= route.shards();  // The limit is that of the whole vector.
   for (size_t shard = 0; shard < route.shards(); ++shard) {
     ends_.push_back(route.end(shard));
     sums_.push_back(std::make_unique<StepSum>(home_.subspan(route.begin(shard), route.size(shard)),
-                                              slice_length, parallel, keep_rows));
+                                              slice_length, parallel, limits, spare_));
   }
 }
 
 void UpdateSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
+  spare_.Limit(form->workers);
   for (const auto& sum : sums_) sum->OpenRows(form);
   Cut();
 }
 
 void UpdateSum::OpenLists() {
+  spare_.Limit(SIZE_MAX);
   for (const auto& sum : sums_) sum->OpenLists();
   Cut();
 }

@@ -36,11 +36,11 @@ class UpdateSum {
   void OpenLists();
   const Slicing& cut() const { return cut_; }  // The cut of whole answers to the open update.
 
-  // As StepSum does for the slice's shard.
+  // Memory for a slice. kResource when there is none.
   Status MakeRoom(size_t slice, AlignedVector& values) {
-    return Of(slice).MakeRoom(values, cut_.size(slice));
+    return spare_.MakeRoom(values, cut_.size(slice));
   }
-  void GiveBack(size_t slice, AlignedVector values) { Of(slice).GiveBack(std::move(values)); }
+  void GiveBack(AlignedVector values) { spare_.GiveBack(std::move(values)); }
 
   // As StreamDecoder::AddSlice, with the slice's number in the whole answer.
   Result<StreamDecoder::Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values,
@@ -66,6 +66,7 @@ class UpdateSum {
   AlignedVector own_;  // Empty if the memory is borrowed.
   const std::span<float> home_;
   std::vector<size_t> ends_;
+  SpareSlices spare_;
   std::vector<std::unique_ptr<StepSum>> sums_;  // By shard.
   Slicing cut_;
 };

@@ -138,7 +138,8 @@ void Executor::Flush(const wire::FlushT& flush) {
 
 void Executor::SendProbe(uint32_t slices) {
   const Slicing& cut = parts_.cut;
-  const auto zeros = std::make_shared<const Bytes>(cut.size(0) * sizeof(float));
+  const auto zeros =
+      std::make_shared<const Bytes>(std::min(cut.length(), cut.total()) * sizeof(float));
   Header header = parts_.header;
   header.kind = FrameKind::kProbe;
   header.total = cut.total();

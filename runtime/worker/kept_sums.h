@@ -43,8 +43,7 @@ class KeptSums {
   // The shares of the row's terms in kept sums. If there are any, `left` gets the remaining terms.
   std::vector<Share> TakeFrom(const WorkOrder::What& row, std::vector<PartitionTerm>& left) const;
   // Adds the shares to `answer`, on the device. `done` runs on the loop thread. After a failure the
-  // answer is incomplete.
-  // `ends` is as in GradientWork, and stays valid until `done`.
+  // answer is incomplete. `ends` is as in GradientWork, and stays valid until `done`.
   static void Add(Device& device, std::vector<Share> shares, Sum answer,
                   std::span<const size_t> ends, std::function<void(const Status&)> done);
 

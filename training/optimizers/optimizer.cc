@@ -55,6 +55,7 @@ class KernelOptimizer final : public Optimizer {
     return Status::Ok();
   }
 
+  bool needs_norm() const override { return options_.clip > 0; }
   uint64_t steps() const override { return steps_; }
   std::span<float> state() override { return state_; }
 

@@ -59,6 +59,8 @@ class Optimizer {
   // kInvalidArgument: another length, or a weight that is negative or not finite.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
+  // Contribution::norm is needed if the optimizer has only a range of the parameters.
+  virtual bool needs_norm() const = 0;
   // State besides the parameters, for checkpoints: steps taken, and the state arrays.
   virtual uint64_t steps() const = 0;
   virtual std::span<float> state() = 0;

@@ -17,9 +17,10 @@ namespace motley {
 
 enum class FrameKind : uint8_t {
   kControl = 1,  // A FlatBuffers `wire.Control` (control.fbs).
-  // A slice of an answer; row_id, step, version, offset (floats), norm, sketch and tally are set.
+  // A slice of an answer; row_id, step, version, shard, offset (floats), norm, sketch and tally are
+  // set.
   kGradient = 2,
-  kParameters = 3,  // A slice of the parameters of `version`; offset (floats).
+  kParameters = 3,  // A slice of the parameters of `version`; shard, offset (floats).
   kPartition = 4,   // A whole encoded block of the data; row_id is the partition.
   kRelease = 5,     // Between transports only: `offset` payloads in shared memory were read so far.
   kProbe = 6,       // Bytes that measure a link (runtime/links/probe_desk.h, vector_probe.h).

@@ -152,9 +152,9 @@ class HeldAudit : public Kinks {
                      Auditor::Hooks{.found = [](const Auditor::Finding&) {},
                                     .failed = [this](const Status& why) { said = why.ToString(); },
                                     .idle = nullptr});
-    auditor_->log().OpenLeases(0, 1, {8, 8});
+    auditor_->log().OpenLeases(0, 1, {8, 8}, {8});
     const size_t count = gradient_->parameter_count();
-    const auto copy = auditor_->Prepare(std::make_shared<std::vector<float>>(count), nullptr);
+    const auto copy = auditor_->Prepare(0, std::make_shared<std::vector<float>>(count), nullptr);
     *copy = std::vector<float>(count);
   }
 
@@ -215,14 +215,14 @@ class RareAudit : public HeldAudit {
     form->workers = 2;
     form->partitions = 1;
     form->rows = {{{0, 1}}, {{0, 1}}};
-    auditor_->log().Open(step, form, {8, 8});
+    auditor_->log().Open(step, form, {8, 8}, {8});
     for (const WorkerId worker : {0, 1}) {
       const double sketch = worker == 0 ? 2.5 : other;
       const Claim claim{.norm_limit = 3, .has_projection = true, .projection = sketch};
       auditor_->log().AddSlice(worker, worker, 0, sketch, claim, {}, /*added=*/worker == 0);
     }
     const auto parameters = std::make_shared<std::vector<float>>(gradient_->parameter_count());
-    return auditor_->Prepare(parameters, nullptr) != nullptr;
+    return auditor_->Prepare(auditor_->log().step(), parameters, nullptr) != nullptr;
   }
 };
 
@@ -262,23 +262,23 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
                  {.norm_limit = 3, .has_projection = true, .projection = sketch}, {}, added);
     return log.copies_differ();
   };
-  log.Open(0, form, {8, 4});
+  log.Open(0, form, {8, 4}, {8});
   EXPECT_FALSE(add(0, 2.5, true));
   EXPECT_FALSE(add(2, 2.5, false));
   EXPECT_FALSE(answer(0, 2, 2.5, 3));
   EXPECT_TRUE(answer(0, 2, 2.4, 3));
-  log.Open(1, form, {8, 4});
+  log.Open(1, form, {8, 4}, {8});
   EXPECT_TRUE(answer(0, 2, -2.5, 3)) << "the step before";
   EXPECT_FALSE(answer(0, 1, -2.5, 3)) << "nobody else has this row";
   EXPECT_FALSE(answer(1, 2, -2.5, 3)) << "it is the first to come";
   EXPECT_FALSE(add(2, -2.5, false)) << "nothing was added that it could be compared with";
   EXPECT_FALSE(add(0, 2.5, true));
-  log.Open(1, form, {8, 4});
+  log.Open(1, form, {8, 4}, {8});
   EXPECT_FALSE(add(0, 2.5, true));
   EXPECT_TRUE(add(2, -2.5, false));
-  log.Open(1, form, {8, 4});
+  log.Open(1, form, {8, 4}, {8});
   EXPECT_FALSE(log.copies_differ()) << "the step began again";
-  log.Open(3, form, {8, 4});
+  log.Open(3, form, {8, 4}, {8});
   EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
 }
 
@@ -294,7 +294,7 @@ TEST(AnswerLog, NormsOfSlicesThatWereNotAddedExcuseNothing) {
     header.step = late ? 1 : 0;
     header.norm = 1e30;
     header.sketch = 1;
-    log.Open(header.step, form, {8, 4});
+    log.Open(header.step, form, {8, 4}, {8});
     const Claim fine{.norm_limit = 3, .has_projection = true, .projection = -2.5};
     log.AddSlice(0, 0, 1, -2.5, fine, {}, true);
     const Claim huge{.norm_limit = 1e30, .has_projection = true, .projection = 1};
@@ -320,12 +320,12 @@ TEST(AnswerLog, ComparesCopiesByTheNormOfTheVector) {
                  /*added=*/worker == 0);
     return log.copies_differ();
   };
-  log.Open(0, form, {8, 4});
+  log.Open(0, form, {8, 4}, {8});
   EXPECT_FALSE(add(0, 1, 1e-3, 1e-3));
   EXPECT_TRUE(add(1, 1, 2e-3, 2e-3)) << "of all that came";
   EXPECT_FALSE(add(0, 0, 100, 100)) << "the slice was small";
   EXPECT_FALSE(add(1, 0, 100.001, 100));
-  log.Open(1, form, {8, 4});
+  log.Open(1, form, {8, 4}, {8});
   add(0, 1, 1e-3, 1e-3);
   add(0, 0, 100, 100);
   EXPECT_TRUE(add(1, 0, 99, 100));

@@ -90,7 +90,8 @@ class AnswersRig : public testing::Test {
              sums.push_back(std::make_shared<UpdateSum>(route, length, *parallel, false));
            }
            return sums.back();
-         }});
+         },
+         [this] { return newest; }});
   }
   // The sum of the update that was opened last, or that is closed now.
   const UpdateSum& sum() const { return *sums.back(); }
@@ -117,6 +118,7 @@ class AnswersRig : public testing::Test {
   std::unique_ptr<ParallelFor> parallel = MakeSerialParallelFor();
   std::vector<Event> events;
   std::vector<PartitionId> covered;
+  uint64_t newest = 0;                           // The newest version of the parameters.
   std::vector<std::shared_ptr<UpdateSum>> sums;  // Those of all updates that were opened.
 
  private:

@@ -301,7 +301,7 @@ TEST_P(ListAnswers, OutOfMemoryForASliceIsSaid) {
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
-  StepSum huge({}, kHuge, *parallel, false);
+  SpareSlices huge;
   AlignedVector values;
   EXPECT_EQ(huge.MakeRoom(values, kHuge).code(), StatusCode::kResource);
 }
@@ -324,7 +324,8 @@ TEST(StepSum, NeedsMemoryForTheSumsOfACode) {
   constexpr size_t kHuge = size_t{1} << 46;
   float first = 0;  // Nobody writes to this home.
   const auto parallel = MakeSerialParallelFor();
-  StepSum sum(std::span(&first, 2 * kHuge + 4), kHuge, *parallel, false);
+  SpareSlices spare;
+  StepSum sum(std::span(&first, 2 * kHuge + 4), kHuge, *parallel, {}, spare);
   CodeRequest request;
   request.speeds.assign(3, 1);
   request.stragglers = 1;

@@ -69,6 +69,7 @@ TEST_P(OpenUpdates, AreCommittedInTheOrderInWhichTheirAnswersCome) {
   EXPECT_FALSE(answers.decodable(0));
   EXPECT_EQ(Close(answers, 2), std::vector<float>(kLength, 30));
   // Worker 2 goes on with the new version, while the others still use the old one.
+  newest = 1;
   ASSERT_TRUE(answers.Open({3, 1}, whole).ok());
   const uint32_t next = Give(2, 3, 0);
   EXPECT_TRUE(End(2, 2, 1));
@@ -89,6 +90,35 @@ TEST_P(OpenUpdates, TakeNoAnswerFromAnotherVersion) {
   EXPECT_FALSE(Slice(0, {5, 4}, order, 0, 1));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_NE(Of<RowRejected>()[0].why.ToString().find("version 3 was ordered"), std::string::npos);
+}
+
+TEST_P(OpenUpdates, TakeAnswersFromTheirBaseVersionToTheNewest) {
+  newest = 6;
+  for (const uint64_t version : {2, 3, 6, 7}) {
+    ASSERT_TRUE(answers.Open({5, 3}, Form("none", 1, 0)).ok());
+    const uint32_t order = Give(0, 5, 0);
+    EXPECT_EQ(Slice(0, {5, version}, order, 0, 1), version >= 3 && version <= 6) << version;
+    EXPECT_TRUE(End(0, 5, order));
+  }
+}
+
+// An update that was opened last has the log, and another one's answers are no part of it.
+TEST_P(OpenUpdates, AreLoggedOneAtATime) {
+  AnswerLog log(3, 9, 1, [](StepId) { return true; });
+  answers.SetLog(&log);
+  const auto whole = Form("none", 1, 0);
+  ASSERT_TRUE(answers.Open({0, 0}, whole).ok());
+  ASSERT_TRUE(answers.Open({1, 0}, whole).ok());
+  EXPECT_FALSE(log.Keeps(0));
+  EXPECT_TRUE(Answer(0, {0, 0}, Give(0, 0, 0), 1));
+  const uint32_t order = Give(1, 1, 0);
+  EXPECT_TRUE(Slice(1, {1, 0}, order, 0, 2));
+  const StepAnswers taken = log.Take();
+  EXPECT_EQ(taken.step, 1u);
+  ASSERT_EQ(taken.answers.size(), 1u);
+  EXPECT_EQ(taken.answers[0].worker, 1u);
+  EXPECT_FALSE(log.Keeps(1));
+  EXPECT_TRUE(Slice(1, {1, 0}, order, 1, 2)) << "which the log has no room for";
 }
 
 TEST_P(OpenUpdates, StartAgainAlone) {

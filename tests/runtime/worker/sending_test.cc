@@ -157,14 +157,15 @@ TEST_F(SlowReader, IsNotSentAVersionThatIsOldByThen) {
 }
 
 TEST_F(SlowReader, IsNamedWhenItsVersionIsOld) {
-  EXPECT_EQ(publisher.OldestReader(1), std::nullopt) << "nothing is older";
-  EXPECT_EQ(publisher.OldestReader(2), 7u);
+  EXPECT_FALSE(publisher.OldestReader(1)) << "nothing is older";
+  EXPECT_EQ(publisher.OldestReader(2)->peer, 7u);
+  EXPECT_EQ(publisher.OldestReader(2)->version, 1u);
   PublishNext();
   reader = nullptr;
-  EXPECT_EQ(publisher.OldestReader(2), 7u) << "its connection is still there";
+  EXPECT_EQ(publisher.OldestReader(2)->peer, 7u) << "its connection is still there";
   EXPECT_EQ(versions[1].use_count(), 2);
   transport.Disconnect(7);
-  EXPECT_EQ(publisher.OldestReader(2), std::nullopt);
+  EXPECT_FALSE(publisher.OldestReader(2));
   EXPECT_EQ(versions[1].use_count(), 1);
 }
 
