@@ -26,6 +26,8 @@ constexpr uint64_t kBatches = 32;  // Minimum per epoch, if batches can be small
 // if enough can be held out.
 constexpr uint64_t kLeastToHoldOut = 1000;
 constexpr double kHeldOut = 0.1;
+// Otherwise its weights are kept small.
+constexpr double kL2WithoutValidation = 0.01;
 constexpr double kMostHeldOut = 10'000;  // More samples would not make judgements better.
 
 bool IsNetwork(std::string_view model) {
@@ -111,6 +113,12 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
   } else if (request.validation == 0 && Judges(plan) && (network || asked)) {
     if (asked || samples.rows >= kLeastToHoldOut) plan.validation = HeldOutOf(samples.rows);
   }
+  const bool few = network && samples.rows < kLeastToHoldOut && plan.validation == 0;
+  const bool decays = optimizer.name == "adamw";  // It keeps weights small itself.
+  const bool open = request.open.l2 && request.open.steps && request.dropout == 0;
+  if (few && open && !decays && !raw_target) {
+    optimizer.l2 = kL2WithoutValidation;
+  }
   const uint64_t rows =
       samples.rows - static_cast<uint64_t>(plan.validation * static_cast<double>(samples.rows));
   if (request.open.batch) request.batch = BatchFor(rows);
@@ -142,6 +150,7 @@ std::string DescribeLearning(const JobRequest& request, const JudgingPlan& plan,
                              uint64_t held_out) {
   const OptimizerOptions& by = request.optimizer;
   std::string text = fmt::format("learns by {} at rate {:g}", by.name, by.learning_rate);
+  if (by.l2 > 0) text += fmt::format(", L2 {:g}", by.l2);
   if (by.schedule != "constant") text += fmt::format(" ({})", by.schedule);
   text += fmt::format(
       ", batches of {}, {}", request.batch,

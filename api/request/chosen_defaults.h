@@ -19,11 +19,11 @@ struct JudgingPlan {
   uint32_t patience = 0;
 };
 
-// Fills in the optimizer, rate, batch, epochs and schedule that `request` leaves open for a
-// built-in model and its training samples, and says how the job judges its progress. A job whose
-// steps or epochs are given does exactly these, and is judged only on request. `raw_target`: labels
-// are real numbers that were not scaled. Adam's steps have a fixed size, so a linear model then
-// learns by sgd. kInvalidArgument: `evaluate_every` is not a number of steps or epochs.
+// Fills in the optimizer, rate, L2 weight, batch, epochs and schedule that `request` leaves open
+// for a built-in model and its training samples, and says how the job judges its progress. A job
+// whose steps or epochs are given does exactly these, and is judged only on request. `raw_target`:
+// labels are real numbers that were not scaled. Adam's steps have a fixed size, so a linear model
+// then learns by sgd. kInvalidArgument: `evaluate_every` is not a number of steps or epochs.
 Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
                                    JobRequest& request, bool raw_target = false);
 // The same for a caller's trainer, whose model is unknown. Nothing is held out, and the optimizer,

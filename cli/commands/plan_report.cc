@@ -220,6 +220,7 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   report.cluster = profile.name.empty() ? flags.cluster : profile.name;
   report.file = flags.cluster;
   report.batch = flags.batch;
+  report.machines = profile.workers.size();
   report.ideal_seconds = IdealStepSeconds(profile.workers, ServerRatesOf(profile),
                                           cluster.gradient_bytes, cluster.samples);
   return report;

@@ -77,6 +77,7 @@ struct PlanReport {
   std::string cluster;
   std::string file;
   uint32_t batch = 256;
+  size_t machines = 0;       // Workers in the file.
   double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
   std::optional<AutomaticJob> automatic;
   std::string no_automatic;  // The reason why `automatic` is empty.

@@ -238,7 +238,10 @@ std::string PlanReport::SimulateCommand() const {
 }
 
 std::string PlanReport::TrainCommand() const {
-  return fmt::format("motley train --remote --data FILE --batch {} {}", batch, RecommendedFlags());
+  constexpr size_t kMostInAJob = 1024;
+  const size_t most = std::min(machines, kMostInAJob);
+  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}",
+                     std::min<size_t>(most, 2), most, batch, RecommendedFlags());
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {

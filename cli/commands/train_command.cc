@@ -123,7 +123,6 @@ void TellHowToJoin(const motley_event& event) {
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
-  if (given.l2) options.given |= MOTLEY_GIVEN_L2;
   if (given.dropout) options.given |= MOTLEY_GIVEN_DROPOUT;
   if (!given.checkpoint_every) options.checkpoint_every = 0;
   if (!given.checkpoint_code) options.checkpoint_code = nullptr;
@@ -202,6 +201,7 @@ motley_status TrainRun::CreateJob() {
     options.resume = flags_.resume.c_str();
     LeaveOpen(flags_.given, options);
   }
+  if (flags_.given.l2) options.given |= MOTLEY_GIVEN_L2;
   const motley_status made = job_.Create(options);
   if (made != MOTLEY_OK) return made;
   const auto pass_on = [](void* self, const motley_event* event) {

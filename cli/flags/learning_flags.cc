@@ -24,7 +24,8 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
         ->type_name("RATE")
         ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
         ->group(group);
-    AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
+    app->add_option("--l2", flags.l2, "L2 regularisation" + chosen)
+        ->type_name("WEIGHT")
         ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
         ->group(group);
   }

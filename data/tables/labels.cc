@@ -13,6 +13,7 @@
 namespace motley {
 namespace {
 
+constexpr size_t kFewLabels = 20;  // Whole numbers are classes if they are no more than these.
 constexpr const char* kRegressionHint = "if the labels are quantities, use `model` linear";
 
 std::string LabelText(double label) { return fmt::format("{}", label); }
@@ -146,18 +147,46 @@ Result<std::vector<float>> LabelCoder::Code(const RawSamples& block) {
 // Whole numbers may be quantities, like ages and prices. They are classes if there are few, or if
 // they count from 0 or 1 with ten samples each.
 bool LabelCoder::LooksReal(LabelRule rule, const std::map<double, uint32_t>& numbers) const {
-  constexpr size_t kFew = 20;
   constexpr uint64_t kSamplesEach = 10;
   const auto fraction = [](const auto& each) { return each.first != std::floor(each.first); };
   if (rule == LabelRule::kTwoAreClasses && numbers.size() != 2) return true;
   if (fractions_ || too_many_) return true;
   if (std::any_of(numbers.begin(), numbers.end(), fraction)) return true;
-  if (rule != LabelRule::kFewAreClasses || numbers.size() <= kFew) return false;
+  if (rule != LabelRule::kFewAreClasses || numbers.size() <= kFewLabels) return false;
   const double first = numbers.begin()->first;
   const double last = numbers.rbegin()->first;
   const bool counted =
       (first == 0 || first == 1) && last - first + 1 == static_cast<double>(numbers.size());
   return !counted || samples_ < kSamplesEach * numbers.size();
+}
+
+// A few texts among labels that would be numbers to predict are nearly always slips. As classes,
+// all of these labels would predict nothing.
+Status LabelCoder::CheckSlips(const std::string& path, LabelRule rule, Decimal likely) const {
+  constexpr double kNearlyAll = 0.95;
+  if (rule != LabelRule::kFewAreClasses || NextCode() <= kFewLabels) return Status::Ok();
+  const std::string* slip = nullptr;
+  size_t numbers = numbers_.size();
+  for (const auto& [text, code] : texts_) {
+    if (LooksWritten(text)) {
+      ++numbers;
+    } else if (slip == nullptr) {
+      slip = &text;
+    }
+  }
+  const bool nearly_all = static_cast<double>(numbers) >= kNearlyAll * NextCode();
+  const bool real = numbers > numbers_.size() || LooksReal(rule, numbers_);
+  if (!nearly_all || !real) return Status::Ok();
+  const std::string wrong =
+      slip != nullptr
+          ? fmt::format("{} is not a number, and {} of {} different labels are", Quoted(*slip),
+                        numbers, NextCode())
+          : fmt::format("they are numbers like {} that do not fit together: {}",
+                        Quoted(texts_.begin()->first), Finder().Find(likely).status().message());
+  return Status::DataError(
+      fmt::format("{}: the labels are no numbers of one kind: {}. Correct them, leave the field "
+                  "empty if it is missing, or make each label a class with `task` classify",
+                  path, wrong));
 }
 
 LabelMeaning LabelCoder::NameClasses(std::vector<float>& index) const {
@@ -194,6 +223,9 @@ Result<LabelMeaning> LabelCoder::Finish(const std::string& path, LabelRule rule,
   if (kind_ == Kind::kGuess && texts_.empty() && LooksReal(rule, numbers_)) {
     for (const auto& [label, code] : numbers_) index[code] = static_cast<float>(label);
     return real;
+  }
+  if (kind_ == Kind::kGuess && !texts_.empty() && expected_.classes.empty()) {
+    MOTLEY_RETURN_IF_ERROR(CheckSlips(path, rule, likely));
   }
   if (too_many_) {
     return Status::DataError(

@@ -64,7 +64,7 @@ class LabelCoder {
   // Call this after all labels were coded. Returns their meaning, and sets index[code] to the
   // number of each code. Written numbers (see TakeWritten) become numbers to predict
   // wherever plain numbers would; `likely` decides if either decimal mark fits them. kDataError,
-  // naming `path`: there is only one class.
+  // naming `path`: there is only one class, or a few texts stand among numbers to predict.
   Result<LabelMeaning> Finish(const std::string& path, LabelRule rule, std::vector<float>& index,
                               Decimal likely = Decimal::kPoint);
 
@@ -80,6 +80,7 @@ class LabelCoder {
   std::optional<LabelMeaning> ReadWritten(LabelRule rule, Decimal likely,
                                           std::vector<float>& index) const;
   bool LooksReal(LabelRule rule, const std::map<double, uint32_t>& numbers) const;
+  Status CheckSlips(const std::string& path, LabelRule rule, Decimal likely) const;
   LabelMeaning NameClasses(std::vector<float>& index) const;
   LabelMeaning NumberClasses(std::vector<float>& index) const;
   void TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const;

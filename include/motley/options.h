@@ -40,12 +40,12 @@ typedef struct motley_job_options {
   /* The model and how it learns. */
   /** "softmax", "cnn:16,32", ...; NULL: chosen by the labels. Must be NULL for a trainer. */
   const char* model;
-  /* When optimizer, learning_rate, batch or epochs are 0 or NULL, they are chosen from model and
-     data, and a notice names the choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches
-     of 256 and 5 epochs. */
+  /* When optimizer, learning_rate, l2, batch or epochs are 0 or NULL, they are chosen from model
+     and data, and a notice names the choice. For a trainer they are sgd at 0.1 (adam at 0.001), no
+     L2, batches of 256 and 5 epochs. */
   const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
   double learning_rate;
-  double l2;
+  double l2;      /**< 0 with MOTLEY_GIVEN_L2: none. */
   uint32_t batch; /**< Samples of a step. */
   /** Exact number of passes over the data. 0 without `steps`: until progress ends. */
   uint32_t epochs;
@@ -155,12 +155,12 @@ typedef struct motley_job_options {
   /** Codes other than auto and adaptive: only this many of the fastest workers compute, and the
       others stand by until one of them is lost. 0: all compute. */
   uint32_t fastest;
-  double momentum;        /**< Optimizers momentum and nag; 0: 0.9. */
-  double beta1;           /**< Optimizers adam and adamw; 0: 0.9. */
-  double beta2;           /**< Optimizers adam and adamw; 0: 0.999. */
-  double epsilon;         /**< Optimizers adam and adamw; 0: 1e-8. */
-  double weight_decay;    /**< Optimizer adamw, decoupled from the gradient; 0: 0.01. */
-  double clip;            /**< Largest norm of a gradient: longer ones are scaled; 0: no limit. */
+  double momentum;     /**< Optimizers momentum and nag; 0: 0.9. */
+  double beta1;        /**< Optimizers adam and adamw; 0: 0.9. */
+  double beta2;        /**< Optimizers adam and adamw; 0: 0.999. */
+  double epsilon;      /**< Optimizers adam and adamw; 0: 1e-8. */
+  double weight_decay; /**< Optimizer adamw, decoupled from the gradient; 0: 0.01. */
+  double clip;         /**< Largest norm of a gradient: longer ones are scaled; 0: no limit. */
   /* Tables and labels: docs/reference/tables.md. */
   /** "classify", "regress"; NULL: by the labels' values. A trainer's labels are real numbers if
       this is NULL. */
@@ -189,7 +189,7 @@ typedef struct motley_job_options {
 /**
  * Values of motley_job_options.given. Without its flag, the default value of one of these options
  * means "as before" in a resumed job. Without MOTLEY_GIVEN_TOLERATE, code auto chooses `tolerate`
- * by itself.
+ * by itself. Without MOTLEY_GIVEN_L2, a new job may replace an l2 of 0.
  */
 enum {
   MOTLEY_GIVEN_SEED = 1,

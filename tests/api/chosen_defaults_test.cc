@@ -42,6 +42,23 @@ TEST(ChosenDefaults, NetworksHoldSamplesOutWhereThereAreEnough) {
   }
 }
 
+TEST(ChosenDefaults, NetworksOnFewSamplesKeepTheirWeightsSmall) {
+  const auto chosen = [](const char* model, uint64_t rows, auto&& change) {
+    JobRequest request;
+    change(request);
+    Choose(model, rows, request);
+    return request.optimizer.l2;
+  };
+  const auto nothing = [](JobRequest&) {};
+  EXPECT_GT(chosen("mlp:8", 999, nothing), 0);
+  EXPECT_EQ(chosen("mlp:8", 1000, nothing), 0);
+  EXPECT_EQ(chosen("softmax", 100, nothing), 0);
+  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.open.l2 = false; }), 0);
+  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.open.steps = false; }), 0);
+  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.dropout = 0.1; }), 0);
+  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.validation = 0.2; }), 0);
+}
+
 TEST(ChosenDefaults, StepsOrEpochsThatAreGivenAreDoneExactly) {
   JobRequest request;
   request.epochs = 3;

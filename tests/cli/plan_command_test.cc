@@ -30,6 +30,7 @@ PlanReport PlanOf(const char* file, double loss) {
   report.plan.ranking = std::move(*ranking);
   if (choice.ok()) report.choice = std::move(*choice);
   report.cluster = profile->name;
+  report.machines = profile->workers.size();
   report.ideal_seconds = 0.05;
   return report;
 }
@@ -40,7 +41,8 @@ TEST(PlanCommand, SaysWhatToUseAndWhy) {
   const std::string text = PlanText(plan, false, 1000);
   const std::string fixed = FlagsOf(plan.Fixed().candidate);
   EXPECT_THAT(text, HasSubstr("lab-mixed: " + fixed + " takes "));
-  EXPECT_THAT(text, HasSubstr("\n  motley train --remote --data FILE --batch 256 " + fixed + "\n"));
+  EXPECT_THAT(text, HasSubstr("\n  motley train --remote --workers 2..8 --data FILE --batch 256 " +
+                              fixed + "\n"));
   const std::string explained = PlanText(plan, true, 1000);
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
   for (const PlannedScheme& planned : ranking.schemes) {
@@ -56,6 +58,15 @@ TEST(PlanCommand, FitsIntoATerminal) {
     std::istringstream lines(PlanText(plan, true, columns));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
   }
+}
+
+TEST(PlanCommand, TrainsWithAllMachinesOfTheCluster) {
+  PlanReport plan = PlanOf("campus.toml", 0);
+  EXPECT_THAT(plan.TrainCommand(), HasSubstr(" --workers 2..20 "));
+  plan.machines = 1;  // The job does not wait for a second one.
+  EXPECT_THAT(plan.TrainCommand(), HasSubstr(" --workers 1..1 "));
+  plan.machines = 5000;
+  EXPECT_THAT(plan.TrainCommand(), HasSubstr(" --workers 2..1024 "));
 }
 
 TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {

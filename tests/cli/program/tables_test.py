@@ -293,6 +293,21 @@ class Tables(ProgramTest):
                 refused = self.run_program("train", "--data", data, *how, expect=code)
                 self.assertIn(why, refused.stderr)
 
+    def test_a_slip_among_prices_makes_no_classes_of_them(self):
+        data = self.folder / "slip.csv"
+        for slip, why in (("tbd", "'tbd' is not a number, and 99 of 100 different labels are"),
+                          ("€95", "do not fit together: its units differ")):
+            with self.subTest(slip):
+                prices = [f"${50 + row}" if row != 45 else slip for row in range(100)]
+                data.write_text("area,price\n" + "".join(f"{row % 17},{price}\n"
+                                                          for row, price in enumerate(prices)),
+                                encoding="utf-8")
+                refused = self.run_program("train", "--data", data, expect=1)
+                self.assertIn(why, refused.stderr)
+                self.assertIn("make each label a class with --task classify", refused.stderr)
+                report, _ = self.train(data, "--task", "classify", "--epochs", 1)
+                self.assertEqual(report["model"], "softmax")
+
     def test_a_pipe_and_test_files(self):
         data, test = self.folder / "shop.csv", self.folder / "test.csv"
         write_shop(data)
