@@ -39,14 +39,14 @@ def main():
              ("speed 0.25", [(0, 0.727, "work")])]
     plain = [("speed 1", [(0, 0.364, "work")]), ("speed 1", [(0, 0.364, "work")]),
              ("speed 0.5", [(0, 0.364, "work")]), ("speed 0.25", [(0, 0.364, "work")])]
-    body = panel(28, "Equal shares: everybody waits for the slowest (and for ever for a dead one)",
-                 equal, 1.0, "the step ends here when nobody is paused")
-    body += panel(190, "Motley, one copy more (--tolerate 1): any one worker may be late, paused or dead",
+    body = panel(28, "Equal shares: every step waits for the slowest worker, and never ends if one is dead",
+                 equal, 1.0, "the step ends here if no worker is paused")
+    body += panel(190, "Motley with one more copy (--tolerate 1): any one worker may be late, paused or dead",
                   coded, 0.727, "exact gradient from the first answers that decode")
     body += panel(352, "Motley without a code (--code none): shares follow the measured speeds",
-                  plain, 0.364, "a missing share is given to others, so the step is late, never lost")
+                  plain, 0.364, "others compute a missing share: the step is late, never lost")
     x = LEFT
-    for kind, name in (("work", "computes"), ("wait", "waits"), ("late", "paused or dead: not waited for")):
+    for kind, name in (("work", "computes"), ("wait", "waits"), ("late", "paused or dead: nothing waits for it")):
         body.append(f'<rect x="{x}" y="494" width="14" height="14" rx="3" fill="{COLOURS[kind]}"/>')
         body.append(f'<text x="{x + 20}" y="506" class="n">{name}</text>')
         x += 40 + 7 * len(name)
