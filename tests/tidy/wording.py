@@ -51,7 +51,7 @@ ALLOWED = {
     "tests/sim": 5,
     "tests/training": 6,
     "training": 11,
-    "transport": 3,
+    "transport": 2,
 }
 
 
