@@ -6,47 +6,30 @@
 #include <memory>
 #include <utility>
 
-#include "coding/gradient_code.h"
+#include "planner/engine_step.h"
 #include "scheduler/placement/row_speeds.h"
-#include "scheduler/step/each_step.h"
-#include "scheduler/step/row_step.h"
 
 namespace motley {
 namespace {
 
-StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
-  EachLists each{plan.code->workers, 1, WorkLists(request.workers.size()), true};
-  for (size_t i = 0; i < plan.members.size(); ++i) each.chunks[plan.members[i]] = plan.rows[i];
-  StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(RowsAsPartitions(plan, request));
-  scheme.policy = [setting = scheme.setting,
-                   lists = std::make_shared<const EachLists>(std::move(each))] {
-    return std::make_unique<EachStep>(setting, lists);
-  };
-  return scheme;
-}
-
-}  // namespace
-
-RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers) {
-  if (members.size() == workers) return code;
-  RowCode all = code;
-  all.rows.assign(workers, {});
-  if (!code.class_of.empty()) all.class_of.assign(workers, kNoClass);
-  for (size_t i = 0; i < members.size(); ++i) {
-    all.rows[members[i]] = std::move(code.rows[i]);
-    if (!code.class_of.empty()) all.class_of[members[i]] = code.class_of[i];
+// The workers of a job in which each worker holds what its rows need.
+JobState JobOf(const Plan& plan, SchedulerOptions options, const SchemeRequest& request) {
+  JobState job(std::move(options));
+  for (const WorkerId w : LiveOnes(request)) {
+    job.members.Join(w, 1, job.now);
+    const double speed = job.samples_per_partition() / request.workers[w].seconds_per_partition;
+    job.members.Free(WorkerFree{w, 0, Duration::zero(), speed}, job.now);
+    for (const RowId row : plan.RowsOf(w)) {
+      for (const CodeEntry& entry : plan.code->rows[row]) {
+        job.members[w].holds[entry.partition] = true;
+      }
+    }
   }
-  if (!code.decodes) return all;
-  all.decodes = [decodes = std::move(code.decodes), members](const std::vector<bool>& present) {
-    std::vector<bool> rows;
-    rows.reserve(members.size());
-    for (const WorkerId member : members) rows.push_back(present[member]);
-    return decodes(rows);
-  };
-  return all;
+  job.plan_void = false;
+  return job;
 }
 
+// A row of several is a partition of the step model.
 StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request) {
   const uint32_t rows = plan.code->workers;
   const double size = 1.0 * request.partitions / rows;
@@ -66,12 +49,28 @@ StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request) {
   return setting;
 }
 
+StepSetting OneRowEach(const Plan& plan, const SchemeRequest& request) {
+  StepSetting setting{request.workers, {}};
+  setting.holders.resize(plan.code->partitions);
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    for (const RowId row : plan.rows[i]) {
+      for (const CodeEntry& entry : plan.code->rows[row]) {
+        setting.holders[entry.partition].push_back(plan.members[i]);
+      }
+    }
+  }
+  return setting;
+}
+
+}  // namespace
+
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request) {
   SchedulerOptions options;
   options.code = scheme;
   options.workers = static_cast<uint32_t>(request.workers.size());
   options.partitions = request.partitions;
-  options.batch = static_cast<uint32_t>(std::lround(request.samples));
+  options.batch = request.partitions;
+  if (request.samples > 0) options.batch = static_cast<uint32_t>(std::lround(request.samples));
   options.seed = request.seed;
   const Scheme& traits = SchemeNamed(scheme);
   options.tolerate = traits.Tolerates(request.copies);
@@ -113,19 +112,15 @@ Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
   return equal.ok() ? std::move(equal) : std::move(plan);
 }
 
-StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
+StepScheme SchemeOfPlan(std::string_view name, const Plan& plan, const SchemeRequest& request) {
   StepScheme scheme;
-  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
-  scheme.policy = [setting = scheme.setting,
-                   code = std::make_shared<const RowCode>(std::move(rows))] {
-    return std::make_unique<RowStep>(setting, code);
-  };
+  scheme.setting = std::make_shared<StepSetting>(
+      plan.SeveralRows() ? RowsAsPartitions(plan, request) : OneRowEach(plan, request));
+  const auto start = std::make_shared<const EngineStart>(
+      EngineStart{JobOf(plan, JobOptionsFor(name, request), request), plan, RowCodeOf(plan.code),
+                  request.by_speed || plan.code->kept_parts > 0});
+  scheme.policy = [start] { return std::make_unique<EngineStep>(start); };
   return scheme;
-}
-
-StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request) {
-  if (plan.SeveralRows()) return RowsInLists(plan, request);
-  return RowScheme(request, OverAll(RowCodeOf(plan.code), plan.members, request.workers.size()));
 }
 
 }  // namespace motley

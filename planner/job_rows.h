@@ -9,12 +9,11 @@
 #include "base/status.h"
 #include "planner/step_schemes.h"
 #include "scheduler/placement/plan.h"
-#include "scheduler/step/row_code.h"
 
 namespace motley {
 
-// The options of a job that runs this scheme. Not for adaptive, partial-coded and approximate.
-// `request.samples` is the size of the batch.
+// The options of a job that runs this scheme. `request.samples` is the size of the batch; 0: one
+// sample per partition.
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request);
 
 // The live workers, in ascending order.
@@ -27,17 +26,8 @@ std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& requ
 // The plan with JobSpeeds, or with equal loads if that fails. kInvalidArgument if both fail.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
 
-// The code with row i as that of worker members[i], of `workers` workers.
-RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
-
-// A plan whose workers have lists of rows: each row is one partition of the setting.
-StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
-
-// A scheme in which worker i answers row i of the code.
-StepScheme RowScheme(const SchemeRequest& request, RowCode rows);
-
-// A plan as a scheme; its workers are those of the request, by number. A row of several is one of
+// A plan as a scheme; its workers are those of the request, by number. Each row of a list is one of
 // the scheme's partitions.
-StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request);
+StepScheme SchemeOfPlan(std::string_view name, const Plan& plan, const SchemeRequest& request);
 
 }  // namespace motley

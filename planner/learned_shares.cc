@@ -66,7 +66,7 @@ Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request
   std::vector<LeaseHabits> habits(request.workers.size());
   request.waits.assign(habits.size(), 0);
   MOTLEY_ASSIGN_OR_RETURN(Plan plan, PlanOfJob(scheme, request));
-  learned.scheme = SchemeOfPlan(plan, request);
+  learned.scheme = SchemeOfPlan(scheme, plan, request);
   if (!plan.FollowsSpeeds() || LinkDecides(request.workers, request.partitions)) return learned;
   std::vector<double> judged = JobSpeeds(scheme, request);
   StepModelOptions model;
@@ -89,7 +89,7 @@ Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request
     MOTLEY_ASSIGN_OR_RETURN(Plan fresh, PlanOfJob(scheme, request));
     if (!CallsForAnother(plan, fresh, request, speeds)) continue;
     plan = std::move(fresh);
-    learned.scheme = SchemeOfPlan(plan, request);
+    learned.scheme = SchemeOfPlan(scheme, plan, request);
   }
   return learned;
 }

@@ -41,6 +41,7 @@ class Costing {
       : scheme_(scheme), truth_(truth), runs_(runs), partitions_(scheme.setting->holders.size()) {
     setting_.workers = StepWorkersOf(truth, static_cast<uint32_t>(partitions_));
     setting_.work = scheme.setting->work;
+    setting_.data_seconds = truth.data_seconds;
     for (size_t w = 0; w < setting_.workers.size(); ++w) {
       setting_.workers[w].live = scheme.setting->workers[w].live;
     }

@@ -40,9 +40,10 @@ struct SchemeCost {
   uint64_t events = 0;         // Events of all runs.
 };
 
-// `truth` is the true cluster, and *scheme.setting is what the policy believes. If a lost worker
-// had the only copy of a partition, the step starts over once the loss was noticed and its data
-// were sent to another worker.
+// `truth` is the true cluster, and *scheme.setting is what the policy believes. Rows that are
+// needed after a loss go to workers that are sent their data. If a lost worker had the only copy of
+// a leased partition, the step starts over once the loss was noticed and its data were sent to
+// another worker.
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs);
 
 // Draws the workers of a step without stragglers and losses. Speeds vary by jitter, and by doubt

@@ -72,7 +72,7 @@ class StepRun {
         options_(options),
         random_(options.seed, Stream::kSimulation),
         workers_(setting.workers.size()),
-        in_blocks_(!policy.wants_progress() && policy.sends_every() == 0 && !options.record) {}
+        in_blocks_(!policy.wants_progress() && !policy.sends_each() && !options.record) {}
 
   StepOutcome Run();
 
@@ -86,10 +86,13 @@ class StepRun {
   void Tell(const StepEvent& event);
   void CarryOut();
   void ToServer(WorkerId worker, StepEvent event);
-  void AtWorker(WorkerId w, StepCommand& command);
-  // When a worker that gets its first work now has the parameters.
-  double FirstReady(const StepWorker& known) const {
-    return std::max(now_, known.data_seconds) + known.start_seconds;
+  void AtWorker(WorkerId w, const StepCommand& command);
+  // When the worker has the parameters; they come with its first work.
+  double& ReadyOf(WorkerId w) {
+    const StepWorker& known = setting_.workers[w];
+    double& ready = workers_[w].ready;
+    if (ready == kNoTime) ready = std::max(now_, known.data_seconds) + known.start_seconds;
+    return ready;
   }
   void BeginBlock(WorkerId w, uint32_t count);
   void EndBlock(WorkerId w);
@@ -241,26 +244,26 @@ void StepRun::ToServer(WorkerId worker, StepEvent event) {
        static_cast<uint32_t>(events_.size() - 1));
 }
 
-void StepRun::AtWorker(WorkerId w, StepCommand& command) {
+void StepRun::AtWorker(WorkerId w, const StepCommand& command) {
   WorkerState& worker = workers_[w];
-  if (auto* extend = std::get_if<ExtendList>(&command)) {
-    if (in_blocks_) return BeginBlock(w, static_cast<uint32_t>(extend->all().size()));
-    if (worker.list.empty() && extend->of_row.empty()) {
-      worker.list = std::move(extend->partitions);
-    } else {
-      const auto more = extend->all();
-      worker.list.insert(worker.list.end(), more.begin(), more.end());
+  if (const auto* extend = std::get_if<ExtendList>(&command)) {
+    if (extend->data > 0) {
+      if (setting_.data_seconds == kNoTime) return;  // The data never come.
+      ReadyOf(w) = std::max(now_, ReadyOf(w)) + extend->data * setting_.data_seconds;
     }
+    if (in_blocks_) return BeginBlock(w, static_cast<uint32_t>(extend->all().size()));
+    const auto more = extend->all();
+    worker.list.insert(worker.list.end(), more.begin(), more.end());
     worker.size = static_cast<uint32_t>(worker.list.size());
     worker.send_at_end = false;
     Compute(w);
-  } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
+  } else if (const auto* revoke = std::get_if<RevokeList>(&command)) {
     Revoke(w, revoke->partitions);
-  } else if (auto* send = std::get_if<SendVector>(&command)) {
-    worker.send_at_end = true;
+  } else if (const auto* send = std::get_if<SendVector>(&command)) {
+    worker.send_at_end = !send->now;
     if (in_blocks_) {
       Send(w, worker.ends);
-    } else if (send->now || !worker.busy) {
+    } else if (send->now || (!worker.busy && worker.done == worker.size)) {
       Send(w, worker.busy ? EndOfPiece(w) : std::max(now_, worker.ready));
     }
   }
@@ -288,8 +291,7 @@ double StepRun::WorkOf(const WorkerState& worker) const {
 void StepRun::BeginBlock(WorkerId w, uint32_t count) {
   WorkerState& worker = workers_[w];
   MOTLEY_ASSERT(worker.done == worker.size);
-  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
-  worker.began = std::max(now_, worker.ready);
+  worker.began = std::max(now_, ReadyOf(w));
   worker.awaited = worker.began > now_;
   worker.ends = worker.began + SecondsOf(w, count, count);
   worker.size += count;
@@ -338,8 +340,7 @@ double StepRun::SecondsOf(WorkerId w, uint32_t count, double work) {
 uint32_t StepRun::BlockOf(WorkerId w) const {
   const uint32_t left = workers_[w].size - workers_[w].done;
   const double least = setting_.workers[w].least_piece;
-  if (least <= 0) return 1;
-  if (policy_.sends_every() > 0) return std::min(left, policy_.sends_every());
+  if (least <= 0 || policy_.sends_each()) return 1;
   return std::min(left,
                   static_cast<uint32_t>(std::ceil(std::max(least, 1.0 * left / kPartsOfTheRest))));
 }
@@ -347,8 +348,7 @@ uint32_t StepRun::BlockOf(WorkerId w) const {
 void StepRun::Compute(WorkerId w) {
   WorkerState& worker = workers_[w];
   if (worker.busy || worker.done == worker.size) return;
-  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
-  if (now_ < worker.ready) return Push(worker.ready, Due::Kind::kReady, w, 0);
+  if (now_ < ReadyOf(w)) return Push(worker.ready, Due::Kind::kReady, w, 0);
   worker.busy = true;
   worker.began = now_;
   worker.block = BlockOf(w);
@@ -396,9 +396,8 @@ void StepRun::PartitionDone(WorkerId w) {
   }
   worker.done += worker.block;
   if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done, worker.computed});
-  const uint32_t every = policy_.sends_every();
   const bool at_end = worker.done == worker.size && worker.send_at_end;
-  if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w, now_);
+  if (at_end || policy_.sends_each()) Send(w, now_);
   Compute(w);
 }
 
@@ -431,12 +430,10 @@ void StepRun::Begin() {
     const auto* extend = std::get_if<ExtendList>(&command);
     if (extend == nullptr) continue;
     const StepWorker& known = setting_.workers[extend->worker];
-    double& ready = workers_[extend->worker].ready;
-    ready = known.data_seconds + ReadySeconds(known, link + options_.late_shares * late_link);
-    if (late(extend->worker)) {
-      ready =
-          known.data_seconds + ReadySeconds(known, link + late_link) + 2 * known.latency_seconds;
-    }
+    const bool is_late = late(extend->worker);
+    const double shared = link + (is_late ? 1 : options_.late_shares) * late_link;
+    workers_[extend->worker].ready = known.data_seconds + ReadySeconds(known, shared) +
+                                     (is_late ? 2 * known.latency_seconds : 0);
   }
   CarryOut();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of step schemes. A scheme says which worker holds which copies, and which policy runs a
-// step. A new one needs a policy in scheduler/step/ and one line in step_schemes.cc.
+// step: the leases of a job, or the rows of a job (planner/engine_step.h).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ struct SchemeRequest {
   uint32_t copies = 1;  // r copies of each partition; schemes with a tolerance have s = r - 1.
   uint64_t seed = 0;    // For codes that draw coefficients.
   // Plans as jobs do: shares follow speeds and the learned extra times of answers, `waits`.
+  // Otherwise schemes are as published: shares are the best possible ones for these workers, and
+  // workers that send several vectors do not skip what others have sent.
   bool by_speed = false;
   double samples = 0;         // Samples per step; by_speed needs it.
   std::vector<double> waits;  // Seconds by worker; empty: unknown.

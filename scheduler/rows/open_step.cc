@@ -175,21 +175,13 @@ Time OpenStepState::NextDue() const {
 
 std::vector<bool> OpenStepState::Absent() const {
   std::vector<bool> absent(rows_.size());
-  for (RowId i = 0; i < rows_.size(); ++i) {
-    absent[i] = !rows_[i].arrived && rows_[i].owner_due == Time::min();
-  }
-  for (const Assignment& assignment : pending_) {
-    if (!assignment.overdue) absent[assignment.row] = false;
-  }
+  for (RowId i = 0; i < rows_.size(); ++i) absent[i] = rows_[i].IsAbsent();
   return absent;
 }
 
 bool OpenStepState::NothingInHand() const {
-  const std::vector<bool> absent = Absent();
-  for (RowId i = 0; i < rows_.size(); ++i) {
-    if (!rows_[i].arrived && !absent[i]) return false;
-  }
-  return true;
+  return std::all_of(rows_.begin(), rows_.end(),
+                     [](const Row& row) { return row.arrived || row.IsAbsent(); });
 }
 
 }  // namespace motley

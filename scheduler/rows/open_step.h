@@ -80,6 +80,8 @@ class OpenStepState {
     uint32_t attempts = 0;
     uint32_t pending = 0, overdue = 0;  // Assignments, and how many of them are overdue.
     Time owner_due = Time::min();       // min: no owner is awaited.
+
+    bool IsAbsent() const { return !arrived && owner_due == Time::min() && pending <= overdue; }
   };
 
   void Count(const Assignment& taken);

@@ -78,8 +78,8 @@ std::optional<RowId> SmallestInHand(const RowWork& work) {
 
 }  // namespace
 
-RowEngine::RowEngine(JobState& job)
-    : job_(job), plans_(job), work_(job, plans_), early_(job.options) {}
+RowEngine::RowEngine(JobState& job, Plan plan)
+    : job_(job), plans_(job, std::move(plan)), work_(job, plans_), early_(job.options) {}
 
 void RowEngine::Report(SchedulerStats& stats) const {
   const Plan& plan = plans_.plan();

@@ -23,7 +23,8 @@ namespace motley {
 
 class RowEngine final : public StepEngine {
  public:
-  explicit RowEngine(JobState& job);
+  // With a plan whose workers hold the data of their rows, steps may be opened without Prepare().
+  explicit RowEngine(JobState& job, Plan plan = {});
 
   Status Prepare() override { return plans_.Update(); }
   StepResult Open() override;

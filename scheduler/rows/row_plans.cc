@@ -21,7 +21,8 @@ uint32_t MissingPartitions(const Worker& worker, const std::vector<CodeEntry>& r
       row.begin(), row.end(), [&](const CodeEntry& e) { return !worker.holds[e.partition]; }));
 }
 
-RowPlans::RowPlans(JobState& job) : job_(job), follows_another_(job.members.ReadyCount() > 0) {}
+RowPlans::RowPlans(JobState& job, Plan plan)
+    : job_(job), follows_another_(job.members.ReadyCount() > 0), plan_(std::move(plan)) {}
 
 Status RowPlans::Update() {
   const std::vector<WorkerId> present = job_.members.Candidates();

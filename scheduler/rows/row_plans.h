@@ -17,8 +17,9 @@ uint32_t MissingPartitions(const Worker& worker, const std::vector<CodeEntry>& r
 
 class RowPlans {
  public:
-  // `job` must outlive it. Data that workers already hold come from another scheme.
-  explicit RowPlans(JobState& job);
+  // `job` must outlive it. Data that workers already hold come from another scheme. The plan is
+  // the first one; without a code, Update makes it.
+  explicit RowPlans(JobState& job, Plan plan = {});
 
   // Uses the present workers and speeds. kInvalidArgument when no code can share the work.
   Status Update();
@@ -40,7 +41,7 @@ class RowPlans {
   JobState& job_;
   bool follows_another_;
   Plan plan_;
-  uint64_t number_ = 0;
+  uint64_t number_ = 1;
   SteadySpeeds steady_;
   PlanPace pace_;
 };

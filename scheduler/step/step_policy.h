@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <variant>
 #include <vector>
@@ -50,6 +51,8 @@ struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
   double least_pace_seconds = 0;               // Decisions need not be closer together than this.
+  // Time to send a worker all data; infinity: no worker gets data that it does not hold.
+  double data_seconds = std::numeric_limits<double>::infinity();
   // If partitions stand for rows: the work of each compared with the mean. A worker may leave a
   // kept row that it has begun, after the piece of work on the device. Otherwise empty.
   std::vector<double> work;
@@ -85,6 +88,7 @@ struct ExtendList {
   std::vector<PartitionId> partitions;
   RowId row = 0;  // For fixed codes: the row whose coefficients they are added with.
   std::span<const PartitionId> of_row = {};  // The whole row; it must last as long as the policy.
+  double data = 0;  // The part of all data that the worker does not hold and is sent first.
 
   std::span<const PartitionId> all() const { return of_row.empty() ? partitions : of_row; }
 };
@@ -115,12 +119,12 @@ class StepPolicy {
   virtual double NextTick() const = 0;
   // The length of a vector relative to the gradient: 1, or less for codes that shorten messages.
   virtual double vector_fraction() const { return 1; }
-  // Not 0: a worker sends by itself after every this many partitions.
-  virtual uint32_t sends_every() const { return 0; }
+  // A worker sends by itself after every partition.
+  virtual bool sends_each() const { return false; }
   // Workers keep the gradient of every partition: each vector covers all entries that are done.
   virtual bool resends() const { return false; }
   // False: the policy ignores ListProgress and never takes anything back. Unless workers send by
-  // themselves (sends_every), it extends only lists whose vectors all came, and has each sent at
+  // themselves (sends_each), it extends only lists whose vectors all came, and has each sent at
   // its end.
   virtual bool wants_progress() const { return true; }
 };

@@ -13,7 +13,8 @@ AccountChecker::AccountChecker(const StepSetting& setting, StepPolicy& policy, J
       policy_(policy),
       judge_(std::move(judge)),
       lists_(setting.workers.size()),
-      lost_(setting.workers.size(), false) {}
+      lost_(setting.workers.size(), false),
+      sent_(setting.workers.size()) {}
 
 void AccountChecker::Begin(std::vector<StepCommand>& out) {
   const size_t from = out.size();
@@ -53,9 +54,13 @@ void AccountChecker::See(const std::vector<StepCommand>& commands, size_t from) 
   for (size_t i = from; i < commands.size(); ++i) {
     if (const auto* extend = std::get_if<ExtendList>(&commands[i])) {
       if (lost_[extend->worker]) violations_.push_back("a lost worker was given work");
+      auto& sent = sent_[extend->worker];
+      if (extend->data > 0) sent.insert(extend->all().begin(), extend->all().end());
       for (const PartitionId p : extend->all()) {
         const auto& holders = setting_.holders[p];
-        if (std::find(holders.begin(), holders.end(), extend->worker) == holders.end()) {
+        const bool holds =
+            std::find(holders.begin(), holders.end(), extend->worker) != holders.end();
+        if (!holds && !sent.contains(p)) {
           violations_.push_back(fmt::format("worker {} holds no copy of {}", extend->worker, p));
         }
         lists_[extend->worker].push_back({p, extend->row});

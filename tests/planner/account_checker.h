@@ -6,10 +6,10 @@
 
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "scheduler/step/partial_step.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -32,7 +32,7 @@ class AccountChecker final : public StepPolicy {
   void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
   double NextTick() const override { return policy_.NextTick(); }
   double vector_fraction() const override { return policy_.vector_fraction(); }
-  uint32_t sends_every() const override { return policy_.sends_every(); }
+  bool sends_each() const override { return policy_.sends_each(); }
   bool resends() const override { return policy_.resends(); }
   bool wants_progress() const override { return policy_.wants_progress(); }
 
@@ -53,6 +53,7 @@ class AccountChecker final : public StepPolicy {
   Judge judge_;
   std::vector<std::deque<Entry>> lists_;  // By worker: entries that no vector covers yet.
   std::vector<bool> lost_;
+  std::vector<std::set<PartitionId>> sent_;  // By worker: partitions that it was sent.
   bool revokes_ = false;
   std::vector<Vector> vectors_;
   std::vector<std::string> violations_;

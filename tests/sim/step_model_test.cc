@@ -80,6 +80,7 @@ Result<double> Foreseen(const Candidate& candidate, const ClusterProfile& profil
   if (trouble == Trouble::kLost) options.truth[0].dies_at = 0;
   StepSetting truth;
   truth.work = scheme.setting->work;
+  truth.data_seconds = 0;
   truth.workers = StepWorkersOf(cluster, static_cast<uint32_t>(scheme.setting->holders.size()));
   const auto policy = scheme.policy();
   return RunStepModel(truth, *policy, options).seconds;
@@ -123,9 +124,6 @@ Candidate CandidateOf(const Scheme& scheme) {
 void Compare(Trouble trouble) {
   for (const Scheme& scheme : Schemes()) {
     if (scheme.least_copies == 0) continue;
-    // Without copies a job gives all of the lost row to one helper, and sends it the data, which
-    // the step model does not know: it takes such a step for one that starts over.
-    if (trouble == Trouble::kLost && !scheme.keeps_copies) continue;
     const Candidate candidate = CandidateOf(scheme);
     for (uint64_t seed = 1; seed <= kClusters; ++seed) {
       const ClusterProfile profile = Drawn(seed);

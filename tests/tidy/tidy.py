@@ -117,7 +117,6 @@ LARGE_CLASSES = {
     ("runtime/worker/worker_life.h", "WorkerLife", "methods"): 39,
     ("scheduler/step/adaptive_step.h", "AdaptiveStep", "data members"): 20,
     ("scheduler/step/adaptive_step.h", "AdaptiveStep", "methods"): 36,
-    ("scheduler/step/partial_step.h", "PartialStep", "data members"): 16,
     ("sim/checkers/gradient_checker.h", "GradientChecker", "data members"): 20,
     ("sim/faults/fault_driver.h", "FaultDriver", "data members"): 26,
     ("sim/faults/fault_driver.h", "FaultDriver", "methods"): 42,

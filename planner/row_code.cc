@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/step/row_code.h"
+#include "planner/row_code.h"
 
 #include <algorithm>
 #include <utility>
@@ -65,27 +65,6 @@ RowCode RowCodeOf(std::shared_ptr<const CodeForm> form) {
     return Solve(*form, present, kAnyPrecision).ok();
   };
   return code;
-}
-
-bool Decodes(const RowCode& code, const std::vector<bool>& present) {
-  ArrivedRows rows(code);
-  for (RowId row = 0; row < present.size(); ++row) {
-    if (present[row]) rows.Add(row);
-  }
-  return rows.Enough();
-}
-
-std::vector<std::vector<WorkerId>> HoldersOf(const RowCode& code) {
-  std::vector<uint32_t> copies(code.partitions, 0);
-  for (const auto& row : code.rows) {
-    for (const PartitionId p : row) ++copies[p];
-  }
-  std::vector<std::vector<WorkerId>> holders(code.partitions);
-  for (PartitionId p = 0; p < code.partitions; ++p) holders[p].reserve(copies[p]);
-  for (WorkerId w = 0; w < code.rows.size(); ++w) {
-    for (const PartitionId p : code.rows[w]) holders[p].push_back(w);
-  }
-  return holders;
 }
 
 ArrivedRows::ArrivedRows(const RowCode& code)

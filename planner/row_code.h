@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed code as step policies see it: the partitions of every row, and the sets of rows that are
-// enough. Pure; any thread.
+// A fixed code as the step model sees it: the partitions of every row, and the sets of rows that
+// are enough. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 #include "base/ids.h"
 #include "coding/code_form.h"
-#include "scheduler/step/step_policy.h"
 
 namespace motley {
 
@@ -19,7 +18,7 @@ inline constexpr uint32_t kNoClass = std::numeric_limits<uint32_t>::max();
 
 struct RowCode {
   uint32_t partitions = 0;
-  std::vector<std::vector<PartitionId>> rows;  // Row i is worker i's; empty rows are never needed.
+  std::vector<std::vector<PartitionId>> rows;  // Empty rows are never needed.
   uint32_t least_rows = 0;                     // Fewer rows never decode.
   double vector_fraction = 1;                  // Part of the gradient's length.
   // Used if rows decode exactly when all rows of a class are there. By row: its class, or kNoClass;
@@ -33,12 +32,6 @@ struct RowCode {
 // Rows of a form, judged by its own decoder at any cost in precision. The norm guard belongs to the
 // code that has the numbers.
 RowCode RowCodeOf(std::shared_ptr<const CodeForm> form);
-
-// True if these rows decode.
-bool Decodes(const RowCode& code, const std::vector<bool>& present);
-
-// By partition: the workers with it in their rows.
-std::vector<std::vector<WorkerId>> HoldersOf(const RowCode& code);
 
 // Rows that came so far. If neither classes nor the number of rows rule decoding out, the decoder
 // runs only once every partition is on some of them.
