@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <string>
 #include <tuple>
 
@@ -18,6 +19,10 @@ struct JobShape {
   uint32_t workers = 1;
   uint32_t shards = 1;
 };
+
+void PrintTo(const JobShape& job, std::ostream* out) {
+  *out << job.code << ", " << job.workers << " workers, " << job.shards << " shards";
+}
 
 class WholeJob : public testing::TestWithParam<JobShape> {};
 
