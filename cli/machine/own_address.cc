@@ -11,6 +11,7 @@
 namespace motley {
 namespace {
 
+const std::string kTcp = "tcp://";
 constexpr std::string_view kAllIpv4 = "0.0.0.0:";
 constexpr std::string_view kAllIpv6 = "[::]:";
 
@@ -49,7 +50,9 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6) {
   return second;
 }
 
+// "tcp://" says which transport to use, not where.
 std::string ReachableAddress(const std::string& address) {
+  if (address.starts_with(kTcp)) return kTcp + ReachableAddress(address.substr(kTcp.size()));
   const bool ipv6 = address.starts_with(kAllIpv6);
   if (!ipv6 && !address.starts_with(kAllIpv4)) return address;
   std::string host;
@@ -62,6 +65,7 @@ std::string ReachableAddress(const std::string& address) {
 }
 
 bool IsLoopback(const std::string& address) {
+  if (address.starts_with(kTcp)) return IsLoopback(address.substr(kTcp.size()));
   return address.starts_with("127.") || address.starts_with("[::1]:") ||
          address.starts_with("localhost:") || address.starts_with("unix://");
 }

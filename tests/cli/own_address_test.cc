@@ -67,10 +67,12 @@ TEST(OwnAddress, IsOfIpv6OnlyForAServerThatHearsIt) {
 }
 
 TEST(OwnAddress, LoopbackIsTold) {
-  for (const char* here : {"127.0.0.1:7000", "[::1]:7000", "localhost:7000", "unix://digits"}) {
+  for (const char* here : {"127.0.0.1:7000", "[::1]:7000", "localhost:7000", "unix://digits",
+                           "tcp://127.0.0.1:7000"}) {
     EXPECT_TRUE(IsLoopback(here)) << here;
   }
-  for (const char* there : {"10.0.0.5:80", "0.0.0.0:7000", "[2001:db8::7]:7000"}) {
+  for (const char* there :
+       {"10.0.0.5:80", "0.0.0.0:7000", "[2001:db8::7]:7000", "tcp://0.0.0.0:7000"}) {
     EXPECT_FALSE(IsLoopback(there)) << there;
   }
 }
@@ -83,6 +85,7 @@ TEST(OwnAddress, StandsOnlyForAllAddresses) {
     const std::string shown = ReachableAddress(all);
     EXPECT_NE(shown, all);
     EXPECT_TRUE(shown.ends_with(":7000")) << shown;
+    EXPECT_EQ(ReachableAddress(std::string("tcp://") + all), "tcp://" + shown);
   }
 }
 
