@@ -8,7 +8,7 @@
 #include "coding/code_form.h"
 #include "data/formats/csv_line.h"
 #include "data/raw_samples.h"
-#include "training/optimizers/default_rate.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -204,15 +204,13 @@ Status TakeLearning(const motley_job_options& given, JobRequest& request) {
   request.dropout = given.dropout;
   OptimizerOptions& optimizer = request.optimizer;
   TakeText(given.optimizer, optimizer.name);
-  optimizer.learning_rate = DefaultLearningRate(optimizer.name);
+  optimizer = UsualOptions(optimizer.name);
   TakeNumber(given.learning_rate, optimizer.learning_rate);
   optimizer.l2 = given.l2;
   TakeNumber(given.momentum, optimizer.momentum);
   TakeNumber(given.beta1, optimizer.beta1);
   TakeNumber(given.beta2, optimizer.beta2);
   TakeNumber(given.epsilon, optimizer.epsilon);
-  constexpr double kUsualDecay = 0.01;
-  if (optimizer.name == "adamw") optimizer.weight_decay = kUsualDecay;
   TakeNumber(given.weight_decay, optimizer.weight_decay);
   optimizer.clip = given.clip;
   TakeText(given.schedule, optimizer.schedule);

@@ -5,8 +5,20 @@
 
 #include "cli/flags/flag_values.h"
 #include "fmt/core.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
+namespace {
+
+std::string ListOfOptimizers(const std::string& chosen) {
+  std::string text = "Update rule" + chosen;
+  for (const OptimizerRule* rule : OptimizerRules()) {
+    text += fmt::format("\n{:>10}: {}", rule->name, rule->help);
+  }
+  return text;
+}
+
+}  // namespace
 
 void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
   const char* group = "Model";
@@ -17,7 +29,7 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
     model->default_str("")->description(
         std::string(kModelHelp) +
         "\nDefault: by the labels, softmax for classes and linear for real numbers");
-    app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
+    app->add_option("--optimizer", flags.optimizer, ListOfOptimizers(chosen))
         ->type_name("NAME")
         ->group(group);
     app->add_option("--lr", flags.learning_rate, "Learning rate" + chosen)
@@ -58,7 +70,8 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
       ->group(group);
   train
       ->add_option_function<double>(
-          "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
+          "--validation",
+          [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
           "Fraction of the training samples that is held out for judging; 0: none, and the loss of "
           "the steps is judged; default: a tenth for networks on 1000 samples or more, else none")
       ->type_name("PART")
@@ -97,7 +110,8 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
                    "default: constant, or plateau if the job ends by itself")
       ->type_name("HOW")
       ->group(group);
-  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: no limit", 1e30);
+  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: no limit",
+      1e30);
   train
       ->add_option(
           "--class-weights", flags.job.class_weights,
@@ -112,11 +126,18 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
       ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
                            "a probability of at least 0 and below 1"))
       ->group(group);
-  add("--weight-decay", flags.job.weight_decay, "For adamw; default: 0.01", 1e30);
-  add("--momentum", flags.job.momentum, "For momentum and nag; default: 0.9", 1);
-  add("--beta1", flags.job.beta1, "For adam and adamw; default: 0.9", 1);
-  add("--beta2", flags.job.beta2, "For adam and adamw; default: 0.999", 1);
-  add("--epsilon", flags.job.epsilon, "For adam and adamw; default: 1e-8", 1e30);
+  const auto add_of_rule = [&](const char* name, double& value, const char* option) {
+    const std::vector<const OptimizerRule*> rules = RulesThatRead(option);
+    const RuleOption& read = *FindOption(*rules.front(), option);
+    add(name, value,
+        fmt::format("For {}; default: {}", NamesOfRules(rules, "and"), read.usual).c_str(),
+        read.range.high);
+  };
+  add_of_rule("--weight-decay", flags.job.weight_decay, "weight_decay");
+  add_of_rule("--momentum", flags.job.momentum, "momentum");
+  add_of_rule("--beta1", flags.job.beta1, "beta1");
+  add_of_rule("--beta2", flags.job.beta2, "beta2");
+  add_of_rule("--epsilon", flags.job.epsilon, "epsilon");
   AddJudgingFlags(train, flags);
   train
       ->add_option("--init", flags.init,
