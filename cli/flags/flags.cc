@@ -7,6 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "cli/commands/codes_command.h"
+#include "cli/commands/plan_command.h"
+#include "cli/commands/predict_command.h"
+#include "cli/commands/reproduce_command.h"
+#include "cli/commands/simulate_command.h"
+#include "cli/commands/train_command.h"
 #include "cli/flags/data_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/learning_flags.h"
@@ -134,33 +140,6 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
   });
 }
 
-// Adds an action with the arguments that all actions on a folder of checkpoints have.
-CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
-                    const char* help, CheckpointFlags::Action action) {
-  CLI::App* sub = checkpoint->add_subcommand(name, help);
-  const bool exports = action == CheckpointFlags::Action::kExport;
-  sub->add_option("DIR", flags.folder,
-                  exports ? "As given to motley train --checkpoint, or a model's file"
-                          : "As given to motley train --checkpoint")
-      ->required();
-  if (action != CheckpointFlags::Action::kList) {
-    sub->add_option("--step", flags.step, "Step of the checkpoint; default: the newest")
-        ->type_name("N")
-        ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
-  }
-  if (exports) {
-    sub->add_option("--out", flags.out, "The model's file (safetensors)")
-        ->type_name("FILE")
-        ->required();
-    sub->add_option("--format", flags.format, "motley or torch (see motley train); default: motley")
-        ->type_name("NAME");
-  } else {
-    sub->add_flag("--json", flags.json, "The result as JSON");
-  }
-  sub->callback([&flags, action] { flags.action = action; });
-  return sub;
-}
-
 // Adds flags for the places and devices of workers.
 void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
   CLI::Option* devices =
@@ -220,21 +199,9 @@ constexpr const char* kTableHelp =
 
 }  // namespace
 
-CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
-  using Action = CheckpointFlags::Action;
-  CLI::App* checkpoint =
-      app.add_subcommand("checkpoint", "Inspect, restore and export saved states of jobs");
-  checkpoint->require_subcommand(1);
-  AddAction(checkpoint, flags, "list", "List the checkpoints", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block of the newest checkpoint, or of --step",
-            Action::kVerify);
-  AddAction(checkpoint, flags, "restore",
-            "Rebuild lost and damaged shards of the newest checkpoint, or of --step",
-            Action::kRestore);
-  AddAction(checkpoint, flags, "export",
-            "Write the model of the newest checkpoint, or of --step, to a file", Action::kExport);
-  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
-  return checkpoint;
+// The most used flags come first in --help.
+void ShowFirst(CLI::App& command, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) command.get_option(flag)->group("Most used");
 }
 
 void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
@@ -313,6 +280,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                             "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out "
                             "model.safetensors\n\n") +
                 kTableHelp);
+  ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
   return train;
 }
 

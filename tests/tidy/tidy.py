@@ -156,6 +156,7 @@ LISTS = [
     ("coding/codes", r"(.*)_code\.cc", "coding/schemes.cc"),
     ("data/formats", r"(.*)_format\.cc", "data/readers.cc"),
     ("training/optimizers", r"(?!optimizer)(.*)_rule\.cc", "training/optimizers/optimizer_rule.cc"),
+    ("cli/commands", r"(.*_command)\.cc", "cli/flags/command_list.cc"),
     ("transport/stream", r"(?!uv_)(.*)_stream\.cc", "transport/stream/schemes.cc"),
 ]
 FUNCTION = re.compile(r"^(?!\s*(namespace|class|struct|union|enum|extern)\b)\S.*\)\s*(const|noexcept|override|final|"
