@@ -20,6 +20,7 @@
 #include "coding/code_form.h"
 #include "coding/schemes.h"
 #include "fmt/core.h"
+#include "runtime/fault_plan.h"
 #include "runtime/links/probe_desk.h"
 
 namespace motley {
@@ -86,8 +87,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->type_name("TIME")
       ->group(group);
   app->add_option("--fault", flags.faults,
-                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, "
-                  "nan:1@step=5 or lie:1@step=5,-0.5x; workers count from 0")
+                  fmt::format("May be repeated: {}; workers count from 0", FaultExamples()))
       ->type_name("WHAT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

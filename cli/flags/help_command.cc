@@ -63,7 +63,9 @@ int RunHelp(const HelpFlags& flags) {
     }
     known.push_back(command.path);
   }
-  if (const char* page = TopicPage(topic)) return PrintResult(WrapHelp(page, columns));
+  if (const std::string page = TopicPage(topic); !page.empty()) {
+    return PrintResult(WrapHelp(page, columns));
+  }
   const std::string close = Suggest(topic, known);
   Warn(fmt::format("no help on '{}'.{} motley help lists the topics.", topic,
                    close.empty() ? "" : fmt::format(" Did you mean {}?", close)));
