@@ -153,15 +153,29 @@ struct JobHistory {
   ValidationState validation;
 };
 
-// An audit's finding about an answer that is not the sum it should be.
+// An audit's finding about an answer that is not the sum it should be, without words.
 struct AuditWarning {
+  enum class Kind {
+    kAnswer,   // `worker` sent a wrong answer, as others confirm.
+    kUnclear,  // `suspect` or the server is wrong, and nobody else can confirm either.
+    kSum,      // All answers are right, but what was decoded from them is not their sum.
+  };
+  struct Suspect {
+    WorkerId worker;
+    std::string name;
+    double difference;  // Relative.
+    size_t others;      // More suspects.
+  };
+
   StepId step = 0;
   // The worker that answered; none: the server may be at fault itself.
   std::optional<WorkerId> worker;
   std::string name;       // The name of that worker.
   double difference = 0;  // Relative: 1.5 is 150 %.
   bool sent_away = false;
-  std::string text;  // Text for users.
+  Kind kind = Kind::kAnswer;
+  std::string off;  // The wrong part: "gradient", "loss" or "weight"; empty for kSum.
+  std::optional<Suspect> suspect;
 };
 
 struct AuditRecord {
