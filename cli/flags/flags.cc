@@ -62,20 +62,20 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
            "proportional (to the speeds, as learned) or equal")
       ->group(group);
   AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
-  AddValue(app, "--tolerate", flags.tolerate, "S",
+  AddValue(app, "--tolerate", flags.options.tolerate, "S",
            "Workers that may be missing without delay (not with --code none); for auto the "
            "minimum, if given")
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
-  AddParts(app, flags.parts)->group(group);
-  app->add_option("--fastest", flags.fastest,
+  AddParts(app, flags.options.parts)->group(group);
+  app->add_option("--fastest", flags.options.fastest,
                   "Only the N fastest workers compute, and the others stand by until one is lost; "
                   "not with --code auto or adaptive")
       ->type_name("N")
       ->transform(Within(1U, kMostCount))
       ->group(group);
-  app->add_option("--quorum", flags.quorum,
+  app->add_option("--quorum", flags.options.quorum,
                   "With --code approximate: a step ends with N answers, exact or not; default: all "
                   "but S")
       ->type_name("N")
@@ -125,7 +125,7 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
                   "learning and checkpoints that are not given keep their values")
       ->type_name("DIR")
       ->group(group);
-  app->add_option("--resume-step", flags.resume_step,
+  app->add_option("--resume-step", flags.job.options.resume_step,
                   "Resume from the checkpoint of step N there; default: the newest")
       ->type_name("N")
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
@@ -152,7 +152,7 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
           ->group("Workers");
   CLI::Option* threads =
       train
-          ->add_option("--threads", flags.threads,
+          ->add_option("--threads", flags.job.options.threads,
                        "Threads of each worker on the processor; default: its share of the cores")
           ->type_name("N")
           ->transform(Within(1U, 256U))
@@ -246,7 +246,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);
   train
-      ->add_option("--step-limit", flags.step_limit,
+      ->add_option("--step-limit", flags.job.options.step_limit,
                    "For unattended jobs: end the job when a step makes no progress for this many "
                    "seconds; default: wait")
       ->type_name("SECONDS")
