@@ -3,38 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
+#include <iterator>
 
+#include "base/assert.h"
 #include "base/suggest.h"
 
 namespace motley {
 namespace {
 
 constexpr double kMaxPauseSeconds = 24 * 3600;
-constexpr double kMaxSlowFactor = 1e6;
-
-struct KindForm {
-  Fault::Kind kind;
-  const char* name;
-  const char* example;
-};
-
-constexpr KindForm kForms[] = {
-    {Fault::Kind::kKill, "kill", "kill:2@step=50"},
-    {Fault::Kind::kPause, "pause", "pause:1@step=20,2s"},
-    {Fault::Kind::kSlow, "slow", "slow:0@step=100,5x"},
-    {Fault::Kind::kNan, "nan", "nan:1@step=5"},
-    {Fault::Kind::kLie, "lie", "lie:1@step=5,-0.5x"},
-};
-
-const KindForm& FormOf(Fault::Kind kind) {
-  for (const KindForm& form : kForms) {
-    if (form.kind == kind) return form;
-  }
-  return kForms[0];
-}
+constexpr double kMaxFactor = 1e6;
 
 template <typename T>
 std::optional<T> ParseWhole(std::string_view text) {
@@ -43,20 +24,6 @@ std::optional<T> ParseWhole(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
-}
-
-Status Wrong(std::string_view text, const std::string& what, const char* example) {
-  return Status::InvalidArgument(
-      fmt::format("fault '{}': {}; the form is {}", text, what, example));
-}
-
-Status UnknownKind(std::string_view text, std::string_view kind) {
-  std::vector<std::string_view> names;
-  for (const KindForm& form : kForms) names.emplace_back(form.name);
-  return Wrong(text,
-               fmt::format("no kind of fault is called '{}'{}", kind, DidYouMean(kind, names)),
-               "kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, nan:1@step=5 or "
-               "lie:1@step=5,-0.5x");
 }
 
 std::optional<Duration> ParseDuration(std::string_view text) {
@@ -71,50 +38,101 @@ std::optional<Duration> ParseDuration(std::string_view text) {
   return duration;
 }
 
-// Parses the part after the comma: a duration, a slowdown or an error factor. kill and nan have
-// none.
-Status ParseAmount(std::string_view text, std::optional<std::string_view> amount, Fault& fault) {
-  const char* example = FormOf(fault.kind).example;
-  if (fault.kind == Fault::Kind::kKill || fault.kind == Fault::Kind::kNan) {
-    if (amount) return Wrong(text, fmt::format("',{}' does not belong here", *amount), example);
-    return Status::Ok();
-  }
-  if (fault.kind == Fault::Kind::kPause) {
-    const auto duration = amount ? ParseDuration(*amount) : std::nullopt;
-    if (!duration) {
-      return Wrong(text, "how long is missing or not a time in s, ms or us up to a day", example);
-    }
-    fault.duration = *duration;
-    return Status::Ok();
-  }
-  std::optional<double> factor;
-  if (amount && amount->ends_with('x')) {
-    factor = ParseWhole<double>(amount->substr(0, amount->size() - 1));
-  }
-  if (fault.kind == Fault::Kind::kLie) {
-    if (!factor || !(std::abs(*factor) <= kMaxSlowFactor)) {
-      return Wrong(text, "what answers are multiplied with is missing or not like -0.5x", example);
-    }
-    fault.factor = *factor;
-    return Status::Ok();
-  }
-  if (!factor || !std::isfinite(*factor) || *factor <= 0 || *factor > kMaxSlowFactor) {
-    return Wrong(text, "how many times slower is missing or not a factor like 5x", example);
-  }
+std::string ReadNothing(std::optional<std::string_view> amount, Fault&) {
+  return amount ? fmt::format("',{}' does not belong here", *amount) : "";
+}
+
+std::string FormatNothing(const Fault&) { return ""; }
+
+std::string ReadPause(std::optional<std::string_view> amount, Fault& fault) {
+  const auto duration = amount ? ParseDuration(*amount) : std::nullopt;
+  if (!duration) return "how long is missing or not a time in s, ms or us up to a day";
+  fault.duration = *duration;
+  return "";
+}
+
+std::string FormatPause(const Fault& fault) {
+  const int64_t ns = fault.duration.count();
+  if (ns % 1'000'000'000 == 0) return fmt::format(",{}s", ns / 1'000'000'000);
+  if (ns % 1'000'000 == 0) return fmt::format(",{}ms", ns / 1'000'000);
+  return fmt::format(",{}us", static_cast<double>(ns) / 1e3);
+}
+
+// "-0.5x"; none: not a factor.
+std::optional<double> ParseFactor(std::optional<std::string_view> amount) {
+  if (!amount || !amount->ends_with('x')) return std::nullopt;
+  const auto factor = ParseWhole<double>(amount->substr(0, amount->size() - 1));
+  return factor && std::abs(*factor) <= kMaxFactor ? factor : std::nullopt;
+}
+
+std::string ReadSlow(std::optional<std::string_view> amount, Fault& fault) {
+  const auto factor = ParseFactor(amount);
+  if (!factor || *factor <= 0) return "how many times slower is missing or not a factor like 5x";
   fault.factor = *factor;
-  return Status::Ok();
+  return "";
+}
+
+std::string ReadLie(std::optional<std::string_view> amount, Fault& fault) {
+  const auto factor = ParseFactor(amount);
+  if (!factor) return "what answers are multiplied with is missing or not like -0.5x";
+  fault.factor = *factor;
+  return "";
+}
+
+std::string FormatFactor(const Fault& fault) { return fmt::format(",{}x", fault.factor); }
+
+constexpr FaultForm kForms[] = {
+    {Fault::Kind::kKill, "kill", "kill:2@step=50", "Worker 2 dies when step 50 opens.", ReadNothing,
+     FormatNothing},
+    {Fault::Kind::kPause, "pause", "pause:1@step=20,2s", "Worker 1 pauses for 2 s.", ReadPause,
+     FormatPause},
+    {Fault::Kind::kSlow, "slow", "slow:0@step=100,5x",
+     "Worker 0 takes five times as long from then on.", ReadSlow, FormatFactor},
+    {Fault::Kind::kNan, "nan", "nan:1@step=5", "Worker 1 sends an answer that is not a number.",
+     ReadNothing, FormatNothing},
+    {Fault::Kind::kLie, "lie", "lie:1@step=5,-0.5x",
+     "Worker 1 sends -0.5 times its answers from then on.", ReadLie, FormatFactor},
+};
+
+const FaultForm& FormOf(Fault::Kind kind) {
+  const auto* form = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const FaultForm& each) { return each.kind == kind; });
+  MOTLEY_ASSERT(form != std::end(kForms));
+  return *form;
+}
+
+Status Wrong(std::string_view text, const std::string& what, std::string_view example) {
+  return Status::InvalidArgument(
+      fmt::format("fault '{}': {}; the form is {}", text, what, example));
+}
+
+Status UnknownKind(std::string_view text, std::string_view kind) {
+  std::vector<std::string_view> names;
+  for (const FaultForm& form : kForms) names.emplace_back(form.name);
+  return Wrong(text,
+               fmt::format("no kind of fault is called '{}'{}", kind, DidYouMean(kind, names)),
+               FaultExamples());
 }
 
 }  // namespace
 
+std::span<const FaultForm> FaultForms() { return kForms; }
+
+std::string FaultExamples() {
+  std::string text;
+  for (const FaultForm& form : kForms) {
+    const bool last = &form == std::end(kForms) - 1;
+    text += fmt::format("{}{}", text.empty() ? "" : last ? " or " : ", ", form.example);
+  }
+  return text;
+}
+
 Result<Fault> ParseFault(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
-  const KindForm* form = nullptr;
-  for (const KindForm& candidate : kForms) {
-    if (kind == candidate.name) form = &candidate;
-  }
-  if (form == nullptr) return UnknownKind(text, kind);
+  const auto* form = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const FaultForm& each) { return each.name == kind; });
+  if (form == std::end(kForms)) return UnknownKind(text, kind);
   Fault fault;
   fault.kind = form->kind;
   const std::string_view rest =
@@ -132,7 +150,8 @@ Result<Fault> ParseFault(std::string_view text) {
   fault.step = *step;
   std::optional<std::string_view> amount;
   if (comma != std::string_view::npos) amount = when.substr(comma + 1);
-  MOTLEY_RETURN_IF_ERROR(ParseAmount(text, amount, fault));
+  const std::string wrong = form->read(amount, fault);
+  if (!wrong.empty()) return Wrong(text, wrong, form->example);
   return fault;
 }
 
@@ -153,21 +172,8 @@ Status CheckFaults(const std::vector<Fault>& faults, uint32_t workers, uint64_t 
 }
 
 std::string FormatFault(const Fault& fault) {
-  std::string text =
-      fmt::format("{}:{}@step={}", FormOf(fault.kind).name, fault.worker, fault.step);
-  if (fault.kind == Fault::Kind::kPause) {
-    const int64_t ns = fault.duration.count();
-    if (ns % 1'000'000'000 == 0) {
-      text += fmt::format(",{}s", ns / 1'000'000'000);
-    } else if (ns % 1'000'000 == 0) {
-      text += fmt::format(",{}ms", ns / 1'000'000);
-    } else {
-      text += fmt::format(",{}us", static_cast<double>(ns) / 1e3);
-    }
-  }
-  if (fault.kind == Fault::Kind::kSlow || fault.kind == Fault::Kind::kLie)
-    text += fmt::format(",{}x", fault.factor);
-  return text;
+  const FaultForm& form = FormOf(fault.kind);
+  return fmt::format("{}:{}@step={}{}", form.name, fault.worker, fault.step, form.format(fault));
 }
 
 }  // namespace motley

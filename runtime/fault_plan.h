@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripted faults, in the form of the command line: kill:2@step=50, pause:1@step=20,2s,
-// slow:0@step=100,5x, nan:1@step=5, lie:1@step=5,-0.5x. The same plan drives simulated and real
-// processes.
+// Scripted faults, in the form of the command line: pause:1@step=20,2s. The same plan drives
+// simulated and real processes.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,21 @@ struct Fault {
   // kSlow: this many times slower than before. kLie: later answers are multiplied by this factor.
   double factor = 1;
 };
+
+// A kind of fault on the command line. Parser, --help and its topic read the list of forms.
+struct FaultForm {
+  Fault::Kind kind;
+  const char* name;
+  const char* example;
+  const char* effect;  // What the example does.
+  // Sets the fault from what follows the comma (none: there is no comma). Returns what is wrong;
+  // empty: nothing.
+  std::string (*read)(std::optional<std::string_view> amount, Fault& fault);
+  std::string (*format)(const Fault& fault);  // The inverse; empty: no comma.
+};
+std::span<const FaultForm> FaultForms();
+// The examples of all forms: "kill:2@step=50, pause:1@step=20,2s or ...".
+std::string FaultExamples();
 
 // kInvalidArgument names the wrong part and shows the right form.
 Result<Fault> ParseFault(std::string_view text);

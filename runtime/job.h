@@ -52,35 +52,25 @@ inline constexpr size_t kLeastTokenBytes = 16;
 // than a loopback address. The caller decides about an empty token.
 Status CheckToken(const std::string& token, const std::string& listen);
 
-struct JobOptions {
+// The scheduler gets its part of the options whole. The server itself sets `first_step`,
+// `most_sums`, and `partitions` (k) if it is 0: PartitionCount then chooses.
+struct JobOptions : SchedulerOptions {
+  JobOptions() {
+    partitions = 0;
+    batch = 256;
+    seed = 7;
+  }
+
   ModelSpec model;
   OptimizerOptions optimizer;
   // The caller's own gradient instead of `model` (training/trainers/callback_trainer.h); null if
   // there is none.
   std::shared_ptr<const struct ForeignTrainer> foreign;
-  uint32_t workers = 1;
-  uint32_t batch = 256;
-  uint64_t steps = 1;
-  std::string code = "none";
-  uint32_t tolerate = 1;          // For "auto": the least number of stragglers.
-  uint32_t draw_codes_every = 0;  // For "auto" in the simulator: see SchedulerOptions.
-  uint32_t most_workers = 0;      // As in SchedulerOptions, for jobs with a fixed code.
-  // Only with code "approximate", as in SchedulerOptions.
-  uint32_t quorum = 0;
-  Duration step_deadline{};
-  uint32_t parts = 2;  // For codes with parts: answers are 1/parts as long as a gradient.
-  Shares shares = Shares::kProportional;
-  uint64_t seed = 7;
   // Not 0. Random and never reused, whatever the seed. It distinguishes this job's frames from
   // those of an earlier job at the same address.
   uint32_t job_id = 0;
-  std::string token;  // Workers must show it. Not empty.
-  Duration start_timeout = std::chrono::seconds(30);
-  uint32_t least_workers = 1;  // As in SchedulerOptions, like the next.
-  std::optional<Duration> gather_time;
+  std::string token;           // Workers must show it. Not empty.
   bool name_arrivals = false;  // A notice reports who joined, from where, with which device.
-  // The timeout for a worker to return when the last one was lost.
-  Duration return_timeout = std::chrono::minutes(10);
   // Ends the job with kUnavailable when its open step makes no progress for this long; zero: never.
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
@@ -94,7 +84,6 @@ struct JobOptions {
   // left out. 0: every drawn step is audited, and an update waits while an earlier audit runs.
   double audit_time = 0.01;
   uint64_t audit_secret = 0;   // Random. Workers that knew it could lie without being caught.
-  uint32_t partitions = 0;     // k; 0: chosen by PartitionCount.
   bool measure_links = false;  // Measures while the job trains (event::RoundTrip).
   DataMeaning meaning;
   ValidationOptions validation;
@@ -153,15 +142,29 @@ struct JobHistory {
   ValidationState validation;
 };
 
-// An audit's finding about an answer that is not the sum it should be.
+// An audit's finding about an answer that is not the sum it should be, without words.
 struct AuditWarning {
+  enum class Kind {
+    kAnswer,   // `worker` sent a wrong answer, as others confirm.
+    kUnclear,  // `suspect` or the server is wrong, and nobody else can confirm either.
+    kSum,      // All answers are right, but what was decoded from them is not their sum.
+  };
+  struct Suspect {
+    WorkerId worker;
+    std::string name;
+    double difference;  // Relative.
+    size_t others;      // More suspects.
+  };
+
   StepId step = 0;
   // The worker that answered; none: the server may be at fault itself.
   std::optional<WorkerId> worker;
   std::string name;       // The name of that worker.
   double difference = 0;  // Relative: 1.5 is 150 %.
   bool sent_away = false;
-  std::string text;  // Text for users.
+  Kind kind = Kind::kAnswer;
+  std::string off;  // The wrong part: "gradient", "loss" or "weight"; empty for kSum.
+  std::optional<Suspect> suspect;
 };
 
 struct AuditRecord {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "coding/schemes.h"
-#include "training/optimizers/optimizer.h"
+#include "training/optimizers/optimizer_rule.h"
 #include "training/trainers/term_work.h"
 
 namespace motley {

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "scheduler/choice_reason.h"
 
 namespace motley {
 namespace notice {
@@ -159,7 +160,7 @@ struct FewerCopies {
 // With code "auto": the code of the job from now on.
 struct CodeChosen {
   std::string code;
-  std::string why;
+  ChoiceReason why;
   bool operator==(const CodeChosen&) const = default;
 };
 

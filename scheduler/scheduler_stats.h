@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "scheduler/choice_reason.h"
 
 namespace motley {
 
@@ -30,7 +31,7 @@ struct CodeChoice {
   StepId step = 0;
   std::string code;
   uint32_t tolerate = 0;
-  std::string why;  // A text for the user.
+  ChoiceReason why;
 };
 
 struct SchedulerStats {

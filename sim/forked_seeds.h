@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "sim/scenario.h"
+#include "sim/seed_run.h"
 
 namespace motley {
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "coding/schemes.h"
+#include "sim/faults/random_fault.h"
+#include "sim/faults/stranger.h"
 
 namespace motley {
 namespace {
@@ -21,61 +23,56 @@ bool SameRows(const CodeForm& a, const CodeForm& b) {
   return true;
 }
 
-// Errors of workers, and of those who judge answers, have no finer kinds.
-bool Says(const Status& error, std::string_view words) {
-  return error.ToString().find(words) != std::string::npos;
-}
-
 }  // namespace
 
 const std::vector<std::string>& ReachedStates::All() {
-  static const std::vector<std::string> all = {
-      "all workers gone for a while",
-      "answer late",
-      "answers for what was kept",
-      "answers for what nobody kept",
-      "approximate step",
-      "answer refused",
-      "answer refused for its sketch",
-      "checkpoint not written, training went on",
-      "checkpoint passed over",
-      "came back, and its data took several steps",
-      "code compromised",
-      "code refused",
-      "computed again when its data had come",
-      "connection cut",
-      "decoded with exactly s missing",
-      "device given up alone",
-      "decoded with nobody missing",
-      "paused worker back in time",
-      "power cut",
-      "power cut inside a checkpoint",
-      "resumed from a checkpoint",
-      "resumed with shards lost",
-      "equal to the bit",
-      "gradient without a late device",
-      "lease given back",
-      "link measured",
-      "leases after rows",
-      "lost again while its data were under way",
-      "one worker left",
-      "replanned after a loss",
-      "replanned for speed",
-      "row reassigned",
-      "rows after leases",
-      "second vector of a worker in a step",
-      "server died alone",
-      "stranger came",
-      "the caller's trainer",
-      "step beside data under way",
-      "liar named",
-      "vector refused",
-      "worker lost",
-      "worker joined again",
-      "worker sent away",
-      "worker took its leave",
-      "worker came while the job ran",
-  };
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> states = {
+        "all workers gone for a while",
+        "answer late",
+        "answers for what was kept",
+        "answers for what nobody kept",
+        "approximate step",
+        "answer refused",
+        "checkpoint not written, training went on",
+        "checkpoint passed over",
+        "came back, and its data took several steps",
+        "code compromised",
+        "code refused",
+        "computed again when its data had come",
+        "decoded with exactly s missing",
+        "decoded with nobody missing",
+        "power cut",
+        "power cut inside a checkpoint",
+        "resumed from a checkpoint",
+        "resumed with shards lost",
+        "equal to the bit",
+        "lease given back",
+        "link measured",
+        "leases after rows",
+        "lost again while its data were under way",
+        "one worker left",
+        "replanned after a loss",
+        "replanned for speed",
+        "row reassigned",
+        "rows after leases",
+        "second vector of a worker in a step",
+        "server died alone",
+        "the caller's trainer",
+        "step beside data under way",
+        "liar named",
+        "vector refused",
+        "worker lost",
+        "worker joined again",
+        "worker sent away",
+        "worker came while the job ran",
+        Stranger::kState,
+    };
+    for (const FaultKind* kind : FaultKinds()) {
+      if (kind->state != nullptr) states.emplace_back(kind->state);
+    }
+    return states;
+  }();
   return all;
 }
 
@@ -144,17 +141,6 @@ void ReachedStates::On(const event::LeaseReleased& event) {
 
 void ReachedStates::On(const event::Noticed& event) {
   if (std::holds_alternative<notice::Back>(event.notice)) Count("silent worker back");
-  if (const auto* report = std::get_if<notice::Reported>(&event.notice)) {
-    const bool device = Says(report->what, "without one of its devices");
-    if (device) Count("device given up alone");
-  }
-  const auto* noticed = std::get_if<Notice>(&event.notice);
-  if (noticed == nullptr) return;
-  const auto* refused = std::get_if<notice::Refused>(noticed);
-  const auto* away = std::get_if<notice::SentAway>(noticed);
-  const bool sketch = (refused != nullptr && Says(refused->why, "has sketch")) ||
-                      (away != nullptr && Says(away->last, "has sketch"));
-  if (sketch) Count("answer refused for its sketch");
 }
 
 void ReachedStates::On(const event::VectorRefused&) { Count("vector refused"); }

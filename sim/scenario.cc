@@ -11,13 +11,13 @@
 #include "base/random.h"
 #include "coding/gradient_code.h"
 #include "runtime/links/heartbeat.h"
-#include "sim/calm_run.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/long_data.h"
 #include "sim/world/sim_process.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -29,6 +29,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
+constexpr uint64_t kOptimizerDraws = 51;
 
 // These codes are equally likely. The other schemes later replace some of them. The list is not
 // made from Schemes(): a new scheme would give nearly every seed another code. A test fails for a
@@ -244,10 +245,18 @@ class Generator {
     job.token = "simulated";
     job.slice_length = OneOf({1u << 18, 1u << 18, 64u, 16u, 2u});
     job.audit_fraction = OneOf({0.0, 0.02, 1.0});
-    job.optimizer.name = OneOf({"sgd", "momentum", "nag", "adam"});
-    const bool plain = job.optimizer.name == "sgd";
+    job.optimizer = UsualOptions(DrawOptimizer());
+    const bool plain = OptimizerVectors(job.optimizer.name) == 0;
     job.optimizer.learning_rate = plain ? 0.05 : 0.005;
     job.optimizer.l2 = Sometimes(1e-4, 1e-2);
+  }
+
+  // The list may grow, so most scenarios draw from its first ones: else each would change with it.
+  std::string DrawOptimizer() {
+    const std::vector<std::string> names = OptimizerNames();
+    const uint64_t drawn = random_.Below(4);
+    Random random(scenario_.options.seed, Stream::kSimulation, kOptimizerDraws);
+    return names[random.Chance(0.1) ? random.Below(names.size()) : drawn];
   }
 
   // A fifth of the scenarios uses leases.
@@ -436,62 +445,8 @@ class Generator {
   bool large_labels_ = false;
 };
 
-// Adds to `wrong` what is wrong with a run besides broken invariants.
-void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
-  const JobOptions& job = scenario.options.job;
-  if (!result.job.status.ok()) {
-    if (result.live_workers == 0) return;  // A job may end without workers.
-    wrong.push_back(fmt::format("the job ended with {} live workers: {}", result.live_workers,
-                                result.job.status.ToString()));
-    return;
-  }
-  if (result.job.steps != job.steps || result.job.discarded_steps != 0) {
-    wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
-                                job.steps, result.job.discarded_steps));
-  }
-  if (SomebodyLies(scenario.options)) return;
-  // Rounding differs with the order of sums. Kinks of relu amplify it. Adam even makes full steps
-  // of gradients that are only rounding.
-  double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
-  if (job.optimizer.name == "adam") tolerance = 0.05;
-  if (!(result.serial_difference <= tolerance)) {
-    wrong.push_back(fmt::format("I4: the parameters are {:.3g} away from a serial run (relative)",
-                                result.serial_difference));
-  }
-}
-
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
-
-SeedReport RunSeed(uint64_t seed) {
-  SeedReport report;
-  report.seed = seed;
-  const Scenario scenario = MakeScenario(seed);
-  auto first = Simulate(scenario.options, scenario.data, nullptr);
-  const auto second = Simulate(scenario.options, scenario.data, nullptr);
-  if (!first.ok()) {
-    if (first.code() == StatusCode::kInvalidArgument && second.code() == first.code()) {
-      report.reached["code refused"] = 1;
-    } else {
-      report.violations.push_back(first.status().ToString());
-    }
-    return report;
-  }
-  report.digest = first->digest;
-  report.tasks_run = first->tasks_run;
-  report.virtual_seconds = first->virtual_seconds;
-  report.reached = first->reached;
-  report.violations = first->violations;
-  Judge(scenario, *first, report.violations);
-  const bool comparable = !SomebodyLies(scenario.options);
-  if (comparable && CompareWithCalm(scenario, *first, report.violations))
-    ++report.reached["equal to the bit"];
-  if (scenario.options.trainer != SimTrainer::kBuiltIn) ++report.reached["the caller's trainer"];
-  if (!second.ok() || second->digest != first->digest) {
-    report.violations.push_back("the second run of the same seed has another digest");
-  }
-  return report;
-}
 
 }  // namespace motley

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "sim/sim_cluster.h"
 
@@ -22,18 +20,5 @@ struct Scenario {
 Scenario MakeScenario(uint64_t seed);
 // Describes the scenario in one line: "7 workers, cyclic tolerate 2, softmax [...]".
 std::string DescribeScenario(const Scenario& scenario);
-
-// The outcome of a scenario that ran twice.
-struct SeedReport {
-  uint64_t seed = 0;
-  uint64_t digest = 0;
-  uint64_t tasks_run = 0;
-  double virtual_seconds = 0;
-  std::vector<std::string> violations;  // Broken invariants; empty when all is well.
-  std::map<std::string, uint64_t> reached;
-};
-
-// Runs the scenario of `seed` twice and compares the digests.
-SeedReport RunSeed(uint64_t seed);
 
 }  // namespace motley

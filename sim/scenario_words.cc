@@ -2,9 +2,8 @@
 // Describes a scenario in words.
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "coding/gradient_code.h"
+#include "sim/faults/random_fault.h"
 #include "sim/faults/recorded_times.h"
 #include "sim/scenario.h"
 
@@ -23,16 +22,11 @@ std::string NameOf(const SimOptions& options) {
 
 std::string DescribeFaults(const RandomFaults& faults) {
   std::string text;
-  const std::pair<const char*, double> kinds[] = {
-      {"kill", faults.kill_every},        {"pause", faults.pause_every},
-      {"slow", faults.slow_every},        {"partition", faults.partition_every},
-      {"nan", faults.nan_every},          {"garble", faults.garble_every},
-      {"break", faults.break_every},      {"stall", faults.stall_every},
-      {"cut", faults.cut_every},          {"blackout", faults.blackout_every},
-      {"stranger", faults.stranger_every}};
-  for (const auto& [name, every] : kinds) {
+  const auto add = [&](const char* name, double every) {
     if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
-  }
+  };
+  for (const FaultKind* kind : FaultKinds()) add(kind->name, faults.*kind->every);
+  add("stranger", faults.stranger_every);
   if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
   if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
   return text + fmt::format(", until {:.3f} s", faults.until_seconds);

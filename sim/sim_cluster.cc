@@ -236,7 +236,7 @@ class Simulation {
       CheckQueue(limits.worker, fmt::format("worker {}", w), workers_[w]->max_queued_bytes(),
                  violations_);
     }
-    live_at_end_ = faults_->LiveWorkers();
+    live_at_end_ = faults_->targets().LiveWorkers();
     TearDown();
     if (ended && options_.job.audit_fraction == 1) audits_.Finish();
     return Collect(ended, end);
@@ -322,7 +322,7 @@ class Simulation {
       if (!worker->started() && !worker->killed()) worker->Kill(true);  // It would come too late.
     }
     // A paused worker learns of the end only when it continues.
-    const Time heard = std::max(world_.Now(), faults_->quiet_from()) + kGoodbyeLimit;
+    const Time heard = std::max(world_.Now(), faults_->targets().quiet_from()) + kGoodbyeLimit;
     RunTo(heard, [this] { return LiveWorkers() == 0; });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (workers_[w]->alive()) {
@@ -349,14 +349,7 @@ class Simulation {
           "the job was not done after {:.3f} simulated seconds, at step {} of {}{}", ToSeconds(end),
           result.job.steps, options_.job.steps, stuck ? ": no task is left to run" : ""));
     }
-    reached_.Count("paused worker back in time", faults_->back_from_pause());
-    reached_.Count("worker started again", faults_->restarts());
-    reached_.Count("device broke", faults_->broken_devices());
-    reached_.Count("slice garbled", faults_->garbled());
-    reached_.Count("connection cut", faults_->cuts());
-    reached_.Count("worker took its leave", faults_->leaves());
-    reached_.Count("stranger came", faults_->visits());
-    reached_.Count("gradient without a late device", faults_->done_without());
+    for (const auto& [state, times] : faults_->Reached()) reached_.Count(state, times);
     reached_.Count("step beside data under way", waits_->judged());
     reached_.Count("liar named", audits_.named());
     reached_.Finish(result.job);

@@ -21,7 +21,7 @@
 namespace motley {
 
 // Random faults, drawn from the seed. The `_every` members are mean times between faults in seconds
-// of virtual time; 0 switches a fault off.
+// of virtual time; 0 switches a fault off. sim/faults/random_fault.h has their list.
 struct RandomFaults {
   double kill_every = 0;       // One worker is always left.
   double restart = 0;          // Chance that a killed worker is started again within a second.
@@ -44,6 +44,7 @@ struct RandomFaults {
   double leave_every = 0;     // A worker leaves, and may come back. One is always left.
   double stranger_every = 0;  // A stranger connects at exactly this interval, until the end.
   double until_seconds = 0;   // When faults stop; the job must finish after it.
+  bool operator==(const RandomFaults&) const = default;
 };
 
 // Server and workers lose their power and come back, and the job resumes from its newest

@@ -11,6 +11,7 @@
 
 #include "sim/forked_seeds.h"
 #include "sim/reached_states.h"
+#include "sim/scenario.h"
 
 namespace motley {
 namespace {

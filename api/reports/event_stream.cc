@@ -121,7 +121,7 @@ void EventStream::On(const event::Noticed& happened) {
 }
 
 void EventStream::On(const event::AuditWarned& happened) {
-  Tell(MOTLEY_EVENT_WARNING, happened.warning.text);
+  Tell(MOTLEY_EVENT_WARNING, AuditText(happened.warning));
 }
 
 void EventStream::On(const event::CommandGiven& happened) {

@@ -58,7 +58,7 @@ Json ChoicesJson(const std::vector<CodeChoice>& choices) {
     list.push_back({{"step", choice.step},
                     {"code", choice.code},
                     {"tolerate", choice.tolerate},
-                    {"why", choice.why}});
+                    {"why", ReasonText(choice.why)}});
   }
   return list;
 }
@@ -78,7 +78,7 @@ Json AuditJson(const JobResult& job) {
     warnings.push_back({{"step", warning.step},
                         {"difference", warning.difference},
                         {"sent_away", warning.sent_away},
-                        {"message", warning.text}});
+                        {"message", AuditText(warning)}});
     if (!warning.worker) continue;
     warnings.back()["worker"] = *warning.worker;
     warnings.back()["name"] = warning.name;

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <variant>
 
 #include "base/counted.h"
 #include "checkpoint/checkpoint.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -45,6 +47,12 @@ struct Names {
   const NameOfWorker& name_of;
   double loss_unit;
 };
+
+// "41 ms", "0.35 ms"
+std::string Milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return fmt::format("{:.{}f} ms", ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
+}
 
 std::string SafeText(uint64_t step) {
   if (step == 0) return "no checkpoint is safe";
@@ -176,7 +184,7 @@ std::string TextOf(const notice::FewerCopies& n, const Names&) {
 }
 
 std::string TextOf(const notice::CodeChosen& n, const Names&) {
-  return fmt::format("code: {}; {}", n.code, n.why);
+  return fmt::format("code: {}; {}", n.code, ReasonText(n.why));
 }
 
 std::string TextOf(const notice::ToleranceChanged& n, const Names&) {
@@ -294,6 +302,57 @@ std::string TextOf(const Notice& notice, const Names& names) {
 std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, double loss_unit) {
   const Names names{name_of, loss_unit};
   return std::visit([&](const auto& each) { return TextOf(each, names); }, notice);
+}
+
+std::string AuditText(const AuditWarning& warning) {
+  const auto sent = [&](const AuditWarning::Suspect& by) {
+    return fmt::format("the {} that {}{} sent differs by about {:.3g} % from the server's own",
+                       warning.off, DescribeWorker(by.worker, by.name),
+                       by.others > 0 ? fmt::format(" (and {} others)", by.others) : "",
+                       100 * by.difference);
+  };
+  const std::string head = fmt::format("audit of step {}: ", warning.step);
+  switch (warning.kind) {
+    case AuditWarning::Kind::kSum:
+      return head + fmt::format(
+                        "what was decoded differs by about {:.3g} % from the server's own "
+                        "sum, although all answers are right: please report this",
+                        100 * warning.difference);
+    case AuditWarning::Kind::kUnclear:
+      return head + sent(*warning.suspect) +
+             ", and no other answer is there to say who is right: that worker, this server, or "
+             "neither if the trainer does not compute the same twice";
+    case AuditWarning::Kind::kAnswer: break;
+  }
+  return head + sent({*warning.worker, warning.name, warning.difference, 0}) +
+         ", and others agree with that" + (warning.sent_away ? ": it is sent away. " : ". ") +
+         "Updates since it joined may be wrong";
+}
+
+std::string ReasonText(const ChoiceReason& why) {
+  constexpr const char* kNoCopies = "copies would save nothing worth their price";
+  constexpr double kAsMuch = 0.02;
+  if (why.kind == ChoiceReason::Kind::kDrawn) return "drawn";
+  if (why.kind == ChoiceReason::Kind::kTooShort) {
+    return Milliseconds(why.took) + " a step, too short for copies to gain";
+  }
+  std::string text;
+  if (!why.before.empty()) {
+    text = fmt::format("{} took {} a step; ", why.before, Milliseconds(why.took));
+  }
+  if (!why.predicted) return text + kNoCopies;
+  text += fmt::format("predicted {} a step", Milliseconds(*why.predicted));
+  if (!why.copies) return text + "; " + kNoCopies;
+  if (why.than_plain) {
+    text += std::abs(*why.than_plain) < kAsMuch
+                ? std::string(", as much as without copies")
+                : fmt::format(", {:.0f} % {} than without copies", 100 * std::abs(*why.than_plain),
+                              *why.than_plain < 0 ? "less" : "more");
+  }
+  text += "; insures against ";
+  if (!why.feared) return text + "stragglers and losses";
+  return text + fmt::format("worker {}, slow in {:.0f} % of its steps", why.feared->worker,
+                            100 * why.feared->often);
 }
 
 std::string DegradedText(const notice::CheckpointDegraded& degraded) {

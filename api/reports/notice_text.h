@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "runtime/job_notice.h"
+#include "runtime/job.h"
 
 namespace motley {
 
@@ -17,6 +17,13 @@ using NameOfWorker = std::function<std::string(WorkerId)>;
 // "worker 1 (old-pc) lost: connection reset; 2 workers go on". Options of the job are in
 // backquotes, under their names in motley/job.h. `loss_unit`: see PreparedData::loss_unit.
 std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, double loss_unit = 1);
+
+// Why a code was chosen: "predicted 41 ms a step, 23 % less than without copies; insures against
+// worker 3, slow in 4 % of its steps".
+std::string ReasonText(const ChoiceReason& why);
+
+// What an audit found: "audit of step 3: the gradient that worker 1 (old-pc) sent differs by ...".
+std::string AuditText(const AuditWarning& warning);
 
 // Why the newest safe checkpoint is degraded.
 std::string DegradedText(const notice::CheckpointDegraded& degraded);

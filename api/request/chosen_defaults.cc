@@ -9,7 +9,9 @@
 
 #include "base/counted.h"
 #include "training/models/architecture.h"
-#include "training/optimizers/default_rate.h"
+#include "training/optimizers/adam_rule.h"
+#include "training/optimizers/optimizer_rule.h"
+#include "training/optimizers/sgd_rule.h"
 
 namespace motley {
 namespace {
@@ -48,11 +50,9 @@ uint32_t EpochsFor(uint64_t rows, uint32_t batch) {
       std::max<uint64_t>(static_cast<uint64_t>(epochs), kLeastSteps / steps_per_epoch));
 }
 
-// Layers of networks need smaller rates than one-layer models and the few factors of a sample.
-double RateFor(std::string_view optimizer, std::string_view model) {
-  if (optimizer != "adam" && optimizer != "adamw") return DefaultLearningRate(optimizer);
-  if (WordOf(model) == "factorization") return 0.01;
-  return IsNetwork(model) ? DefaultLearningRate(optimizer) : 0.02;
+double RateFor(const OptimizerRule& rule, std::string_view model) {
+  if (WordOf(model) == "factorization") return rule.rates.factorization;
+  return IsNetwork(model) ? rule.rates.network : rule.rates.one_layer;
 }
 
 double HeldOutOf(uint64_t rows) {
@@ -101,8 +101,11 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
   const bool network = IsNetwork(model);
   OptimizerOptions& optimizer = request.optimizer;
   const bool follows_size = raw_target && WordOf(model) == "linear";
-  if (request.open.optimizer) optimizer.name = follows_size ? "sgd" : "adam";
-  if (request.open.learning_rate) optimizer.learning_rate = RateFor(optimizer.name, model);
+  if (request.open.optimizer) optimizer.name = (follows_size ? kSgd : kAdam).name;
+  const OptimizerRule* rule = FindOptimizerRule(optimizer.name);
+  if (request.open.learning_rate && rule != nullptr) {
+    optimizer.learning_rate = RateFor(*rule, model);
+  }
   if (request.open.schedule && request.open.steps) {
     optimizer.schedule = "plateau:patience=3,factor=0.2,times=3";
   }

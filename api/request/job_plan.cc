@@ -10,6 +10,7 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "training/models/architecture.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {

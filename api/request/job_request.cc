@@ -8,7 +8,7 @@
 #include "coding/code_form.h"
 #include "data/formats/csv_line.h"
 #include "data/raw_samples.h"
-#include "training/optimizers/default_rate.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -110,15 +110,8 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   JobRequest::Open open;
   open.optimizer = given.optimizer == nullptr;
   open.learning_rate = given.learning_rate == 0;
-  open.l2 = given.l2 == 0 && (given.given & MOTLEY_GIVEN_L2) == 0;
   open.dropout = given.dropout == 0 && (given.given & MOTLEY_GIVEN_DROPOUT) == 0;
   open.schedule = given.schedule == nullptr;
-  open.momentum = given.momentum == 0;
-  open.beta1 = given.beta1 == 0;
-  open.beta2 = given.beta2 == 0;
-  open.epsilon = given.epsilon == 0;
-  open.weight_decay = given.weight_decay == 0;
-  open.clip = given.clip == 0;
   open.batch = given.batch == 0;
   open.steps = given.steps == 0 && given.epochs == 0;
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
@@ -204,17 +197,13 @@ Status TakeLearning(const motley_job_options& given, JobRequest& request) {
   request.dropout = given.dropout;
   OptimizerOptions& optimizer = request.optimizer;
   TakeText(given.optimizer, optimizer.name);
-  optimizer.learning_rate = DefaultLearningRate(optimizer.name);
-  TakeNumber(given.learning_rate, optimizer.learning_rate);
-  optimizer.l2 = given.l2;
-  TakeNumber(given.momentum, optimizer.momentum);
-  TakeNumber(given.beta1, optimizer.beta1);
-  TakeNumber(given.beta2, optimizer.beta2);
-  TakeNumber(given.epsilon, optimizer.epsilon);
-  constexpr double kUsualDecay = 0.01;
-  if (optimizer.name == "adamw") optimizer.weight_decay = kUsualDecay;
-  TakeNumber(given.weight_decay, optimizer.weight_decay);
-  optimizer.clip = given.clip;
+  optimizer = UsualOptions(optimizer.name);
+  for (size_t i = 0; i < std::size(kOptimizerNumbers); ++i) {
+    const OptimizerNumber& number = kOptimizerNumbers[i];
+    const double value = given.*number.given;
+    request.given_numbers[i] = value != 0 || (given.given & number.given_zero) != 0;
+    if (request.given_numbers[i]) optimizer.*number.value = value;
+  }
   TakeText(given.schedule, optimizer.schedule);
   TakeText(given.evaluate_every, request.evaluate_every);
   request.validation = given.validation;

@@ -2,7 +2,9 @@
 // Copies motley_job_options into a C++ value and fills in defaults.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,24 @@
 namespace motley {
 
 inline constexpr uint64_t kMostSteps = uint64_t{1} << 40;  // Steps of a job.
+
+// A number of OptimizerOptions that the option of the same name sets. Reading the options and
+// resuming a job follow this list.
+struct OptimizerNumber {
+  double motley_job_options::*given;  // 0: not given.
+  double OptimizerOptions::*value;
+  uint64_t given_zero = 0;  // The bit of motley_job_options::given that makes 0 a value; 0: none.
+};
+inline constexpr OptimizerNumber kOptimizerNumbers[] = {
+    {&motley_job_options::learning_rate, &OptimizerOptions::learning_rate},
+    {&motley_job_options::l2, &OptimizerOptions::l2, MOTLEY_GIVEN_L2},
+    {&motley_job_options::momentum, &OptimizerOptions::momentum},
+    {&motley_job_options::beta1, &OptimizerOptions::beta1},
+    {&motley_job_options::beta2, &OptimizerOptions::beta2},
+    {&motley_job_options::epsilon, &OptimizerOptions::epsilon},
+    {&motley_job_options::weight_decay, &OptimizerOptions::weight_decay},
+    {&motley_job_options::clip, &OptimizerOptions::clip},
+};
 
 struct JobRequest {
   int32_t role = MOTLEY_ALL_IN_ONE;
@@ -37,9 +57,10 @@ struct JobRequest {
   ClassWeightsWish class_weights;
   double dropout = 0;  // 0: not given.
   OptimizerOptions optimizer;
-  std::string evaluate_every;  // "1epoch"; empty: not given.
-  double validation = 0;       // 0: not given; below 0: none.
-  int32_t patience = 0;        // 0: not given; below 0: none.
+  std::bitset<std::size(kOptimizerNumbers)> given_numbers;  // By kOptimizerNumbers.
+  std::string evaluate_every;                               // "1epoch"; empty: not given.
+  double validation = 0;                                    // 0: not given; below 0: none.
+  int32_t patience = 0;                                     // 0: not given; below 0: none.
   uint32_t batch = 256;
   uint32_t epochs = 5;
   uint64_t steps = 0;  // 0: the steps of `epochs` epochs.
@@ -72,15 +93,8 @@ struct JobRequest {
   struct Open {
     bool optimizer = true;
     bool learning_rate = true;
-    bool l2 = true;
     bool dropout = true;
     bool schedule = true;
-    bool momentum = true;
-    bool beta1 = true;
-    bool beta2 = true;
-    bool epsilon = true;
-    bool weight_decay = true;
-    bool clip = true;
     bool batch = true;
     bool steps = true;  // Both steps and epochs.
     bool seed = true;

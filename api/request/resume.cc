@@ -57,14 +57,7 @@ void TakeUpJudging(const JobDescription& was, JobRequest& request) {
 JobRequest::Open NothingOpen() {
   return {.optimizer = false,
           .learning_rate = false,
-          .l2 = false,
           .schedule = false,
-          .momentum = false,
-          .beta1 = false,
-          .beta2 = false,
-          .epsilon = false,
-          .weight_decay = false,
-          .clip = false,
           .batch = false,
           .steps = false,
           .seed = false,
@@ -138,15 +131,11 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(Same("storage", request.storage.empty(),
                               std::string(NameOf(was.meaning.storage)), request.storage));
   OptimizerOptions& optimizer = request.optimizer;
-  if (open.learning_rate) optimizer.learning_rate = was.optimizer.learning_rate;
-  if (open.l2) optimizer.l2 = was.optimizer.l2;
+  for (size_t i = 0; i < std::size(kOptimizerNumbers); ++i) {
+    double OptimizerOptions::*const number = kOptimizerNumbers[i].value;
+    if (!request.given_numbers[i]) optimizer.*number = was.optimizer.*number;
+  }
   if (open.schedule) optimizer.schedule = was.optimizer.schedule;
-  if (open.momentum) optimizer.momentum = was.optimizer.momentum;
-  if (open.beta1) optimizer.beta1 = was.optimizer.beta1;
-  if (open.beta2) optimizer.beta2 = was.optimizer.beta2;
-  if (open.epsilon) optimizer.epsilon = was.optimizer.epsilon;
-  if (open.weight_decay) optimizer.weight_decay = was.optimizer.weight_decay;
-  if (open.clip) optimizer.clip = was.optimizer.clip;
   TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
   if (was.checkpoint_every > 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "api/reports/notice_text.h"
 #include "base/parallel.h"
 #include "benchmarks/planner/planner_judge.h"
 #include "fmt/core.h"
@@ -202,7 +203,7 @@ std::string Explain(const std::vector<Row>& rows) {
     text += fmt::format("  planned: {}\n", row->judged.planned);
     for (const CodeChoice& choice : row->judged.choices) {
       text += fmt::format("  step {}: {}, tolerates {}: {}\n", choice.step, choice.code,
-                          choice.tolerate, choice.why);
+                          choice.tolerate, ReasonText(choice.why));
     }
     text += fmt::format("  {:<26}{:>12}{:>12}{:>8}{:>12}{:>8}\n", "scheme, copies", "ms a step",
                         "foreseen", "/ true", "by profile", "/ true");

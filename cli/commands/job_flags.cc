@@ -14,6 +14,7 @@ std::string JobFlags::JoinedFaults() const {
 
 std::string JobFlags::WithoutEffect() const {
   if (!tolerate_given) return "";
+  const uint32_t tolerate = options.tolerate;
   const Scheme& scheme = SchemeNamed(code);
   if (!scheme.keeps_copies && tolerate > 0) {
     return fmt::format(
@@ -29,32 +30,13 @@ std::string JobFlags::WithoutEffect() const {
 }
 
 motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
-  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  motley_job_options options = flags.options;
   options.model = flags.model.c_str();
   if (!flags.optimizer.empty()) options.optimizer = flags.optimizer.c_str();
-  options.momentum = flags.momentum;
-  options.beta1 = flags.beta1;
-  options.beta2 = flags.beta2;
-  options.epsilon = flags.epsilon;
-  options.weight_decay = flags.weight_decay;
-  options.clip = flags.clip;
   if (!flags.schedule.empty()) options.schedule = flags.schedule.c_str();
   if (!flags.class_weights.empty()) options.class_weights = flags.class_weights.c_str();
-  options.dropout = flags.dropout;
-  options.learning_rate = flags.learning_rate;
-  options.l2 = flags.l2;
-  options.batch = flags.batch;
-  options.epochs = flags.epochs;
-  options.steps = flags.steps;
-  options.seed = flags.seed;
-  options.workers = flags.workers;
-  options.min_workers = flags.min_workers;
-  options.fastest = flags.fastest;
-  options.tolerate = flags.tolerate;
-  options.parts = flags.parts;
   if (flags.tolerate_given) options.given |= MOTLEY_GIVEN_TOLERATE;
   options.code = flags.code.c_str();
-  options.quorum = flags.quorum;
   options.step_deadline = flags.step_deadline.c_str();
   options.shares = flags.shares.c_str();
   options.worker_speeds = flags.speeds.c_str();

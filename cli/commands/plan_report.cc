@@ -124,13 +124,13 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
 Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
                                      const SimulatedJobCode& code) {
   SimulateFlags flags;
-  flags.job.batch = batch;
+  flags.job.options.batch = batch;
   flags.job.code = code.code;
-  flags.job.tolerate = code.tolerate;
+  flags.job.options.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
-  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
-  flags.job.fastest = code.workers;
-  flags.job.steps = kLearningSteps + kCountedSteps;
+  flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.options.fastest = code.workers;
+  flags.job.options.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.seeds = kComparedSeeds;
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/reports/notice_text.h"
 #include "cli/commands/plan_report.h"
 #include "cli/report/compare.h"
 #include "cli/report/table.h"
@@ -247,7 +248,7 @@ std::string PlanReport::TrainCommand() const {
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {
   const std::optional<Candidate> chosen = Choose({}, ranking, cluster);
   if (!chosen) return Status::InvalidArgument("no job can run on this cluster");
-  JobChoice choice = {*chosen, WhyChosen(*chosen, ranking, cluster)};
+  JobChoice choice = {*chosen, ReasonText(WhyChosen(*chosen, ranking, cluster))};
   const PlannedScheme& best = ranking.schemes.front();
   if (best.candidate != *chosen) {
     const bool runs = SchemeNamed(best.candidate.scheme).for_auto;

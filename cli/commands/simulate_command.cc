@@ -223,11 +223,11 @@ Result<Comparison> CompareCodes(const SimulateFlags& flags,
                                 const std::vector<ComparedCode>& codes) {
   SimulateFlags each = flags;
   if (!flags.given.seeds) each.seeds = kComparedSeeds;
-  if (!flags.given.steps) each.job.steps = kComparedSteps;
+  if (!flags.given.steps) each.job.options.steps = kComparedSteps;
   Comparison comparison;
   for (const ComparedCode& code : codes) {
     each.job.code = code.code;
-    each.job.tolerate = code.tolerate.value_or(flags.job.tolerate);
+    each.job.options.tolerate = code.tolerate.value_or(flags.job.options.tolerate);
     each.job.tolerate_given = code.tolerate || flags.job.tolerate_given;
     Result<Simulation> sim = PrepareSimulation(each);
     if (!sim.ok()) return sim.status().WithContext("--compare " + code.code);

@@ -105,8 +105,8 @@ Result<SimResult> RunSeed(const SimOptions& options, const Dataset& data, JobObs
 JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile>& replay) {
   JobFlags job = flags.job;
   if (!replay) return job;
-  if (!flags.given.steps) job.steps = replay->times->steps();
-  if (replay->cluster && !flags.given.batch) job.batch = kSamples;
+  if (!flags.given.steps) job.options.steps = replay->times->steps();
+  if (replay->cluster && !flags.given.batch) job.options.batch = kSamples;
   return job;
 }
 
@@ -175,7 +175,7 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
 Result<Simulation> PrepareSimulation(const SimulateFlags& flags) {
   Simulation sim;
   if (!flags.replay.empty()) {
-    const uint32_t batch = flags.given.batch ? flags.job.batch : kSamples;
+    const uint32_t batch = flags.given.batch ? flags.job.options.batch : kSamples;
     MOTLEY_ASSIGN_OR_RETURN(sim.replay, OpenReplayFile(flags.replay, batch));
     sim.options.replay = sim.replay->times;
   }

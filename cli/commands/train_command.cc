@@ -165,9 +165,7 @@ motley_status TrainRun::CreateJob() {
   motley_job_options options = OptionsOf(flags_.job, faults);
   options.data = flags_.data.c_str();
   options.label = flags_.label.c_str();
-  options.split = flags_.split;
   if (!flags_.storage.empty()) options.storage = flags_.storage.c_str();
-  options.memory_bytes = flags_.memory_bytes;
   options.task = flags_.task.c_str();
   options.missing = flags_.missing.c_str();
   options.scale = flags_.scale.c_str();
@@ -176,11 +174,7 @@ motley_status TrainRun::CreateJob() {
   options.init = flags_.init.c_str();
   options.format = flags_.format.c_str();
   if (!flags_.given.model) options.model = nullptr;
-  options.threads = flags_.threads;
-  options.step_limit = flags_.step_limit;
   if (!flags_.evaluate_every.empty()) options.evaluate_every = flags_.evaluate_every.c_str();
-  options.validation = flags_.validation;
-  options.patience = flags_.patience;
   options.evaluate_training = flags_.evaluate_training ? 1 : 0;
   if (flags_.audit >= 0) options.audit = flags_.audit > 0 ? flags_.audit : -1;  // 0: none.
   options.listen = flags_.remote ? kServesAt : kLocal;
@@ -195,7 +189,6 @@ motley_status TrainRun::CreateJob() {
   if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
   options.checkpoint_every = flags_.checkpoint_every;
   options.checkpoint_code = flags_.checkpoint_code.c_str();
-  options.resume_step = flags_.resume_step;
   if (!flags_.record_profile.empty()) options.record_profile = flags_.record_profile.c_str();
   if (!flags_.resume.empty()) {
     options.resume = flags_.resume.c_str();
@@ -270,7 +263,7 @@ int TrainRun::Run() {
     return Failed(ExitCodeOf(MOTLEY_INVALID_ARGUMENT),
                   fmt::format("--workers {}..{}: the workers of one machine are all started at "
                               "once. Give one number, or add --remote for workers elsewhere",
-                              flags_.job.min_workers, flags_.job.workers));
+                              flags_.job.options.min_workers, flags_.job.options.workers));
   }
   if (const motley_status made = CreateJob(); made != MOTLEY_OK) {
     return Failed(ExitCodeOf(made), motley_last_error());

@@ -10,28 +10,22 @@
 namespace motley {
 
 struct TrainFlags {
-  JobFlags job;
-  std::string data;           // "PATH" or "PATH:test=FILE".
-  std::string label;          // Column of a CSV file; empty: the last.
-  double split = 0;           // Fraction that trains; 0: not given.
-  std::string storage;        // "bf16"; empty: not given.
-  uint64_t memory_bytes = 0;  // For samples, per process; 0: chosen.
-  std::string task;           // "classify"; empty: not given.
-  std::string missing;        // "median"; empty: not given.
-  std::string scale;          // "standard"; empty: not given.
-  std::string decimal;        // "comma"; empty: not given.
-  std::string drop;           // Columns, "name,date"; empty: not given.
-  std::string listen;         // Empty: 127.0.0.1:0, or 0.0.0.0:7000 for a server.
-  std::string wait;           // Empty: the library's.
-  bool remote = false;        // Users start workers elsewhere.
-  bool alone = false;         // No worker runs here.
-  std::string devices;        // "cpu,opencl:0"; empty: the processor.
-  uint32_t threads = 0;       // Per worker; 0: the cores divided by the workers.
-  double step_limit = 0;      // Seconds; 0: none.
+  JobFlags job;         // Numbers are in job.options, unless 0 is a choice of its own here.
+  std::string data;     // "PATH" or "PATH:test=FILE".
+  std::string label;    // Column of a CSV file; empty: the last.
+  std::string storage;  // "bf16"; empty: not given.
+  std::string task;     // "classify"; empty: not given.
+  std::string missing;  // "median"; empty: not given.
+  std::string scale;    // "standard"; empty: not given.
+  std::string decimal;  // "comma"; empty: not given.
+  std::string drop;     // Columns, "name,date"; empty: not given.
+  std::string listen;   // Empty: 127.0.0.1:0, or 0.0.0.0:7000 for a server.
+  std::string wait;     // Empty: the library's.
+  bool remote = false;  // Users start workers elsewhere.
+  bool alone = false;   // No worker runs here.
+  std::string devices;  // "cpu,opencl:0"; empty: the processor.
   bool evaluate_training = false;
   std::string evaluate_every;  // "1epoch"; empty: not given.
-  double validation = 0;       // 0: not given; below 0: none.
-  int32_t patience = 0;        // 0: not given; below 0: none.
   bool verbose = false;
   std::string log;     // JSON lines; empty: none.
   std::string curve;   // SVG; empty: none.
@@ -43,9 +37,8 @@ struct TrainFlags {
   std::string checkpoint;      // Folder; empty: none.
   uint64_t checkpoint_every = 100;
   std::string checkpoint_code = "4+2";
-  std::string resume;        // Folder; empty: a new job.
-  uint64_t resume_step = 0;  // 0: the newest.
-  struct Given {             // With --resume, other values are the checkpoint's.
+  std::string resume;  // Folder; empty: a new job.
+  struct Given {       // With --resume, other values are the checkpoint's.
     bool model = false;
     bool seed = false;
     bool l2 = false;

@@ -10,11 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/suggest.h"
-#include "cli/flags/completion.h"
-#include "cli/flags/declarations.h"
-#include "cli/flags/flags.h"
-#include "cli/flags/help_topics.h"
-#include "cli/flags/manual.h"
+#include "cli/flags/command_list.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/terminal.h"
 #include "devices/cpu/cpu_device.h"
@@ -103,74 +99,11 @@ std::string EmptyValue(int argc, char** argv) {
   return "";
 }
 
-// The most used flags come first in --help.
-void ShowFirst(CLI::App& command, const std::vector<std::string>& flags) {
-  for (const std::string& flag : flags) command.get_option(flag)->group("Most used");
-}
-
 // Prints --help or --version.
 int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
   std::ostringstream text, nothing;
   (void)app.exit(asked, text, nothing);
   return PrintResult(WrapHelp(text.str(), TerminalColumns(STDOUT_FILENO)));
-}
-
-struct HelpFlags {
-  std::vector<std::string> topic;  // Words of the topic; empty: list all topics.
-  bool man = false;
-  std::string shell;  // For motley completion.
-};
-
-CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
-  CLI::App* help = app.add_subcommand("help", "Explain a command or a topic");
-  help->add_option("TOPIC", flags.topic, "A command, or a topic that motley help lists");
-  help->add_flag("--man", flags.man, "The manual page, for man -l");
-  return help;
-}
-
-CLI::App* AddCompletion(CLI::App& app, HelpFlags& flags) {
-  CLI::App* completion = app.add_subcommand(
-      "completion", "Print a script that completes commands and flags in a shell");
-  completion->add_option("SHELL", flags.shell, "bash, zsh or fish")->required();
-  completion->footer(
-      "Examples:\n"
-      "  source <(motley completion bash)      also zsh, after compinit\n"
-      "  motley completion fish | source");
-  return completion;
-}
-
-int RunCompletion(const CLI::App& app, const std::string& shell) {
-  const std::string script = Completion(app, TopicNames(), shell);
-  if (!script.empty()) return PrintResult(script);
-  Warn(fmt::format("no completion for '{}': there is one for bash, zsh and fish", shell));
-  return kExitUsage;
-}
-
-// Runs motley help [TOPIC]. A topic is a command, which has its --help, or has a separate page.
-int RunHelp(const CLI::App& app, const HelpFlags& flags) {
-  const std::string topic = fmt::format("{}", fmt::join(flags.topic, " "));
-  const size_t columns = TerminalColumns(STDOUT_FILENO);
-  if (flags.man) return PrintResult(ManualPage(app, MOTLEY_VERSION));
-  if (topic.empty()) {
-    // App::help would give the help of the command that was parsed, which is `help`.
-    const auto mode = CLI::AppFormatMode::Normal;
-    const std::string all = app.get_formatter()->make_help(&app, app.get_name(), mode);
-    return PrintResult(WrapHelp(all + "\n" + ListOfTopics(), columns));
-  }
-  std::vector<std::string> known = TopicNames();
-  for (const DeclaredCommand& command : DeclaredCommands(app)) {
-    const std::string above = "motley " + command.path.substr(0, command.path.rfind(' ') + 1);
-    if (command.path == topic) {
-      const std::string help = command.app->help(above.substr(0, above.size() - 1));
-      return PrintResult(WrapHelp(help, columns));
-    }
-    known.push_back(command.path);
-  }
-  if (const char* page = TopicPage(topic)) return PrintResult(WrapHelp(page, columns));
-  const std::string close = Suggest(topic, known);
-  Warn(fmt::format("no help on '{}'.{} motley help lists the topics.", topic,
-                   close.empty() ? "" : fmt::format(" Did you mean {}?", close)));
-  return kExitUsage;
 }
 
 int UsageError(const CLI::App& app, const std::string& what) {
@@ -188,30 +121,7 @@ int RunCommandLine(int argc, char** argv) {
   CLI::App app("Trains one model on machines that are not alike, with gradient coding.", "motley");
   app.set_version_flag("--version", VersionText);
   app.require_subcommand(0, 1);
-  TrainFlags train_flags;
-  SimulateFlags simulate_flags;
-  CodesFlags codes_flags;
-  DevicesFlags devices_flags;
-  PlanFlags plan_flags;
-  PredictFlags predict_flags;
-  ProfileFlags profile_flags;
-  CheckpointFlags checkpoint_flags;
-  ReproduceFlags reproduce_flags;
-  WorkerFlags worker_flags;
-  CLI::App* train = AddTrain(app, train_flags);
-  const CLI::App* simulate = AddSimulate(app, simulate_flags);
-  const CLI::App* codes = AddCodes(app, codes_flags);
-  const CLI::App* devices = AddDevices(app, devices_flags);
-  const CLI::App* plan = AddPlan(app, plan_flags);
-  const CLI::App* predict = AddPredict(app, predict_flags);
-  const CLI::App* profile = AddProfile(app, profile_flags);
-  const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
-  const CLI::App* reproduce = AddReproduce(app, reproduce_flags);
-  const CLI::App* worker = AddWorker(app, worker_flags);
-  ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
-  HelpFlags help_flags;
-  const CLI::App* help = AddHelp(app, help_flags);
-  const CLI::App* completion = AddCompletion(app, help_flags);
+  const std::vector<Command> commands = DeclareCommands(app);
   app.footer(
       "motley COMMAND --help says more, motley help lists topics.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
@@ -228,18 +138,9 @@ int RunCommandLine(int argc, char** argv) {
     if (error.get_exit_code() == 0 && !misspelt) return PrintHelp(app, error);
     return UsageError(app, Explain(app, error));
   }
-  if (help->parsed()) return RunHelp(app, help_flags);
-  if (completion->parsed()) return RunCompletion(app, help_flags.shell);
-  if (train->parsed()) return RunTrain(train_flags);
-  if (simulate->parsed()) return RunSimulate(simulate_flags);
-  if (codes->parsed()) return RunCodes(codes_flags);
-  if (devices->parsed()) return RunDevices(devices_flags);
-  if (plan->parsed()) return RunPlan(plan_flags);
-  if (predict->parsed()) return RunPredict(predict_flags);
-  if (profile->parsed()) return RunProfile(profile_flags);
-  if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
-  if (reproduce->parsed()) return RunReproduce(reproduce_flags);
-  if (worker->parsed()) return RunWorker(worker_flags);
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
   Warn("no command given.\n\n" + WrapHelp(app.help(), TerminalColumns(STDERR_FILENO)));
   return kExitUsage;
 }

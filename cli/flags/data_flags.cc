@@ -22,7 +22,7 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("COLUMN")
       ->group(group);
   train
-      ->add_option("--split", flags.split,
+      ->add_option("--split", flags.job.options.split,
                    "Fraction of the samples for training, without a test file; default: 0.8")
       ->type_name("PART")
       ->check(Part())
@@ -57,7 +57,7 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("COLUMNS")
       ->group(group);
   train
-      ->add_option("--memory", flags.memory_bytes,
+      ->add_option("--memory", flags.job.options.memory_bytes,
                    "Memory of each process for samples, like 512MiB; more go to a file in TMPDIR. "
                    "Default: a part of the free memory")
       ->type_name("SIZE")

@@ -7,6 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "cli/commands/codes_command.h"
+#include "cli/commands/plan_command.h"
+#include "cli/commands/predict_command.h"
+#include "cli/commands/reproduce_command.h"
+#include "cli/commands/simulate_command.h"
+#include "cli/commands/train_command.h"
 #include "cli/flags/data_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/learning_flags.h"
@@ -14,6 +20,7 @@
 #include "coding/code_form.h"
 #include "coding/schemes.h"
 #include "fmt/core.h"
+#include "runtime/fault_plan.h"
 #include "runtime/links/probe_desk.h"
 
 namespace motley {
@@ -55,20 +62,20 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
            "proportional (to the speeds, as learned) or equal")
       ->group(group);
   AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
-  AddValue(app, "--tolerate", flags.tolerate, "S",
+  AddValue(app, "--tolerate", flags.options.tolerate, "S",
            "Workers that may be missing without delay (not with --code none); for auto the "
            "minimum, if given")
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
-  AddParts(app, flags.parts)->group(group);
-  app->add_option("--fastest", flags.fastest,
+  AddParts(app, flags.options.parts)->group(group);
+  app->add_option("--fastest", flags.options.fastest,
                   "Only the N fastest workers compute, and the others stand by until one is lost; "
                   "not with --code auto or adaptive")
       ->type_name("N")
       ->transform(Within(1U, kMostCount))
       ->group(group);
-  app->add_option("--quorum", flags.quorum,
+  app->add_option("--quorum", flags.options.quorum,
                   "With --code approximate: a step ends with N answers, exact or not; default: all "
                   "but S")
       ->type_name("N")
@@ -80,8 +87,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->type_name("TIME")
       ->group(group);
   app->add_option("--fault", flags.faults,
-                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, "
-                  "nan:1@step=5 or lie:1@step=5,-0.5x; workers count from 0")
+                  fmt::format("May be repeated: {}; workers count from 0", FaultExamples()))
       ->type_name("WHAT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -119,7 +125,7 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
                   "learning and checkpoints that are not given keep their values")
       ->type_name("DIR")
       ->group(group);
-  app->add_option("--resume-step", flags.resume_step,
+  app->add_option("--resume-step", flags.job.options.resume_step,
                   "Resume from the checkpoint of step N there; default: the newest")
       ->type_name("N")
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
@@ -134,33 +140,6 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
   });
 }
 
-// Adds an action with the arguments that all actions on a folder of checkpoints have.
-CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
-                    const char* help, CheckpointFlags::Action action) {
-  CLI::App* sub = checkpoint->add_subcommand(name, help);
-  const bool exports = action == CheckpointFlags::Action::kExport;
-  sub->add_option("DIR", flags.folder,
-                  exports ? "As given to motley train --checkpoint, or a model's file"
-                          : "As given to motley train --checkpoint")
-      ->required();
-  if (action != CheckpointFlags::Action::kList) {
-    sub->add_option("--step", flags.step, "Step of the checkpoint; default: the newest")
-        ->type_name("N")
-        ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
-  }
-  if (exports) {
-    sub->add_option("--out", flags.out, "The model's file (safetensors)")
-        ->type_name("FILE")
-        ->required();
-    sub->add_option("--format", flags.format, "motley or torch (see motley train); default: motley")
-        ->type_name("NAME");
-  } else {
-    sub->add_flag("--json", flags.json, "The result as JSON");
-  }
-  sub->callback([&flags, action] { flags.action = action; });
-  return sub;
-}
-
 // Adds flags for the places and devices of workers.
 void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
   CLI::Option* devices =
@@ -173,7 +152,7 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
           ->group("Workers");
   CLI::Option* threads =
       train
-          ->add_option("--threads", flags.threads,
+          ->add_option("--threads", flags.job.options.threads,
                        "Threads of each worker on the processor; default: its share of the cores")
           ->type_name("N")
           ->transform(Within(1U, 256U))
@@ -220,21 +199,9 @@ constexpr const char* kTableHelp =
 
 }  // namespace
 
-CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
-  using Action = CheckpointFlags::Action;
-  CLI::App* checkpoint =
-      app.add_subcommand("checkpoint", "Inspect, restore and export saved states of jobs");
-  checkpoint->require_subcommand(1);
-  AddAction(checkpoint, flags, "list", "List the checkpoints", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block of the newest checkpoint, or of --step",
-            Action::kVerify);
-  AddAction(checkpoint, flags, "restore",
-            "Rebuild lost and damaged shards of the newest checkpoint, or of --step",
-            Action::kRestore);
-  AddAction(checkpoint, flags, "export",
-            "Write the model of the newest checkpoint, or of --step, to a file", Action::kExport);
-  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
-  return checkpoint;
+// The most used flags come first in --help.
+void ShowFirst(CLI::App& command, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) command.get_option(flag)->group("Most used");
 }
 
 void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
@@ -279,7 +246,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);
   train
-      ->add_option("--step-limit", flags.step_limit,
+      ->add_option("--step-limit", flags.job.options.step_limit,
                    "For unattended jobs: end the job when a step makes no progress for this many "
                    "seconds; default: wait")
       ->type_name("SECONDS")
@@ -313,6 +280,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                             "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out "
                             "model.safetensors\n\n") +
                 kTableHelp);
+  ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
   return train;
 }
 

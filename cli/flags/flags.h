@@ -2,22 +2,22 @@
 // Declares the sub-commands and their flags, as --help shows them.
 #pragma once
 
-#include "cli/commands/checkpoint_command.h"
-#include "cli/commands/codes_command.h"
-#include "cli/commands/devices_command.h"
-#include "cli/commands/plan_command.h"
-#include "cli/commands/predict_command.h"
-#include "cli/commands/profile_command.h"
-#include "cli/commands/reproduce_command.h"
-#include "cli/commands/simulate_command.h"
-#include "cli/commands/train_command.h"
-#include "cli/commands/worker_command.h"
-
 namespace CLI {
 class App;
 }
 
 namespace motley {
+
+struct CheckpointFlags;
+struct CodesFlags;
+struct DevicesFlags;
+struct PlanFlags;
+struct PredictFlags;
+struct ProfileFlags;
+struct ReproduceFlags;
+struct SimulateFlags;
+struct TrainFlags;
+struct WorkerFlags;
 
 // Each function adds one sub-command. Parsing writes its flags to `flags`, which must outlive
 // `app`.

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "fmt/core.h"
+#include "runtime/fault_plan.h"
 
 namespace motley {
 namespace {
@@ -12,8 +13,17 @@ namespace {
 struct Topic {
   const char* name;
   const char* line;
-  const char* page;
+  const char* page;  // The text {list} stands for what `list` returns.
+  std::string (*list)() = nullptr;
 };
+
+std::string ListOfFaults() {
+  std::string text;
+  for (const FaultForm& form : FaultForms()) {
+    text += fmt::format("  {:<22}{}\n", form.example, form.effect);
+  }
+  return text;
+}
 
 constexpr Topic kTopics[] = {
     {"choosing-codes", "Which --code to choose, and what each costs",
@@ -82,15 +92,11 @@ not fit into memory are kept in a file in TMPDIR (--memory).
     {"faults", "Faults that --fault causes",
      R"(Faults: what --fault does to a job of local or simulated workers
 
-  kill:2@step=50        Worker 2 dies when step 50 opens.
-  pause:1@step=20,2s    Worker 1 pauses for 2 s.
-  slow:0@step=100,5x    Worker 0 takes five times as long from then on.
-  nan:1@step=5          Worker 1 sends an answer that is not a number.
-  lie:1@step=5,-0.5x    Worker 1 sends -0.5 times its answers from then on.
-
+{list}
 Workers and steps count from 0. The flag may be repeated. An example:
   motley train --data digits.csv.gz --workers 4 --fault pause:1@step=20,2s --fault kill:2@step=50
-)"},
+)",
+     ListOfFaults},
     {"keys", "Keys while a job trains in a terminal",
      R"(Keys: what they do while a job trains in a terminal
 
@@ -156,10 +162,14 @@ std::string ListOfTopics() {
   return text;
 }
 
-const char* TopicPage(std::string_view topic) {
+std::string TopicPage(std::string_view topic) {
   const auto found = std::find_if(std::begin(kTopics), std::end(kTopics),
                                   [&](const Topic& each) { return topic == each.name; });
-  return found == std::end(kTopics) ? nullptr : found->page;
+  if (found == std::end(kTopics)) return "";
+  constexpr std::string_view kList = "{list}";
+  std::string page = found->page;
+  if (found->list != nullptr) page.replace(page.find(kList), kList.size(), found->list());
+  return page;
 }
 
 }  // namespace motley

@@ -10,6 +10,6 @@ namespace motley {
 
 std::vector<std::string> TopicNames();
 std::string ListOfTopics();                     // One line per topic, under a heading.
-const char* TopicPage(std::string_view topic);  // Null: no such topic.
+std::string TopicPage(std::string_view topic);  // Empty: no such topic.
 
 }  // namespace motley

@@ -5,8 +5,20 @@
 
 #include "cli/flags/flag_values.h"
 #include "fmt/core.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
+namespace {
+
+std::string ListOfOptimizers(const std::string& chosen) {
+  std::string text = "Update rule" + chosen;
+  for (const OptimizerRule* rule : OptimizerRules()) {
+    text += fmt::format("\n{:>10}: {}", rule->name, rule->help);
+  }
+  return text;
+}
+
+}  // namespace
 
 void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
   const char* group = "Model";
@@ -17,32 +29,32 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
     model->default_str("")->description(
         std::string(kModelHelp) +
         "\nDefault: by the labels, softmax for classes and linear for real numbers");
-    app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
+    app->add_option("--optimizer", flags.optimizer, ListOfOptimizers(chosen))
         ->type_name("NAME")
         ->group(group);
-    app->add_option("--lr", flags.learning_rate, "Learning rate" + chosen)
+    app->add_option("--lr", flags.options.learning_rate, "Learning rate" + chosen)
         ->type_name("RATE")
         ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
         ->group(group);
-    app->add_option("--l2", flags.l2, "L2 regularisation" + chosen)
+    app->add_option("--l2", flags.options.l2, "L2 regularisation" + chosen)
         ->type_name("WEIGHT")
         ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
         ->group(group);
   }
-  app->add_option("--batch", flags.batch, "Samples per step" + chosen)
+  app->add_option("--batch", flags.options.batch, "Samples per step" + chosen)
       ->type_name("N")
       ->transform(Within(1U, kMostCount))
       ->group(group);
-  CLI::Option* epochs = app->add_option("--epochs", flags.epochs, epochs_help)
+  CLI::Option* epochs = app->add_option("--epochs", flags.options.epochs, epochs_help)
                             ->type_name("N")
                             ->transform(Within(1U, kMostCount))
                             ->group(group);
-  app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
+  app->add_option("--steps", flags.options.steps, "Steps, instead of --epochs")
       ->type_name("N")
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->excludes(epochs)
       ->group(group);
-  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")
+  AddValue(app, "--seed", flags.options.seed, "N", "Everything random follows from it")
       ->transform(Seed())
       ->group(group);
 }
@@ -59,7 +71,8 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
       ->group(group);
   train
       ->add_option_function<double>(
-          "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
+          "--validation",
+          [&flags](const double& part) { flags.job.options.validation = part > 0 ? part : -1; },
           "Fraction of the training samples that is held out for judging; 0: none, and the loss of "
           "the steps is judged; default: a tenth for networks on 1000 samples or more, else none")
       ->type_name("PART")
@@ -70,7 +83,7 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
       ->add_option_function<uint32_t>(
           "--patience",
           [&flags](const uint32_t& times) {
-            flags.patience = times > 0 ? static_cast<int32_t>(times) : -1;
+            flags.job.options.patience = times > 0 ? static_cast<int32_t>(times) : -1;
           },
           "End after this many judgements without progress, and keep the best version; 0: never; "
           "default: 10, and never with --epochs or --steps")
@@ -98,7 +111,8 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
                    "default: constant, or plateau if the job ends by itself")
       ->type_name("HOW")
       ->group(group);
-  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: no limit", 1e30);
+  add("--clip", flags.job.options.clip, "Scale gradients down to this norm; default: no limit",
+      1e30);
   train
       ->add_option(
           "--class-weights", flags.job.class_weights,
@@ -106,18 +120,25 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("WEIGHTS")
       ->group(group);
   train
-      ->add_option("--dropout", flags.job.dropout,
+      ->add_option("--dropout", flags.job.options.dropout,
                    "Probability that a unit of a hidden layer is left out of a sample's step (mlp, "
                    "cnn); default: 0")
       ->type_name("P")
       ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
                            "a probability of at least 0 and below 1"))
       ->group(group);
-  add("--weight-decay", flags.job.weight_decay, "For adamw; default: 0.01", 1e30);
-  add("--momentum", flags.job.momentum, "For momentum and nag; default: 0.9", 1);
-  add("--beta1", flags.job.beta1, "For adam and adamw; default: 0.9", 1);
-  add("--beta2", flags.job.beta2, "For adam and adamw; default: 0.999", 1);
-  add("--epsilon", flags.job.epsilon, "For adam and adamw; default: 1e-8", 1e30);
+  const auto add_of_rule = [&](const char* name, double& value, const char* option) {
+    const std::vector<const OptimizerRule*> rules = RulesThatRead(option);
+    const RuleOption& read = *FindOption(*rules.front(), option);
+    add(name, value,
+        fmt::format("For {}; default: {}", NamesOfRules(rules, "and"), read.usual).c_str(),
+        read.range.high);
+  };
+  add_of_rule("--weight-decay", flags.job.options.weight_decay, "weight_decay");
+  add_of_rule("--momentum", flags.job.options.momentum, "momentum");
+  add_of_rule("--beta1", flags.job.options.beta1, "beta1");
+  add_of_rule("--beta2", flags.job.options.beta2, "beta2");
+  add_of_rule("--epsilon", flags.job.options.epsilon, "epsilon");
   AddJudgingFlags(train, flags);
   train
       ->add_option("--init", flags.init,

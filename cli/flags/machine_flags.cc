@@ -2,6 +2,9 @@
 // Declares the commands that concern one machine.
 #include <string>
 
+#include "cli/commands/devices_command.h"
+#include "cli/commands/profile_command.h"
+#include "cli/commands/worker_command.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/flags.h"
 #include "runtime/links/probe_desk.h"

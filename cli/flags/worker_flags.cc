@@ -23,7 +23,7 @@ uint32_t WorkersIn(std::string_view text) {
 
 // Sets the minimum. Returns an error, or an empty text. --workers may give the same minimum.
 std::string TakeLeast(uint32_t least, JobFlags& flags) {
-  const uint32_t other = std::exchange(flags.min_workers, least);
+  const uint32_t other = std::exchange(flags.options.min_workers, least);
   if (other == 0 || other == least) return "";
   return fmt::format(
       "the minimum number of workers is {} here and {} in the other flag. Give it once", least,
@@ -43,7 +43,7 @@ std::string TakeWorkers(std::string_view text, JobFlags& flags) {
         text.empty() ? "''" : text);
   }
   if (least > most) return fmt::format("{} has a minimum above its maximum", text);
-  flags.workers = most;
+  flags.options.workers = most;
   flags.workers_range = range;
   return range ? TakeLeast(least, flags) : "";
 }
@@ -52,7 +52,7 @@ std::string TakeWorkers(std::string_view text, JobFlags& flags) {
 
 void AddWorkers(CLI::App* app, JobFlags& flags, MostWorkers most) {
   if (most == MostWorkers::kNumber) {
-    app->add_option("--workers", flags.workers,
+    app->add_option("--workers", flags.options.workers,
                     "Number of workers; default: as many as speeds, or 2. At most 1024")
         ->type_name("N")
         ->transform(Within(1U, kMostCount))

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/auto/auto_scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -164,9 +162,9 @@ void AutoScheduler::StayWithout(std::vector<Command>& out) {
   LookLater();
   confirmed_ = true;
   if (std::exchange(decided_, true) && told_ == current_) return;
-  const std::string took = Milliseconds(recent_.Mean());
+  const double took = recent_.Mean();
   if (current_ != kPlain && !ChangeTo(kPlain)) return;
-  Tell(fmt::format("{} a step, too short for copies to gain", took), out);
+  Tell({.kind = ChoiceReason::Kind::kTooShort, .took = took}, out);
 }
 
 void AutoScheduler::Begin(Time now) {
@@ -217,7 +215,7 @@ void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
 
 void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking& ranking,
                          std::vector<Command>& out) {
-  std::string took;
+  std::string replaced;
   usual_ = recent_.Mean();
   if (chosen != current_) {
     const PlannedScheme *to = Foreseen(chosen, ranking), *from = Foreseen(current_, ranking);
@@ -226,9 +224,7 @@ void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking
       const double before = recent_.count() > 0 ? recent_.Median() : step_seconds_;
       left_ = Left{current_, before, to->cost.expected};
     }
-    if (usual_ > 0) {
-      took = fmt::format("{} took {} a step; ", NameOfChoice(current_), Milliseconds(usual_));
-    }
+    if (usual_ > 0) replaced = NameOfChoice(current_);
     if (!ChangeTo(chosen)) {
       look_after_ = kLookAfterChange;
       return;
@@ -238,7 +234,10 @@ void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking
   }
   if (std::exchange(decided_, true) && told_ == current_) return;
   const RoundRequest& request = round.request();
-  Tell(took + WhyChosen(current_, ranking, request.cluster, request.workers), out);
+  ChoiceReason why = WhyChosen(current_, ranking, request.cluster, request.workers);
+  why.before = std::move(replaced);
+  why.took = why.before.empty() ? 0 : usual_;
+  Tell(why, out);
 }
 
 // Judges a change once. After a broken promise, the predictions for the scheme, and for others that
@@ -280,7 +279,7 @@ void AutoScheduler::Draw(std::vector<Command>& out) {
   const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
   const Candidate& drawn = all[random.Below(all.size())];
   if (!SchemeNamed(drawn.scheme).for_auto || !ChangeTo(drawn)) return;
-  Tell("drawn", out);
+  Tell({.kind = ChoiceReason::Kind::kDrawn}, out);
 }
 
 // Returns false if the candidate cannot serve; it is not tried again.
@@ -295,7 +294,7 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
   return true;
 }
 
-void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
+void AutoScheduler::Tell(const ChoiceReason& why, std::vector<Command>& out) {
   const uint32_t tolerate = job_->state().options.tolerate;
   const uint32_t before = choices_.empty() ? options_.tolerate : choices_.back().tolerate;
   told_ = current_;

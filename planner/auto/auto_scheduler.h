@@ -56,7 +56,7 @@ class AutoScheduler final : public Scheduler {
   bool ChangeTo(const Candidate& candidate);
   uint64_t StepsLeft() const;
   void LookLater();
-  void Tell(const std::string& why, std::vector<Command>& out);
+  void Tell(const ChoiceReason& why, std::vector<Command>& out);
   void NoticeGivenUp();
 
   const SchedulerOptions options_;

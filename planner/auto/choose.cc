@@ -25,17 +25,16 @@ constexpr double kOftenSlow = 0.01;  // A worker that is slow in more of its ste
 // The least number of rounds that say something about a scheme, and the most that are used.
 constexpr size_t kFewRounds = 2, kMostRounds = 8;
 
-// "worker 3, slow in 4 % of its steps"
-std::string MostFeared(const PlannedCluster& cluster, const std::vector<WorkerId>& ids) {
+std::optional<ChoiceReason::Feared> MostFeared(const PlannedCluster& cluster,
+                                               const std::vector<WorkerId>& ids) {
   size_t worst = 0;
   const auto& workers = cluster.workers;
   for (size_t w = 0; w < workers.size(); ++w) {
     if (workers[w].slow_probability > workers[worst].slow_probability) worst = w;
   }
   const double often = workers[worst].slow_probability;
-  if (often < kOftenSlow) return "stragglers and losses";
-  return fmt::format("worker {}, slow in {:.0f} % of its steps",
-                     ids.empty() ? worst : static_cast<size_t>(ids[worst]), 100 * often);
+  if (often < kOftenSlow) return std::nullopt;
+  return ChoiceReason::Feared{ids.empty() ? static_cast<WorkerId>(worst) : ids[worst], often};
 }
 
 // The part of the gain of `other` over `running` that may be chance: twice the standard error of
@@ -182,25 +181,19 @@ std::string NameOfChoice(const Candidate& candidate) {
   return name;
 }
 
-std::string Milliseconds(double seconds) {
-  const double ms = seconds * 1e3;
-  return fmt::format("{:.{}f} ms", ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
-}
-
-std::string WhyChosen(const Candidate& chosen, const Ranking& ranking,
-                      const PlannedCluster& cluster, const std::vector<WorkerId>& workers) {
+ChoiceReason WhyChosen(const Candidate& chosen, const Ranking& ranking,
+                       const PlannedCluster& cluster, const std::vector<WorkerId>& workers) {
   const PlannedScheme* best = Foreseen(chosen, ranking);
-  if (best == nullptr) return "copies would save nothing worth their price";
-  std::string text = fmt::format("predicted {} a step", Milliseconds(best->cost.expected));
-  if (chosen.copies == 1) return text + "; copies would save nothing worth their price";
+  if (best == nullptr) return {};
+  ChoiceReason reason;
+  reason.predicted = best->cost.expected;
+  reason.copies = chosen.copies > 1;
+  if (!reason.copies) return reason;
   if (const PlannedScheme* plain = Foreseen(kPlain, ranking)) {
-    const double part = best->cost.expected / plain->cost.expected - 1;
-    text += std::abs(part) < kAsMuch
-                ? std::string(", as much as without copies")
-                : fmt::format(", {:.0f} % {} than without copies", 100 * std::abs(part),
-                              part < 0 ? "less" : "more");
+    reason.than_plain = best->cost.expected / plain->cost.expected - 1;
   }
-  return text + "; insures against " + MostFeared(cluster, workers);
+  reason.feared = MostFeared(cluster, workers);
+  return reason;
 }
 
 }  // namespace motley

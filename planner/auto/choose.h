@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "planner/planner.h"
+#include "scheduler/choice_reason.h"
 
 namespace motley {
 
@@ -50,12 +51,8 @@ std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ran
 const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking);
 // "adaptive, 2 copies", "none"
 std::string NameOfChoice(const Candidate& candidate);
-// "41 ms", "0.35 ms"
-std::string Milliseconds(double seconds);
-// Explains the choice: "predicted 41 ms a step, 23 % less than without copies; insures against
-// worker 3, slow in 4 % of its steps". `workers` gives the number of each worker of `cluster`;
-// empty: its index.
-std::string WhyChosen(const Candidate& chosen, const Ranking& ranking,
-                      const PlannedCluster& cluster, const std::vector<WorkerId>& workers = {});
+// Explains the choice. `workers` gives the number of each worker of `cluster`; empty: its index.
+ChoiceReason WhyChosen(const Candidate& chosen, const Ranking& ranking,
+                       const PlannedCluster& cluster, const std::vector<WorkerId>& workers = {});
 
 }  // namespace motley

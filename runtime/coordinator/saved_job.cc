@@ -11,6 +11,7 @@
 
 #include "coding/kernels/combine.h"
 #include "runtime/memory_need.h"
+#include "training/optimizers/optimizer_rule.h"
 #include "transport/wire/checksum.h"
 
 namespace motley {
@@ -47,14 +48,11 @@ std::string WeightWords(const ModelSpec& model) {
 // Only rates may change. The optimizer's state depends on the rest.
 Status CheckSameRule(const OptimizerOptions& was, const OptimizerOptions& now) {
   if (was.name != now.name) return Differs("optimizer", was.name, now.name);
-  const std::pair<const char*, std::pair<double, double>> numbers[] = {
-      {"momentum", {was.momentum, now.momentum}},
-      {"beta1", {was.beta1, now.beta1}},
-      {"beta2", {was.beta2, now.beta2}},
-      {"epsilon", {was.epsilon, now.epsilon}}};
-  for (const auto& [name, pair] : numbers) {
-    if (pair.first == pair.second) continue;
-    return Differs(name, fmt::format("{}", pair.first), fmt::format("{}", pair.second));
+  const OptimizerRule* rule = FindOptimizerRule(now.name);
+  for (const RuleOption& option : rule != nullptr ? rule->options : std::span<const RuleOption>()) {
+    const double before = was.*option.value, after = now.*option.value;
+    if (!option.shapes_state || before == after) continue;
+    return Differs(option.name, fmt::format("{}", before), fmt::format("{}", after));
   }
   return Status::Ok();
 }

@@ -15,23 +15,15 @@ namespace motley {
 // devices.
 void ServerJob::OnAudit(const Auditor::Finding& finding) {
   if (finding.wrong.empty() || !finding.confirmed) {
-    AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
-    const std::string what =
-        finding.wrong.empty()
-            ? fmt::format(
-                  "what was decoded differs by about {:.3g} % from the server's own sum, "
-                  "although all answers are right: please report this",
-                  100 * finding.decode_error)
-            : fmt::format(
-                  "the {} that {}{} sent differs by about {:.3g} % from the server's own, and no "
-                  "other answer is there to say who is right: that worker, this server, or neither "
-                  "if the trainer does not compute the same twice",
-                  finding.wrong.front().verdict.off, Describe(finding.wrong.front().worker),
-                  finding.wrong.size() > 1
-                      ? fmt::format(" (and {} others)", finding.wrong.size() - 1)
-                      : "",
-                  100 * finding.wrong.front().verdict.difference);
-    warning.text = fmt::format("audit of step {}: {}", finding.step, what);
+    AuditWarning warning{
+        .step = finding.step, .difference = finding.decode_error, .kind = AuditWarning::Kind::kSum};
+    if (!finding.wrong.empty()) {
+      const Auditor::Finding::Worker& first = finding.wrong.front();
+      warning.kind = AuditWarning::Kind::kUnclear;
+      warning.off = first.verdict.off;
+      warning.suspect = {first.worker, peers_.NameOf(first.worker), first.verdict.difference,
+                         finding.wrong.size() - 1};
+    }
     audits_.failures += std::max<size_t>(finding.wrong.size(), 1);
     return Warn(std::move(warning));
   }
@@ -46,12 +38,7 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
                          .name = peers_.NameOf(wrong.worker),
                          .difference = wrong.verdict.difference,
                          .sent_away = ban,
-                         .text = {}};
-    warning.text = fmt::format(
-        "audit of step {}: the {} that {} sent differs by about {:.3g} % from the server's own{}",
-        finding.step, wrong.verdict.off, Describe(wrong.worker), 100 * warning.difference,
-        ban ? ", and others agree with that: it is sent away. Updates since it joined may be wrong"
-            : ", and others agree with that. Updates since it joined may be wrong");
+                         .off = wrong.verdict.off};
     Warn(std::move(warning));
     if (!ban) continue;
     peers_.Ban(wrong.worker, Status::DataError(fmt::format("its answer to step {} was wrong, which "

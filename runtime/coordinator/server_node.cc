@@ -56,26 +56,12 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
 
 SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& schedule,
                               uint32_t most_sums) {
-  SchedulerOptions out;
-  out.workers = options.workers;
+  SchedulerOptions out = options;
   out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
-  out.code = options.code;
   out.tolerate = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
-  out.quorum = options.quorum;
-  out.step_deadline = options.step_deadline;
-  out.parts = options.parts;
-  out.shares = options.shares;
   out.batch = schedule.batch_size(0);
-  out.steps = options.steps;
   out.first_step = options.resume != nullptr ? options.resume->step : 0;
-  out.seed = options.seed;
-  out.start_timeout = options.start_timeout;
-  out.least_workers = options.least_workers;
-  out.gather_time = options.gather_time;
-  out.return_timeout = options.return_timeout;
   out.most_sums = most_sums;
-  out.draw_codes_every = options.draw_codes_every;
-  out.most_workers = options.most_workers;
   return out;
 }
 

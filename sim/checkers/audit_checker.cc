@@ -13,7 +13,9 @@ void AuditChecker::OnEvent(const JobEvent& event) {
 
 void AuditChecker::On(const event::AuditWarned& event) {
   const bool right = !liar_.empty() && (!event.warning.worker || event.warning.name == liar_);
-  if (!right) violations_.Add("I11: an audit wronged an honest worker: " + event.warning.text);
+  if (!right)
+    violations_.Add(fmt::format("I11: the audit of step {} wronged an honest worker, {}",
+                                event.warning.step, event.warning.name));
   first_warned_ = std::min(first_warned_.value_or(event.warning.step), event.warning.step);
   named_ += event.warning.worker ? 1 : 0;
 }

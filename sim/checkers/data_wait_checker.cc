@@ -18,13 +18,14 @@ constexpr double kMessages = 8;  // Messages per step that follow one another.
 
 bool OnlyKills(const SimOptions& options) {
   const RandomFaults& faults = options.random_faults;
-  const double others = faults.pause_every + faults.slow_every + faults.partition_every +
-                        faults.nan_every + faults.garble_every + faults.break_every +
-                        faults.stall_every;
+  const RandomFaults kills = {.kill_every = faults.kill_every,
+                              .restart = faults.restart,
+                              .replay = faults.replay,
+                              .until_seconds = faults.until_seconds};
   const bool steady = std::ranges::all_of(options.cluster.workers, [](const WorkerProfile& worker) {
     return worker.device.tail_probability == 0;
   });
-  return others == 0 && steady && options.replay == nullptr &&
+  return faults == kills && steady && options.replay == nullptr &&
          options.server_rates() == ServerRates() &&
          std::ranges::all_of(options.faults,
                              [](const Fault& fault) { return fault.kind == Fault::Kind::kKill; });

@@ -13,6 +13,8 @@ namespace motley {
 
 class Stranger final : private Receiver {
  public:
+  static constexpr const char* kState = "stranger came";  // What a campaign must reach.
+
   // `world` and `network` must outlive the stranger.
   Stranger(VirtualLoop& world, SimNetwork& network, Random random);
   ~Stranger() override { Stop(); }

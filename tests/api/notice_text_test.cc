@@ -151,6 +151,44 @@ TEST(NoticeText, OfCheckpoints) {
   EXPECT_EQ(Text(notice::CheckpointNote{"moved aside"}), "checkpoint: moved aside");
 }
 
+TEST(AuditText, NamesThePartAndWhoSentIt) {
+  AuditWarning warning{
+      .step = 3, .worker = 1, .name = "box", .difference = 1.5, .sent_away = true, .off = "loss"};
+  EXPECT_EQ(AuditText(warning),
+            "audit of step 3: the loss that worker 1 (box) sent differs by about 150 % from the "
+            "server's own, and others agree with that: it is sent away. Updates since it joined "
+            "may be wrong");
+  warning.sent_away = false;
+  EXPECT_THAT(AuditText(warning), HasSubstr("agree with that. Updates since"));
+  warning.kind = AuditWarning::Kind::kUnclear;
+  warning.suspect = {2, "", 0.1, 1};
+  EXPECT_THAT(AuditText(warning),
+              HasSubstr("worker 2 (and 1 others) sent differs by about 10 % from the server's own, "
+                        "and no other answer is there to say who is right"));
+  EXPECT_THAT(AuditText({.difference = 0.5, .kind = AuditWarning::Kind::kSum}),
+              HasSubstr("what was decoded differs by about 50 %"));
+}
+
+TEST(ReasonText, SaysWhatWasPredictedAndAgainstWhat) {
+  EXPECT_EQ(ReasonText({}), "copies would save nothing worth their price");
+  EXPECT_EQ(ReasonText({.kind = ChoiceReason::Kind::kTooShort, .took = 0.00035}),
+            "0.35 ms a step, too short for copies to gain");
+  EXPECT_EQ(ReasonText({.predicted = 0.041}),
+            "predicted 41 ms a step; copies would save nothing worth their price");
+  const ChoiceReason copies{.before = "none",
+                            .took = 0.05,
+                            .predicted = 0.041,
+                            .copies = true,
+                            .than_plain = -0.23,
+                            .feared = ChoiceReason::Feared{3, 0.04}};
+  EXPECT_EQ(ReasonText(copies),
+            "none took 50 ms a step; predicted 41 ms a step, 23 % less than without copies; "
+            "insures against worker 3, slow in 4 % of its steps");
+  EXPECT_EQ(ReasonText({.predicted = 0.002, .copies = true, .than_plain = 0.01}),
+            "predicted 2.0 ms a step, as much as without copies; insures against stragglers and "
+            "losses");
+}
+
 TEST(WorkersText, ListsFewWithTheirNamesAndSummarisesMany) {
   std::vector<WorkerId> workers;
   EXPECT_EQ(WorkersText({4}, NameOf), "worker 4");

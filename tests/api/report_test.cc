@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "api/reports/job_report.h"
+#include "api/reports/notice_text.h"
 #include "api/request/fault_script.h"
 #include "api/workers/emulation.h"
 #include "nlohmann/json.hpp"
@@ -101,8 +102,8 @@ TEST(TrainJson, SaysWhatAuditsFound) {
   EXPECT_TRUE(audit()["warnings"].empty());
   example.job.audit.failures = 2;
   example.job.audit.warnings = {
-      {.step = 5, .worker = 1, .name = "pc", .difference = 1.5, .sent_away = true, .text = "wrong"},
-      {.step = 6, .worker = {}, .name = "", .difference = 0.5, .sent_away = false, .text = "odd"}};
+      {.step = 5, .worker = 1, .name = "pc", .difference = 1.5, .sent_away = true, .off = "loss"},
+      {.step = 6, .difference = 0.5, .kind = AuditWarning::Kind::kSum}};
   const auto warnings = audit()["warnings"];
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_EQ(warnings[0]["step"], 5);
@@ -110,7 +111,7 @@ TEST(TrainJson, SaysWhatAuditsFound) {
   EXPECT_EQ(warnings[0]["name"], "pc");
   EXPECT_DOUBLE_EQ(warnings[0]["difference"], 1.5);
   EXPECT_EQ(warnings[0]["sent_away"], true);
-  EXPECT_EQ(warnings[0]["message"], "wrong");
+  EXPECT_EQ(warnings[0]["message"], AuditText(example.job.audit.warnings[0]));
   EXPECT_FALSE(warnings[1].contains("worker"));
 }
 

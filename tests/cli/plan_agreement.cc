@@ -75,9 +75,9 @@ struct Again {
 Result<Comparison> Compare(const std::string& path, uint32_t batch, const SimulatedJobCode& code) {
   SimulateFlags flags;
   flags.cluster = path;
-  flags.job.batch = batch;
-  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
-  flags.job.fastest = code.workers;
+  flags.job.options.batch = batch;
+  flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.options.fastest = code.workers;
   flags.job.quiet = true;
   ComparedCode compared = {code.code, code.tolerate};
   if (code.code == "auto") compared.tolerate.reset();
@@ -88,15 +88,15 @@ Result<Comparison> Compare(const std::string& path, uint32_t batch, const Simula
 Result<SimSummary> RunOtherSeeds(const ClusterProfile& cluster, uint32_t batch,
                                  const SimulatedJobCode& code) {
   SimulateFlags flags;
-  flags.job.batch = batch;
+  flags.job.options.batch = batch;
   flags.job.code = code.code;
-  flags.job.tolerate = code.tolerate;
+  flags.job.options.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
-  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
-  flags.job.fastest = code.workers;
-  flags.job.steps = kLearningSteps + kCountedSteps;
+  flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.options.fastest = code.workers;
+  flags.job.options.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
-  flags.job.seed = kOtherSeed;
+  flags.job.options.seed = kOtherSeed;
   flags.seeds = kOtherSeeds;
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));
   sim.options.job.slice_length = JobOptions().slice_length;

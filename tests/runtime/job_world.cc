@@ -140,7 +140,9 @@ void JobWorld::ExpectSerial(double difference) {
   EXPECT_EQ(end.steps, options.steps);
   EXPECT_EQ(end.audited_steps, options.steps);
   EXPECT_LE(end.max_decode_error, 1e-5);
-  for (const AuditWarning& warning : end.audit.warnings) ADD_FAILURE() << warning.text;
+  for (const AuditWarning& warning : end.audit.warnings) {
+    ADD_FAILURE() << "an audit of step " << warning.step << " warned of " << warning.name;
+  }
   EXPECT_LE(end.audit.max_difference, 1e-6);
   const std::vector<double> serial = SerialParameters();
   ASSERT_EQ(end.parameters->size(), serial.size());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/scenario.h"
+#include "sim/seed_run.h"
 #include "test_paths.h"
 
 namespace motley {

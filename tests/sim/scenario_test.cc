@@ -7,6 +7,8 @@
 #include <string>
 
 #include "coding/schemes.h"
+#include "sim/faults/random_fault.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -17,6 +19,27 @@ TEST(Scenario, EverySchemeIsDrawn) {
   for (const Scheme& scheme : Schemes()) listed.insert(scheme.name);
   for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
     drawn.insert(MakeScenario(seed).options.job.code);
+  }
+  EXPECT_EQ(drawn, listed);
+}
+
+TEST(Scenario, EveryRandomFaultIsDrawn) {
+  std::set<std::string> drawn, listed;
+  for (const FaultKind* kind : FaultKinds()) listed.insert(kind->name);
+  for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
+    const RandomFaults faults = MakeScenario(seed).options.random_faults;
+    for (const FaultKind* kind : FaultKinds()) {
+      if (faults.*kind->every > 0) drawn.insert(kind->name);
+    }
+  }
+  EXPECT_EQ(drawn, listed);
+}
+
+TEST(Scenario, EveryOptimizerIsDrawn) {
+  std::set<std::string> drawn, listed;
+  for (const std::string& name : OptimizerNames()) listed.insert(name);
+  for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
+    drawn.insert(MakeScenario(seed).options.job.optimizer.name);
   }
   EXPECT_EQ(drawn, listed);
 }

@@ -118,8 +118,6 @@ LARGE_CLASSES = {
     ("scheduler/step/adaptive_step.h", "AdaptiveStep", "data members"): 20,
     ("scheduler/step/adaptive_step.h", "AdaptiveStep", "methods"): 36,
     ("sim/checkers/gradient_checker.h", "GradientChecker", "data members"): 20,
-    ("sim/faults/fault_driver.h", "FaultDriver", "data members"): 26,
-    ("sim/faults/fault_driver.h", "FaultDriver", "methods"): 42,
     ("sim/reached_states.h", "ReachedStates", "data members"): 15,
     ("sim/world/sim_device.h", "SimDevice", "data members"): 21,
     ("sim/world/sim_network.h", "SimTransport", "data members"): 16,
@@ -154,6 +152,9 @@ SUBFOLDERS = {
 LISTS = [
     ("coding/codes", r"(.*)_code\.cc", "coding/schemes.cc"),
     ("data/formats", r"(.*)_format\.cc", "data/readers.cc"),
+    ("training/optimizers", r"(?!optimizer)(.*)_rule\.cc", "training/optimizers/optimizer_rule.cc"),
+    ("sim/faults/kinds", r"(.*)_fault\.cc", "sim/faults/random_fault.cc"),
+    ("cli/commands", r"(.*_command)\.cc", "cli/flags/command_list.cc"),
     ("transport/stream", r"(?!uv_)(.*)_stream\.cc", "transport/stream/schemes.cc"),
 ]
 FUNCTION = re.compile(r"^(?!\s*(namespace|class|struct|union|enum|extern)\b)\S.*\)\s*(const|noexcept|override|final|"

@@ -70,8 +70,8 @@ class TidyTest(unittest.TestCase):
     def test_command_that_looks_behind_the_library_is_found(self):
         for header, found in (("api/request/job_plan.h", "not api/"), ("motley/motley.h", None),
                               ("cli/report/table.h", None)):
-            self.check("cli/commands/train_command.cc", f'#include "{header}"\n', found)
-        self.check("cli/commands/simulate_command.cc", '#include "api/request/job_plan.h"\n', None)
+            self.check("cli/commands/train_command.h", f'#pragma once\n#include "{header}"\n', found)
+        self.check("cli/commands/simulate_command.h", '#pragma once\n#include "api/request/job_plan.h"\n', None)
 
     def test_long_function_is_found(self):
         self.check("base/a.cc", "void F(int a) {\n" + "  a = 1;\n" * 70 + "}\n", "function of 72")

@@ -9,7 +9,7 @@
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "training/models/evaluate.h"
-#include "training/optimizers/default_rate.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -62,9 +62,11 @@ TEST_P(ReferenceTraining, EveryOptimizerEndsAtTheLossOfPlainTraining) {
   std::vector<float> start(model->parameter_count());
   model->Initialize(7, start);
   constexpr size_t kSteps = 60;
-  for (const char* name : {"sgd", "momentum", "nag", "adam"}) {
-    OptimizerOptions options{.name = name, .learning_rate = the_case.rate, .l2 = 0.01};
-    if (options.name == "adam") options.learning_rate = 0.01;
+  for (const OptimizerRule* rule : OptimizerRules()) {
+    const char* name = rule->name;
+    OptimizerOptions options = UsualOptions(name);
+    options.learning_rate = rule->follows_gradient ? the_case.rate : 0.01;
+    options.l2 = 0.01;
     const auto got = TrainByKernels(*model, *rig.device, options, schedule, data, kSteps, start);
     const auto plain = reference::Train(the_case.spec, options, schedule, data, kSteps,
                                         std::vector<double>(start.begin(), start.end()));
@@ -88,12 +90,31 @@ INSTANTIATE_TEST_SUITE_P(Models, ReferenceTraining,
                                          TrainingCase{{"mlp:12,6", 8, 3}, false, 0.05},
                                          TrainingCase{{"mlp:12", 8, 3}, true, 0.05}));
 
-TEST(Optimizer, EachHasARateOfItsOwnForWhoNamesNone) {
-  EXPECT_EQ(DefaultLearningRate("sgd"), 0.1);
-  EXPECT_EQ(DefaultLearningRate("momentum"), 0.1);
-  EXPECT_EQ(DefaultLearningRate("nag"), 0.1);
-  EXPECT_EQ(DefaultLearningRate("adam"), 0.001);
-  EXPECT_EQ(DefaultLearningRate("none such"), 0.1);
+TEST(Optimizer, EachHasUsualOptions) {
+  EXPECT_EQ(UsualOptions("sgd").learning_rate, 0.1);
+  EXPECT_EQ(UsualOptions("momentum").learning_rate, 0.1);
+  EXPECT_EQ(UsualOptions("nag").learning_rate, 0.1);
+  EXPECT_EQ(UsualOptions("adam").learning_rate, 0.001);
+  EXPECT_EQ(UsualOptions("adam").weight_decay, 0);
+  EXPECT_EQ(UsualOptions("adamw").weight_decay, 0.01);
+  EXPECT_EQ(UsualOptions("none such").learning_rate, 0.1);
+  for (const std::string& name : OptimizerNames()) {
+    EXPECT_EQ(UsualOptions(name).name, name);
+    EXPECT_TRUE(Optimizer::Create(UsualOptions(name), 3).ok()) << name;
+  }
+}
+
+// A job whose optimizer is chosen for it has the options of OptimizerOptions, so their defaults are
+// those of the rules that read them. Options that are off by default are the exception.
+TEST(Optimizer, RulesAgreeWithTheDefaultsOfTheirOptions) {
+  for (const OptimizerRule* rule : OptimizerRules()) {
+    EXPECT_STRNE(rule->help, "") << rule->name;
+    for (const RuleOption& option : rule->options) {
+      const double given = OptimizerOptions().*option.value;
+      const double wanted = given != 0 ? given : option.usual;
+      EXPECT_EQ(option.usual, wanted) << rule->name << " " << option.name;
+    }
+  }
 }
 
 TEST(Optimizer, DividesByTheBatchAndAddsL2Once) {
@@ -112,11 +133,15 @@ TEST(Optimizer, StateIsWhatARestartNeeds) {
   EXPECT_EQ(MakeOptimizer({.name = "momentum"}, 5)->state().size(), 5u);
   EXPECT_EQ(MakeOptimizer({.name = "nag"}, 5)->state().size(), 5u);
   EXPECT_EQ(MakeOptimizer({.name = "adam"}, 5)->state().size(), 10u);
+  for (const std::string& name : OptimizerNames()) {
+    EXPECT_EQ(MakeOptimizer({.name = name}, 5)->state().size(), 5 * OptimizerVectors(name));
+  }
+  EXPECT_EQ(OptimizerVectors("none such"), 0u);
 }
 
 TEST(Optimizer, ARestoredOneGoesOnToTheBit) {
   TestRig rig;
-  for (const char* name : {"sgd", "momentum", "nag", "adam"}) {
+  for (const std::string& name : OptimizerNames()) {
     const OptimizerOptions options{.name = name, .learning_rate = 0.1, .l2 = 0.01};
     const auto whole = MakeOptimizer(options, 3);
     std::unique_ptr<Optimizer> parted = MakeOptimizer(options, 3);
@@ -164,17 +189,18 @@ TEST(Optimizer, WrongSizesAreRefusedAndCountNoStep) {
 TEST(Optimizer, ConstantsOutOfRangeAreRefusedByName) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<OptimizerOptions, std::string>> cases = {
-      {{.learning_rate = 0}, "learning rate"},
-      {{.learning_rate = -1}, "learning rate"},
-      {{.learning_rate = nan}, "learning rate"},
-      {{.learning_rate = 1e-60}, "learning rate"},
-      {{.learning_rate = 1e300}, "learning rate"},
-      {{.l2 = -0.1}, "l2"},
-      {{.momentum = 1}, "momentum"},
-      {{.momentum = -0.1}, "momentum"},
-      {{.beta1 = 1}, "beta1"},
-      {{.beta2 = 1.5}, "beta2"},
-      {{.epsilon = 0}, "epsilon"},
+      {{.learning_rate = 0}, "`learning_rate`"},
+      {{.learning_rate = -1}, "`learning_rate`"},
+      {{.learning_rate = nan}, "`learning_rate`"},
+      {{.learning_rate = 1e-60}, "`learning_rate`"},
+      {{.learning_rate = 1e300}, "`learning_rate`"},
+      {{.l2 = -0.1}, "`l2`"},
+      {{.momentum = 1}, "`momentum`"},
+      {{.momentum = -0.1}, "`momentum`"},
+      {{.beta1 = 1}, "`beta1`"},
+      {{.beta2 = 1.5}, "`beta2`"},
+      {{.epsilon = 0}, "`epsilon`"},
+      {{.weight_decay = 0.1}, "sgd has none. Use `optimizer` adamw"},
       {{.name = "adm"}, "Did you mean 'adam'"}};
   for (const auto& [options, name] : cases) {
     const auto optimizer = Optimizer::Create(options, 1);

@@ -107,12 +107,15 @@ void Update(const OptimizerOptions& options, double t, const Vector& g, Vector& 
     if (options.name == "momentum" || options.name == "nag") {
       first[i] = options.momentum * first[i] + g[i];
       step = options.name == "nag" ? g[i] + options.momentum * first[i] : first[i];
-    } else if (options.name == "adam") {
+    } else if (options.name == "adam" || options.name == "adamw") {
       first[i] = options.beta1 * first[i] + (1 - options.beta1) * g[i];
       second[i] = options.beta2 * second[i] + (1 - options.beta2) * g[i] * g[i];
       const double mean = first[i] / (1 - std::pow(options.beta1, t));
       const double square = second[i] / (1 - std::pow(options.beta2, t));
       step = mean / (std::sqrt(square) + options.epsilon);
+      if (options.name == "adamw") w[i] -= options.learning_rate * options.weight_decay * w[i];
+    } else if (options.name != "sgd") {
+      ADD_FAILURE() << "the reference knows no optimizer " << options.name;
     }
     w[i] -= options.learning_rate * step;
   }

@@ -18,22 +18,17 @@
 namespace motley {
 
 struct OptimizerOptions {
-  std::string name = "sgd";  // One of OptimizerNames().
+  std::string name = "sgd";  // One of OptimizerNames(), in optimizer_rule.h.
   double learning_rate = 0.1;
-  double l2 = 0;                                      // Adds l2 * w to the mean gradient.
-  double momentum = 0.9;                              // momentum, nag
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
-  // adamw only, decoupled (Loshchilov and Hutter 2019): each update also subtracts rate *
-  // weight_decay * w.
+  double l2 = 0;  // Adds l2 * w to the mean gradient.
+  // The optimizer's rule says which of these it reads.
+  double momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  // Decoupled from the gradient: each update also subtracts rate * weight_decay * w.
   double weight_decay = 0;
   double clip = 0;  // Longer mean gradients are scaled down to this norm; 0: never.
   std::string schedule = "constant";  // See ParseSchedule; the caller of Apply follows it.
 };
-
-// "sgd", "momentum", "nag", "adam", "adamw".
-const std::vector<std::string>& OptimizerNames();
-// Vectors of the parameters' length that the optimizer keeps between steps; 0 for an unknown name.
-size_t OptimizerVectors(std::string_view name);
 
 // What an update is made of, besides the summed gradient.
 struct Contribution {

@@ -5,6 +5,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -20,6 +21,7 @@ import unittest
 
 from program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
+SOURCE = pathlib.Path(__file__).parents[3]
 COMMANDS = ["train", "simulate", "codes", "devices", "plan", "predict", "profile", "checkpoint", "checkpoint list",
             "checkpoint verify", "checkpoint restore", "checkpoint export", "reproduce", "worker", "help", "completion"]
 
@@ -156,6 +158,20 @@ class Manual(ProgramTest):
                 self.assertIn(f"\\fB{flag}\\fR", found[0], command)
         for topic in ("NAME", "SYNOPSIS", "ENVIRONMENT", "EXIT-CODES", "FAULTS"):
             self.assertTrue(any(text.startswith(topic) for text in sections), topic)
+
+    def test_the_reference_has_the_listed_optimizers_and_faults(self):
+        reference = (SOURCE / "docs/reference/train.md").read_text()
+        header = (SOURCE / "include/motley/options.h").read_text()
+        help_text = subprocess.run([PROGRAM, "train", "--help"], text=True, check=True, capture_output=True).stdout
+        optimizers = re.findall(r"^ +(\w+): ", help_text.split("--optimizer")[1].split("--lr")[0], flags=re.M)
+        self.assertGreater(len(optimizers), 3)
+        row = next(line for line in reference.splitlines() if line.startswith("| `--optimizer"))
+        self.assertEqual(re.findall(r"`(\w+)`", row), optimizers)
+        self.assertIn(f"/**< {', '.join(optimizers)} */", header)
+        faults = re.findall(r"^  (\w+:\S+)", self.run_program("help", "faults").stdout, flags=re.M)
+        self.assertGreater(len(faults), 3)
+        section = reference.split("\n## Faults\n")[1].split("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `(\S+)` \|", section, flags=re.M), faults)
 
     def test_roff_warns_of_nothing(self):
         if shutil.which("groff") is None:

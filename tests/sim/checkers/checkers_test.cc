@@ -362,8 +362,7 @@ TEST(AuditChecker, ALiarMayPassOnce) {
     AuditChecker checker(violations, "liar");
     checker.Spoilt(20);
     checker.Spoilt(21);
-    checker.OnEvent(
-        event::AuditWarned{{.step = noticed, .worker = WorkerId{1}, .name = "liar", .text = ""}});
+    checker.OnEvent(event::AuditWarned{{.step = noticed, .worker = WorkerId{1}, .name = "liar"}});
     checker.Finish();
     EXPECT_EQ(violations.list().empty(), noticed <= 21) << noticed;
   }
@@ -372,8 +371,7 @@ TEST(AuditChecker, ALiarMayPassOnce) {
 TEST(AuditChecker, AnHonestWorkerIsNotBlamed) {
   Violations violations;
   AuditChecker checker(violations, "liar");
-  checker.OnEvent(
-      event::AuditWarned{{.step = 1, .worker = WorkerId{0}, .name = "honest", .text = "off"}});
+  checker.OnEvent(event::AuditWarned{{.step = 1, .worker = WorkerId{0}, .name = "honest"}});
   EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("wronged")));
 }
 

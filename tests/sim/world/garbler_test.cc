@@ -67,7 +67,9 @@ TEST(Garbler, DamagedSlicesAreInNoSum) {
   for (const char* code : {"none", "repetition", "heterogeneous", "rs", "adaptive", "multi-message",
                            "partial-coded", "short", "auto"}) {
     SimOptions options;
-    options.job = {.workers = 4, .batch = 256, .steps = 60, .code = code, .tolerate = 1};
+    options.job.workers = 4;
+    options.job.steps = 60;
+    options.job.code = code;
     options.job.parts = SchemeNamed(code).has_parts ? 2 : 1;
     options.job.model = {"mlp:8", 6, 3};
     options.job.slice_length = 32;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/kinds/blackout_fault.h"
+
+namespace motley {
+namespace {
+
+class BlackoutFault final : public RandomFault {
+ public:
+  explicit BlackoutFault(FaultTargets& targets) : targets_(targets) {}
+
+  void Strike() override {
+    const bool cut = targets_.random().Chance(0.5);
+    const Time until = targets_.Now() + targets_.DrawDuration(0.01, 5);
+    for (const auto& process : targets_.workers()) {
+      if (!process->alive()) continue;
+      cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
+    }
+  }
+
+ private:
+  FaultTargets& targets_;
+};
+
+}  // namespace
+
+const FaultKind kBlackoutFault = {"blackout", &RandomFaults::blackout_every,
+                                  MakeFault<BlackoutFault>, nullptr};
+
+}  // namespace motley

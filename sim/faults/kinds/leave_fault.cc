@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/kinds/leave_fault.h"
+
+namespace motley {
+namespace {
+
+constexpr char kState[] = "worker took its leave";
+
+class LeaveFault final : public RandomFault {
+ public:
+  explicit LeaveFault(FaultTargets& targets) : targets_(targets) {}
+
+  void Strike() override {
+    const auto worker = targets_.PickNotLast();
+    if (!worker) return;
+    WorkerProcess* process = &targets_[*worker];
+    if (!targets_.joined(*worker) || process->paused()) return;
+    ++leaves_;
+    targets_.DisturbUntil(targets_.Now());
+    process->Leave();
+    if (!targets_.random().Chance(0.5)) return;
+    const Duration away = targets_.DrawDuration(0.01, 1);
+    targets_.world().After(away, [this, worker = *worker, process] {
+      if (targets_.stopped() || &targets_[worker] != process || process->alive()) return;
+      if (!process->killed()) process->Kill(/*lose_in_flight=*/false);
+      targets_.Restart(worker);
+    });
+  }
+  std::map<std::string, uint64_t> Reached() const override { return {{kState, leaves_}}; }
+
+ private:
+  FaultTargets& targets_;
+  uint64_t leaves_ = 0;
+};
+
+}  // namespace
+
+const FaultKind kLeaveFault = {"leave", &RandomFaults::leave_every, MakeFault<LeaveFault>, kState};
+
+}  // namespace motley

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/kinds/slow_fault.h"
+
+namespace motley {
+namespace {
+
+class SlowFault final : public RandomFault {
+ public:
+  explicit SlowFault(FaultTargets& targets) : targets_(targets) {}
+
+  void Strike() override {
+    const auto worker = targets_.Pick();
+    if (!worker) return;
+    WorkerProcess* process = &targets_[*worker];
+    const double factor = 2 + 8 * targets_.random().NextDouble();
+    const Duration duration = targets_.DrawDuration(0.1, 5);
+    process->SetRandomSlowness(factor);
+    targets_.world().After(duration, [process] { process->SetRandomSlowness(1); });
+  }
+
+ private:
+  FaultTargets& targets_;
+};
+
+}  // namespace
+
+const FaultKind kSlowFault = {"slow", &RandomFaults::slow_every, MakeFault<SlowFault>, nullptr};
+
+}  // namespace motley

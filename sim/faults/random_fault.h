@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of random faults. A new one is a pair of files in kinds/, a line in random_fault.cc, and
+// its mean time in RandomFaults. The fault driver, descriptions of scenarios and the states that a
+// campaign must reach follow the list.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/job_event.h"
+#include "sim/faults/fault_targets.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+
+class RandomFault {
+ public:
+  virtual ~RandomFault() = default;
+  // Called at random times until faults stop.
+  virtual void Strike() = 0;
+  virtual void OnEvent(const JobEvent&) {}
+  // How often states were reached through the fault (reached_states.h).
+  virtual std::map<std::string, uint64_t> Reached() const { return {}; }
+};
+
+struct FaultKind {
+  const char* name;
+  double RandomFaults::*every;  // 0: off.
+  std::unique_ptr<RandomFault> (*make)(FaultTargets& targets);
+  const char* state;  // What a campaign must reach through this fault; null: nothing of its own.
+};
+
+std::span<const FaultKind* const> FaultKinds();
+
+// For FaultKind::make.
+template <typename Fault>
+std::unique_ptr<RandomFault> MakeFault(FaultTargets& targets) {
+  return std::make_unique<Fault>(targets);
+}
+
+}  // namespace motley
