@@ -118,7 +118,8 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
   }
   const bool few = network && samples.rows < kLeastToHoldOut && plan.validation == 0;
   const bool decays = optimizer.name == "adamw";  // It keeps weights small itself.
-  const bool open = request.open.l2 && request.open.steps && request.dropout == 0;
+  const bool open =
+      !request.Given(&OptimizerOptions::l2) && request.open.steps && request.dropout == 0;
   if (few && open && !decays && !raw_target) {
     optimizer.l2 = kL2WithoutValidation;
   }

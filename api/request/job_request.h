@@ -58,9 +58,15 @@ struct JobRequest {
   double dropout = 0;  // 0: not given.
   OptimizerOptions optimizer;
   std::bitset<std::size(kOptimizerNumbers)> given_numbers;  // By kOptimizerNumbers.
-  std::string evaluate_every;                               // "1epoch"; empty: not given.
-  double validation = 0;                                    // 0: not given; below 0: none.
-  int32_t patience = 0;                                     // 0: not given; below 0: none.
+  bool Given(double OptimizerOptions::*number) const {
+    for (size_t i = 0; i < std::size(kOptimizerNumbers); ++i) {
+      if (kOptimizerNumbers[i].value == number) return given_numbers[i];
+    }
+    return false;
+  }
+  std::string evaluate_every;  // "1epoch"; empty: not given.
+  double validation = 0;       // 0: not given; below 0: none.
+  int32_t patience = 0;        // 0: not given; below 0: none.
   uint32_t batch = 256;
   uint32_t epochs = 5;
   uint64_t steps = 0;  // 0: the steps of `epochs` epochs.

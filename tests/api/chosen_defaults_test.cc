@@ -53,7 +53,7 @@ TEST(ChosenDefaults, NetworksOnFewSamplesKeepTheirWeightsSmall) {
   EXPECT_GT(chosen("mlp:8", 999, nothing), 0);
   EXPECT_EQ(chosen("mlp:8", 1000, nothing), 0);
   EXPECT_EQ(chosen("softmax", 100, nothing), 0);
-  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.open.l2 = false; }), 0);
+  EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.given_numbers.set(); }), 0);
   EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.open.steps = false; }), 0);
   EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.dropout = 0.1; }), 0);
   EXPECT_EQ(chosen("mlp:8", 999, [](JobRequest& request) { request.validation = 0.2; }), 0);
