@@ -36,8 +36,8 @@ struct JobDescription {
   uint64_t steps = 0;        // Steps of the whole job; may be changed.
   uint64_t judge_every = 0;  // ValidationOptions; may be changed.
   uint32_t patience = 0;
-  uint64_t checkpoint_every =
-      0;  // CheckpointOptions; may be changed. 0: unknown, as in older ones.
+  // CheckpointOptions; may be changed. 0: unknown, as in older descriptions.
+  uint64_t checkpoint_every = 0;
   CheckpointCode checkpoint_code;
 
   JobHistory history;

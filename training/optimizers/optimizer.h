@@ -32,8 +32,8 @@ struct OptimizerOptions {
 
 // What an update is made of, besides the summed gradient.
 struct Contribution {
-  double weight =
-      0;  // Total weight of the samples, at least 0. For weight 0 the mean gradient is 0.
+  // Total weight of the samples, at least 0. For weight 0 the mean gradient is 0.
+  double weight = 0;
   double rate_factor = 1;          // Multiplies the learning rate.
   std::optional<WorkerId> worker;  // The only worker that contributed; none: all of a step.
   uint64_t staleness = 0;          // Updates that were applied since the gradient's parameters.
