@@ -25,7 +25,7 @@ Membership::Membership(uint32_t expected, uint32_t partitions)
     : partitions_(partitions), workers_(expected) {}
 
 Membership::Joined Membership::Join(WorkerId id, Incarnation incarnation, Time now) {
-  if (id >= kMaxWorkers) return Joined::kRefused;
+  if (id >= kMaxWorkers && id >= workers_.size()) return Joined::kRefused;
   if (id >= workers_.size()) workers_.resize(id + 1);
   Worker& worker = workers_[id];
   if (worker.live && worker.incarnation == incarnation) return Joined::kDuplicate;
