@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the sum of 4 processes' vectors, sent back to all of them, with gloo and OpenMPI.
+"""Compares the sum of N processes' vectors, sent back to all of them, with gloo and OpenMPI.
 
-Usage: sum.py MOTLEY_SUM [--json] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two minutes. The
+Usage: sum.py MOTLEY_SUM [--json] [--workers N] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two minutes. The
 systems run in turns, and each result is checked.
 """
 
@@ -15,7 +15,6 @@ import tempfile
 import peer_tools
 
 HERE = pathlib.Path(__file__).parent
-WORKERS = 4
 REPETITIONS = 9
 
 
@@ -23,34 +22,36 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--megabytes", type=float, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     flags = parser.parse_args()
+    workers = str(flags.workers)
     size = [str(flags.megabytes), str(REPETITIONS)]
-    ours = [flags.program, "--workers", str(WORKERS), "--megabytes", size[0], "--repetitions", size[1],
+    ours = [flags.program, "--workers", workers, "--megabytes", size[0], "--repetitions", size[1],
             "--threads", str(os.cpu_count() or 1)]
     commands = {"Motley": ours, "Motley, TCP": [*ours, "--tcp"]}
     left_out = {}
     python = peer_tools.torch_python()
     if python:
-        commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), str(WORKERS), *size]
+        commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), workers, *size]
     else:
         left_out["PyTorch gloo"] = "python3-torch is not installed"
     with tempfile.TemporaryDirectory() as folder:
         program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", folder)
         for name, transport in (("OpenMPI, TCP", "tcp"), ("OpenMPI, shared memory", "vader")):
             if program:
-                commands[name] = [*peer_tools.mpirun(WORKERS, transport), program, *size]
+                commands[name] = [*peer_tools.mpirun(workers, transport), program, *size]
             else:
                 left_out[name] = "libopenmpi-dev and openmpi-bin are not installed"
         medians = peer_tools.by_turns(commands, flags.rounds, "median_ms")
     ours = medians["Motley"]
     if flags.json:
-        print(json.dumps({"megabytes": flags.megabytes, "workers": WORKERS, "median_ms": medians,
+        print(json.dumps({"megabytes": flags.megabytes, "workers": flags.workers, "median_ms": medians,
                           "ratio_to_motley": {name: value / ours for name, value in medians.items()},
                           "left_out": left_out}, indent=2))
         return
-    print(f"{flags.megabytes:g} MB of float32, one server, {WORKERS} worker processes: ms until all have the sum")
+    print(f"{flags.megabytes:g} MB of float32, one server, {workers} worker processes: ms until all have the sum")
     for name, value in medians.items():
         print(f"{name:<26}{value:>9.1f} ms{value / ours:>8.2f} x Motley")
     for name, why in left_out.items():

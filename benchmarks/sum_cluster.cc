@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // motley-sum: one server and N worker processes. The sum of their vectors is sent back to all of
 // them. The data path is that of a job: answers in slices, the row collector with its stream
-// decoder, the publisher. Prints one JSON object.
+// decoder, the publisher. The server prints one JSON object. It starts the workers itself, unless
+// --serve and --join start each process separately, on whatever machine.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,15 +33,18 @@ namespace motley {
 namespace {
 
 constexpr size_t kSlice = size_t{1} << 18;  // Floats, as in a job.
-constexpr unsigned kLimitSeconds = 300;
+constexpr unsigned kLimitSeconds = 900;
 
 struct Task {
   uint32_t workers = 4;
   size_t length = 0;
-  uint64_t repetitions = 9;  // Two more come first and are not counted.
-  size_t threads = 1;        // Threads of the server's decoder.
+  uint64_t repetitions = 9;
+  uint64_t warmups = 2;  // Repetitions that come first and are not counted.
+  size_t threads = 1;    // Threads of the server's decoder.
   std::string listen = "127.0.0.1:0";
 };
+
+constexpr auto kRetry = std::chrono::milliseconds(50);  // A worker may start before its server.
 
 // The monotonic clock is the same for all processes of the machine, so their times are comparable.
 uint64_t NowNs() {
@@ -70,7 +74,8 @@ class Worker final : public Receiver {
     transport_->SetReceiver(this);
   }
   void Run(const std::string& address) {
-    transport_->Connect(address);
+    address_ = address;
+    transport_->Connect(address_);
     loop_.Run();
   }
 
@@ -78,7 +83,10 @@ class Worker final : public Receiver {
     server_ = peer;
     Say(0, 0);
   }
-  void OnLost(PeerId, const Status& why) override { Die("a worker: " + why.ToString()); }
+  void OnLost(PeerId, const Status& why) override {
+    if (server_ != 0) Die("a worker: " + why.ToString());
+    loop_.After(kRetry, [this] { transport_->Connect(address_); });
+  }
   std::span<std::byte> OnPayload(PeerId, const Header& header) override {
     const auto slice = SliceOf(cut_, header);
     if (!slice.ok()) Die(slice.status().ToString());
@@ -155,6 +163,7 @@ class Worker final : public Receiver {
   std::vector<float> own_;
   std::vector<float> sum_;
   std::unique_ptr<Transport> transport_;
+  std::string address_;
   PeerId server_ = 0;
   std::vector<Sketch> sketches_;
   size_t arrived_ = 0;
@@ -188,7 +197,7 @@ class Server final : public Receiver {
 
   void OnConnected(PeerId, const PeerIdentity&) override {}
   void OnLost(PeerId, const Status& why) override {
-    if (step_ < task_.repetitions + 2) Die("the server: " + why.ToString());
+    if (step_ < task_.repetitions + task_.warmups) Die("the server: " + why.ToString());
     if (++gone_ == task_.workers) loop_.Stop();
   }
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
@@ -235,7 +244,7 @@ class Server final : public Receiver {
         if (!answers_.OnEnd(worker, end).value()) Die("an answer ends that was not ordered");
       }
       phase_ = 0;
-      if (++step_ == task_.repetitions + 2) return Order(2);
+      if (++step_ == task_.repetitions + task_.warmups) return Order(2);
     }
     first_begin_ = UINT64_MAX;
     last_end_ = 0;
@@ -268,7 +277,7 @@ class Server final : public Receiver {
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
   std::shared_ptr<UpdateSum> step_sum_;      // It is formed there.
   Answers answers_;
-  uint64_t step_ = 0;  // The first two are not counted.
+  uint64_t step_ = 0;
   uint32_t phase_ = 0;
   uint32_t messages_ = 0;
   uint32_t gone_ = 0;
@@ -276,6 +285,12 @@ class Server final : public Receiver {
   uint64_t last_end_ = 0;
   std::vector<double> seconds_;
 };
+
+void RunWorker(const Task& task, uint32_t index, const std::string& address) {
+  auto loop = UvLoop::Create();
+  if (!loop.ok()) Die(loop.status().ToString());
+  Worker(**loop, task, index).Run(address);
+}
 
 // Starts a worker before the server has any thread. The worker gets the address through a pipe.
 pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
@@ -294,9 +309,7 @@ pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
   const ssize_t count = read(ends[0], address.data(), address.size());
   if (count <= 0) _exit(1);
   address.resize(static_cast<size_t>(count));
-  auto loop = UvLoop::Create();
-  if (!loop.ok()) Die(loop.status().ToString());
-  Worker(**loop, task, index).Run(address);
+  RunWorker(task, index, address);
   _exit(0);
 }
 
@@ -315,19 +328,57 @@ Result<std::vector<double>> Serve(const Task& task, const std::vector<int>& pipe
     close(pipe);
   }
   loop->Run();
-  return std::vector<double>(server.seconds().begin() + 2, server.seconds().end());
+  return std::vector<double>(server.seconds().begin() + task.warmups, server.seconds().end());
+}
+
+void Report(const Task& task, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const double server_cpu =
+      static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+      static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+  fmt::print(
+      "{{\"workers\": {}, \"megabytes\": {}, \"median_ms\": {:.3f}, \"best_ms\": "
+      "{:.3f}, \"server_cpu_ms\": {:.3f}}}\n",
+      task.workers, static_cast<double>(task.length) * sizeof(float) * 1e-6,
+      seconds[seconds.size() / 2] * 1e3, seconds.front() * 1e3,
+      server_cpu * 1e3 / static_cast<double>(task.repetitions + task.warmups));
+}
+
+// Runs the server here, and starts a process for each worker if `local`.
+int RunServer(const Task& task, bool local) {
+  std::vector<int> pipes(local ? task.workers : 0);
+  std::vector<pid_t> children;
+  for (uint32_t i = 0; i < pipes.size(); ++i) children.push_back(StartWorker(task, i, pipes[i]));
+  Result<std::vector<double>> seconds = Serve(task, pipes);
+  if (!seconds.ok()) Die(seconds.status().ToString());
+  for (const pid_t child : children) {
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) Die("a worker failed");
+  }
+  Report(task, *std::move(seconds));
+  return 0;
 }
 
 int Main(int argc, char** argv) {
   Task task;
   double megabytes = 100;
   bool tcp = false;
+  std::string serve, join;
+  uint32_t index = 0;
   CLI::App app("Sums vectors of processes at one server, and gives all the sum.", "motley-sum");
   app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
   app.add_option("--megabytes", megabytes)->check(CLI::Range(0.001, 10000.0));
   app.add_option("--repetitions", task.repetitions)->check(CLI::Range(1U, 100000U));
+  app.add_option("--warmups", task.warmups, "Repetitions that come first and are not counted")
+      ->check(CLI::Range(0U, 100U));
   app.add_option("--threads", task.threads, "Of the server's decoder")->check(CLI::Range(1U, 64U));
   app.add_flag("--tcp", tcp, "No shared memory");
+  app.add_option("--serve", serve, "Only the server, at this address");
+  app.add_option("--join", join, "Only a worker of the server at this address")
+      ->excludes("--serve");
+  app.add_option("--index", index, "The number of this worker, from 0")->needs("--join");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -335,29 +386,10 @@ int Main(int argc, char** argv) {
   }
   task.length = static_cast<size_t>(megabytes * 1e6 / sizeof(float));
   if (tcp) task.listen = "tcp://127.0.0.1:0";
+  if (!serve.empty()) task.listen = serve;
   alarm(kLimitSeconds);
-  std::vector<int> pipes(task.workers);
-  std::vector<pid_t> children;
-  for (uint32_t i = 0; i < task.workers; ++i) children.push_back(StartWorker(task, i, pipes[i]));
-  Result<std::vector<double>> seconds = Serve(task, pipes);
-  if (!seconds.ok()) Die(seconds.status().ToString());
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const double server_cpu =
-      static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-      static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
-  for (const pid_t child : children) {
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0) Die("a worker failed");
-  }
-  std::vector<double> sorted = *seconds;
-  std::sort(sorted.begin(), sorted.end());
-  fmt::print(
-      "{{\"workers\": {}, \"megabytes\": {}, \"median_ms\": {:.3f}, \"best_ms\": "
-      "{:.3f}, \"server_cpu_ms\": {:.3f}}}\n",
-      task.workers, static_cast<double>(task.length) * sizeof(float) * 1e-6,
-      sorted[sorted.size() / 2] * 1e3, sorted.front() * 1e3,
-      server_cpu * 1e3 / static_cast<double>(task.repetitions + 2));
+  if (join.empty()) return RunServer(task, serve.empty());
+  RunWorker(task, index, join);
   return 0;
 }
 

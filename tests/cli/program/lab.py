@@ -14,17 +14,21 @@ def ip(*words, inside=None):
 
 
 class Lab:
-    """Machines at one switch; the first has the address `first`, such as "10.77.0.1". Raises OSError or
-    CalledProcessError if namespaces cannot be made."""
+    """Machines at one switch; the first has the address `first`, such as "10.77.0.1". `limits` has the Mbit/s of
+    each machine's link, the same in both directions. Raises OSError or CalledProcessError if namespaces cannot be
+    made."""
 
-    def __init__(self, machines, first):
+    def __init__(self, machines, first, limits=()):
         network, number = first.rsplit(".", 1)
         self.switch = f"{PREFIX}s"
         self.machines = [f"{PREFIX}m{i}" for i in range(machines)]
         self.addresses = [f"{network}.{int(number) + i}" for i in range(machines)]
         try:
             self._build()
-        except (OSError, subprocess.CalledProcessError):
+            for i, mbits in enumerate(limits):
+                self._limit("eth", self.machines[i], mbits)
+                self._limit(f"p{i}", self.switch, mbits)
+        except BaseException:  # An interrupt must not leave namespaces behind, either.
             self.close()
             raise
 
@@ -42,6 +46,14 @@ class Lab:
             ip("link", "set", "lo", "up", inside=machine)
         # Some containers can make namespaces, but not run anything in them (no mount of /sys).
         subprocess.run([*self.on(0), "true"], check=True, capture_output=True)
+
+    @staticmethod
+    def _limit(device, space, mbits):
+        """The limit counts whole Ethernet frames. A burst is 2 ms of the link, and at least one large packet."""
+        burst = max(int(mbits * 1e6 / 8 * 0.002), 1 << 16)
+        subprocess.run(["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
+                        f"{int(mbits * 1e6)}bit", "burst", str(burst), "latency", "50ms"],
+                       check=True, capture_output=True)
 
     def on(self, machine):
         """The words before a command that runs on this machine."""

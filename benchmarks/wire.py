@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures how soon all workers have the sum of their vectors, over links of limited speed, beside the best possible.
+
+Usage: wire.py MOTLEY_SUM [--json] [--megabytes M] [--workers N] [--links MBITS,...] [--spare MBITS,...]
+[--systems NAME,...]. Run by `./dev bench wire`. Without --workers and --links it runs four cases: four and eight
+machines with links of 1 Gbit/s, four with unequal links, and four with a spare server.
+
+Each machine is a network namespace. Its link to the switch is limited in both directions. Every worker runs on a
+machine of its own. A spare server is a machine without a worker, which some systems can use. A star's server runs on
+the spare server with the fastest link, or beside the worker with the fastest link where there is none. Each process
+compares the sum with the right one after every repetition.
+
+The bound is the least time of any system that adds and forwards values. It counts the vectors' own bytes at the full
+rate of the links. The links also carry the headers of Ethernet, IP and TCP, and therefore nothing can come closer to
+the bound than 1.05 on packets of 1500 bytes.
+
+Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+import peer_tools
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests" / "cli" / "program"))
+from lab import Lab  # noqa: E402
+
+PORT = 7450
+LIMIT_S = 900  # Seconds that one system may take for one case.
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Case:
+    """Links in Mbit/s: one per worker, and one per spare server."""
+    megabytes: float
+    links: tuple
+    spare: tuple = ()
+
+    @property
+    def workers(self):
+        return len(self.links)
+
+    @property
+    def link_text(self):
+        equal = len(set(self.links)) == 1
+        text = f"{len(self.links)}x{self.links[0]:g}" if equal else ",".join(f"{link:g}" for link in self.links)
+        return text + "".join(f"+{link:g}" for link in self.spare)
+
+    def bound_seconds(self):
+        """No system is faster that adds and forwards values: every worker's link carries its vector and the sum, and
+        each value needs n - 1 transfers to be summed and n - 1 to be spread, over all links together. A spare server
+        has no vector of its own, and its share costs it n transfers."""
+        n = self.workers
+        per_megabit = max(1 / min(self.links),
+                          2 * n * (n - 1) / (n * sum(self.links) + (n - 2) * sum(self.spare)))
+        return self.megabytes * 8 * per_megabit
+
+
+CASES = (Case(100, (1000,) * 4), Case(100, (1000,) * 8), Case(100, (500, 500, 50, 50)),
+         Case(100, (1000,) * 4, (1000,)))
+
+
+@dataclass(frozen=True)
+class System:
+    """`commands(run)` returns the processes as (machine, words of the command) for one run. Exactly one of them prints
+    a JSON object with "median_ms". `missing()` returns why the system cannot run here, or None. A new system is one
+    more entry in SYSTEMS."""
+    name: str
+    commands: Callable
+    missing: Callable = lambda: None
+
+
+@dataclass(frozen=True)
+class Run:
+    case: Case
+    addresses: list  # First the workers' machines, then the spare servers.
+    motley_sum: str
+    repetitions: int
+    warmups: int
+
+    def sum_command(self, *words):
+        return [self.motley_sum, "--workers", self.case.workers, "--megabytes", self.case.megabytes,
+                "--repetitions", self.repetitions, "--warmups", self.warmups, *words]
+
+
+def star(run):
+    links = run.case.spare or run.case.links
+    machine = links.index(max(links)) + (run.case.workers if run.case.spare else 0)
+    server = f"tcp://{run.addresses[machine]}:{PORT}"
+    return [(machine, run.sum_command("--serve", server)),
+            *((i, run.sum_command("--join", server, "--index", i)) for i in range(run.case.workers))]
+
+
+def gloo(run):
+    command = [peer_tools.torch_python(), HERE / "peers" / "gloo_sum.py", run.case.workers, run.case.megabytes,
+               run.repetitions, "--warmups", run.warmups, "--interface", "eth",
+               "--master", f"{run.addresses[0]}:{PORT}"]
+    return [(i, [*command, "--rank", i]) for i in range(run.case.workers)]
+
+
+def no_torch():
+    return None if peer_tools.torch_python() else "python3-torch is not installed"
+
+
+SYSTEMS = (
+    System("star", star),
+    System("gloo", gloo, no_torch),
+)
+
+
+def measure(system, lab, run):
+    """Returns the median of the seconds from the first worker's start to the last one's sum."""
+    processes = []
+    with tempfile.TemporaryFile("w+") as errors, contextlib.ExitStack() as ends:
+        for machine, command in system.commands(run):
+            process = subprocess.Popen([*lab.on(machine), *map(str, command)], stdin=subprocess.DEVNULL, text=True,
+                                       stdout=subprocess.PIPE, stderr=errors, env=peer_tools.ENVIRONMENT)
+            ends.callback(process.wait)
+            ends.callback(process.kill)
+            processes.append(process)
+        deadline = time.monotonic() + LIMIT_S
+        running = list(processes)
+        while running and time.monotonic() < deadline:
+            time.sleep(0.02)
+            running = [process for process in running if process.poll() is None]
+            if any(process.returncode for process in processes):
+                break
+        if running or any(process.returncode for process in processes):
+            errors.seek(0)
+            raise Failed(errors.read().strip() or f"it did not end within {LIMIT_S} s")
+        output = "".join(process.stdout.read() for process in processes)
+    return json.loads(output)["median_ms"] / 1e3
+
+
+def run_case(case, systems, flags):
+    """Yields (name, row of the output, None), or (name, None, why it failed), for each system."""
+    with contextlib.closing(Lab(case.workers + len(case.spare), "10.78.0.1", [*case.links, *case.spare])) as lab:
+        run = Run(case, lab.addresses, flags.program, flags.repetitions, flags.warmups)
+        for system in systems:
+            try:
+                seconds = measure(system, lab, run)
+            except Failed as error:
+                yield system.name, None, str(error)
+                continue
+            yield system.name, {"system": system.name, "links": case.link_text, "megabytes": case.megabytes,
+                                "workers": case.workers, "seconds": seconds,
+                                "bound_seconds": case.bound_seconds()}, None
+
+
+def numbers(text):
+    try:
+        values = tuple(float(word) for word in text.split(","))
+    except ValueError:
+        values = ()
+    if not values or min(values) < 1 or max(values) > 100000:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of Mbit/s from 1 to 100000, such as 500,500,50")
+    return values
+
+
+def system_list(text):
+    known = {system.name: system for system in SYSTEMS}
+    unknown = [name for name in text.split(",") if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no system '{unknown[0]}': {', '.join(known)}")
+    return [known[name] for name in text.split(",")]
+
+
+def cases_of(flags):
+    """The cases that the command line asks for."""
+    if not flags.links and not flags.workers and not flags.spare:
+        return [Case(flags.megabytes or case.megabytes, case.links, case.spare) for case in CASES]
+    links = flags.links or (1000.0,)
+    if len(links) == 1:
+        links = links * (flags.workers or 4)
+    if len(links) != (flags.workers or len(links)) or len(links) < 2:
+        raise ValueError(f"--links has {len(links)} numbers: it needs one for each of at least 2 workers, or one for "
+                         "all of them")
+    return [Case(flags.megabytes or 100, links, flags.spare)]
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", help="motley-sum")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--megabytes", type=float, help="of float32 per worker; 100 if not given")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--links", type=numbers, help="Mbit/s of each worker's machine, or one number for all")
+    parser.add_argument("--spare", type=numbers, default=(), help="Mbit/s of machines without a worker")
+    parser.add_argument("--systems", type=system_list, default=list(SYSTEMS), help="names, separated by commas")
+    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--warmups", type=int, default=1)
+    flags = parser.parse_args(words)
+    try:
+        flags.cases = cases_of(flags)
+    except ValueError as error:
+        parser.error(str(error))
+    return flags
+
+
+def print_row(row):
+    print(f"{row['system']:<14}{row['links']:<22}{row['megabytes']:>6g} MB{row['seconds']:>9.3f} s"
+          f"{row['seconds'] / row['bound_seconds']:>8.2f} x the bound of {row['bound_seconds']:.3f} s", flush=True)
+
+
+def run_cases(flags, systems):
+    """Returns the rows, and the names of systems that failed."""
+    rows, failed = [], set()
+    for case in flags.cases:
+        for name, row, why in run_case(case, systems, flags):
+            if why:
+                failed.add(name)
+                print(f"wire.py: {name} failed with links of {case.link_text}: {why}", file=sys.stderr)
+                continue
+            rows.append(row)
+            if not flags.json:
+                print_row(row)
+    return rows, failed
+
+
+def main():
+    flags = parse(sys.argv[1:])
+    # Ends by an exception, so that processes and namespaces are removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    left_out = {system.name: why for system in flags.systems if (why := system.missing())}
+    for name, why in left_out.items():
+        print(f"wire.py: {name} is left out: {why}", file=sys.stderr)
+    try:
+        rows, failed = run_cases(flags, [system for system in flags.systems if system.name not in left_out])
+    except (OSError, subprocess.CalledProcessError) as error:
+        why = (getattr(error, "stderr", None) or str(error)).strip()
+        print(f"wire.py: skipped: machines with limited links need root, ip and tc: {why}", file=sys.stderr)
+        sys.exit(77)
+    if flags.json:
+        print(json.dumps(rows, indent=2))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

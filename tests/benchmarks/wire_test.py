@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The bounds and the command line of benchmarks/wire.py, and one small run on machines with limited links."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+import wire  # noqa: E402
+
+# 1 MB over a link of 8 Mbit/s takes one second.
+UNIT = 8
+
+
+class Bounds(unittest.TestCase):
+    def bound(self, links, spare=()):
+        return wire.Case(1, tuple(UNIT * b for b in links), tuple(UNIT * b for b in spare)).bound_seconds()
+
+    def test_equal_links_need_the_time_of_a_ring(self):
+        self.assertAlmostEqual(self.bound([1] * 4), 1.5)
+        self.assertAlmostEqual(self.bound([1] * 8), 1.75)
+
+    def test_the_slowest_worker_must_still_send_and_receive_a_vector(self):
+        self.assertAlmostEqual(self.bound([10, 10, 1, 1]), 1)
+        self.assertAlmostEqual(self.bound([10, 10, 10, 2.5]), 0.4)
+
+    def test_spare_servers_take_a_share(self):
+        self.assertAlmostEqual(self.bound([1] * 8, [1] * 4), 14 / 11)
+        self.assertAlmostEqual(self.bound([1] * 4, [1]), 4 / 3)
+        self.assertAlmostEqual(self.bound([1] * 6, [10]), 1)
+
+    def test_two_workers_gain_nothing_from_a_spare_server(self):
+        self.assertAlmostEqual(self.bound([1, 1], [5]), 1)
+
+
+class Arguments(unittest.TestCase):
+    def cases(self, *words):
+        return wire.parse(["program", *words]).cases
+
+    def refused(self, *words):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit) as ended:
+            self.cases(*words)
+        self.assertEqual(ended.exception.code, 2)
+        return errors.getvalue()
+
+    def test_without_arguments_all_cases_run(self):
+        self.assertEqual(self.cases(), list(wire.CASES))
+        self.assertEqual({case.megabytes for case in self.cases("--megabytes", "5")}, {5})
+
+    def test_links_and_workers(self):
+        self.assertEqual(self.cases("--links", "500,50"), [wire.Case(100, (500, 50))])
+        self.assertEqual(self.cases("--workers", "3"), [wire.Case(100, (1000,) * 3)])
+        self.assertEqual(self.cases("--workers", "3", "--links", "9.5", "--spare", "7,8", "--megabytes", "2"),
+                         [wire.Case(2, (9.5,) * 3, (7, 8))])
+
+    def test_wrong_lists_are_refused_with_what_is_right(self):
+        self.assertIn("such as 500,500,50", self.refused("--links", "500,fast"))
+        self.assertIn("such as 500,500,50", self.refused("--links", "0,100"))
+        self.assertIn("one for each", self.refused("--links", "1,2,3", "--workers", "4"))
+        self.assertIn("at least 2", self.refused("--workers", "1"))
+        self.assertIn("star", self.refused("--systems", "start"))
+
+    def test_links_are_written_shortly(self):
+        self.assertEqual(wire.Case(1, (1000,) * 4, (500,)).link_text, "4x1000+500")
+        self.assertEqual(wire.Case(1, (500, 50)).link_text, "500,50")
+
+
+def namespaces():
+    return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+
+
+class Machines(unittest.TestCase):
+    """Runs the benchmark. Times are not checked, but that each result is right, and that nothing is left behind."""
+
+    def command(self, *words):
+        return [sys.executable, str(BENCHMARKS / "wire.py"), os.environ["MOTLEY_SUM"], "--systems", "star", *words]
+
+    def setUp(self):
+        try:
+            wire.Lab(2, "10.78.0.1", [100, 100]).close()
+        except (OSError, subprocess.CalledProcessError) as error:
+            why = (getattr(error, "stderr", None) or str(error)).strip()
+            print(f"machines with limited links cannot be made here, which needs root, ip and tc: {why}")
+            sys.exit(77)
+
+    def test_every_system_sums_right_on_unequal_links(self):
+        done = subprocess.run(self.command("--json", "--megabytes", "0.3", "--links", "100,100,20", "--spare", "50"),
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for row in json.loads(done.stdout):
+            self.assertEqual((row["links"], row["megabytes"], row["workers"]), ("100,100,20+50", 0.3, 3))
+            self.assertAlmostEqual(row["bound_seconds"], 0.12)
+            self.assertGreater(row["seconds"], 0)
+
+    def test_an_interrupt_removes_machines_and_processes(self):
+        before = namespaces()
+        running = subprocess.Popen(self.command("--megabytes", "100", "--links", "1,1"), stderr=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        while len(namespaces()) == len(before) and running.poll() is None:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 128 + signal.SIGINT)
+        self.assertEqual(namespaces(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
