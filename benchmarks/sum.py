@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the sum of N processes' vectors, sent back to all of them, with gloo and OpenMPI.
 
-Usage: sum.py MOTLEY_SUM [--json] [--workers N] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two minutes. The
-systems run in turns, and each result is checked.
+Usage: sum.py MOTLEY_SUM [--json] [--workers N] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two
+minutes. The systems run in turns, and each result is checked.
 """
 
 import argparse
