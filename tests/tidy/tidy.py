@@ -25,8 +25,9 @@ ORDER = {
     "scheduler": {"base", "profiles", "coding"},
     "planner": {"base", "profiles", "coding", "scheduler"},
     "checkpoint": {"base"},
+    "collective": {"base", "coding", "transport"},
     "runtime": {"base", "profiles", "coding", "transport", "devices", "data", "training", "scheduler", "planner",
-                "checkpoint"},
+                "checkpoint", "collective"},
     "reproduce": {"base", "profiles", "coding", "data", "scheduler", "planner"},
 }
 ORDER["sim"] = ORDER["runtime"] | {"runtime"}
@@ -142,6 +143,7 @@ SUBFOLDERS = {
     "scheduler": ["sync", "step", "placement", "learned", "rows", "leases"],
     "planner": ["auto"],
     "checkpoint": ["store", "erasure"],
+    "collective": ["algorithms"],
     "runtime": ["links", "shard", "coordinator", "worker"],
     "sim": ["problems", "checkers", "world", "faults"],
     "api": ["request", "workers", "reports", "job"],
@@ -151,6 +153,7 @@ SUBFOLDERS = {
 # Hand-written lists: every file of the pattern must be named (by its stem) in the list.
 LISTS = [
     ("coding/codes", r"(.*)_code\.cc", "coding/schemes.cc"),
+    ("collective/algorithms", r"(.*_steps)\.cc", "collective/algorithm.cc"),
     ("data/formats", r"(.*)_format\.cc", "data/readers.cc"),
     ("training/optimizers", r"(?!optimizer)(.*)_rule\.cc", "training/optimizers/optimizer_rule.cc"),
     ("sim/faults/kinds", r"(.*)_fault\.cc", "sim/faults/random_fault.cc"),

@@ -24,6 +24,7 @@ enum class FrameKind : uint8_t {
   kPartition = 4,   // A whole encoded block of the data; row_id is the partition.
   kRelease = 5,     // Between transports only: `offset` payloads in shared memory were read so far.
   kProbe = 6,       // Bytes that measure a link (runtime/links/probe_desk.h, vector_probe.h).
+  kCollective = 7,  // Between members of a group that sum a vector (collective/members.h).
 };
 
 // The subject of a message. Unused fields are 0.
