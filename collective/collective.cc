@@ -67,8 +67,13 @@ void Collective::Contribute(uint64_t update, std::shared_ptr<Contribution> contr
     if (!update_->chunks.back().done()) ++update_->left;
   }
   moved_ = loop_.Now();
-  if (!broken_.ok() || update_->left == 0) {
-    timer_ = loop_.After(Duration::zero(), [this] { Finish(broken_); });
+  if (!broken_.ok()) {
+    update_->chunks.clear();
+    timer_ = loop_.After(Duration::zero(), [this] { GiveUp(broken_); });
+    return;
+  }
+  if (update_->left == 0) {
+    timer_ = loop_.After(Duration::zero(), [this] { Finish(Status::Ok()); });
     return;
   }
   for (const auto& [from, header] : early_.HeadersOf(update)) {
@@ -116,12 +121,12 @@ void Collective::Send(size_t number, Rank to) {
   header.total = update_->contribution->vector.size();
   ++chunk.sending;
   const BytesView bytes = BytesOf(*update_->contribution, chunk.chunk);
-  transport_.Send(
-      members_.peers[to], header, {&bytes, 1}, Priority::kBulk,
-      [this, number, id = update_->id, keep = update_->contribution](const Status& status) {
-        // OnLost reports what went wrong.
-        if (status.ok() && update_.has_value() && update_->id == id) OnSent(number);
-      });
+  auto sent = [this, number, id = update_->id, keep = update_->contribution](const Status& status) {
+    if (!update_.has_value() || update_->id != id) return;
+    if (status.ok()) return OnSent(number);
+    update_->undelivered = true;  // OnLost follows.
+  };
+  transport_.Send(members_.peers[to], header, {&bytes, 1}, Priority::kBulk, std::move(sent));
 }
 
 void Collective::OnSent(size_t number) {
@@ -148,6 +153,11 @@ bool Collective::TakeArrived(size_t number, const Step& step) {
   }
   early_.GiveBack(std::move(*found));
   return true;
+}
+
+bool Collective::Listens(const Header& header) const {
+  if (broken_.ok()) return true;
+  return update_.has_value() && update_->id == header.step && !update_->chunks.empty();
 }
 
 bool Collective::IsNextCopy(Rank from, const Header& header) const {
@@ -182,7 +192,8 @@ Status Collective::CheckFits(Rank from, const Header& header) const {
 
 std::span<std::byte> Collective::OnPayload(PeerId peer, const Header& header) {
   const std::optional<Rank> from = members_.RankOf(peer);
-  if (!from || !broken_.ok() || header.incarnation != members_.incarnation) return {};
+  if (!from || header.incarnation != members_.incarnation) return {};
+  if (!Listens(header)) return {};
   if (Is(header, MemberMessage::kGivesUp) && header.length > kLongestReason) return {};
   Incoming& incoming = incoming_[*from];
   if (IsNextCopy(*from, header)) {
@@ -198,12 +209,19 @@ void Collective::OnPayloadDone(PeerId peer, const Header& header) {
   if (!from) return;
   Incoming arrived = std::move(incoming_[*from]);
   incoming_[*from] = {};
-  if (!broken_.ok() || header.incarnation != members_.incarnation) return;
+  const bool discarded = arrived.direct == nullptr && arrived.buffer.bytes == nullptr;
+  if (discarded || !Listens(header)) return;
   moved_ = loop_.Now();
-  if (!Is(header, MemberMessage::kGivesUp)) return OnChunk(*from, header, std::move(arrived));
-  const auto* reason = reinterpret_cast<const char*>(arrived.buffer.bytes.get());
-  Fail(Status::Unavailable(fmt::format(
-      "member {} gave up: {}", *from, std::string(reason, reason == nullptr ? 0 : header.length))));
+  if (Is(header, MemberMessage::kGivesUp)) return OnGivenUp(*from, header, arrived);
+  OnChunk(*from, header, std::move(arrived));
+}
+
+void Collective::OnGivenUp(Rank from, const Header& header, const Incoming& reason) {
+  const auto* text = reinterpret_cast<const char*>(reason.buffer.bytes.get());
+  const Status why = Status::Unavailable(
+      fmt::format("member {} gave up: {}", from, std::string(text, header.length)));
+  if (broken_.ok()) broken_ = why;
+  if (update_.has_value() && update_->id >= header.step) Finish(why);
 }
 
 void Collective::OnChunk(Rank from, const Header& header, Incoming arrived) {
@@ -229,12 +247,24 @@ void Collective::OnChunk(Rank from, const Header& header, Incoming arrived) {
 
 void Collective::OnLost(PeerId peer, const Status& why) {
   const std::optional<Rank> from = members_.RankOf(peer);
-  if (!from || !broken_.ok()) return;
+  if (!from) return;
   incoming_[*from] = {};
-  GiveUp(Status::Unavailable(
+  const Status lost = Status::Unavailable(
       fmt::format("member {} was lost ({}); a collective needs every member, so start it again "
                   "without this one",
-                  *from, why.ToString())));
+                  *from, why.ToString()));
+  if (broken_.ok()) broken_ = lost;
+  if (Needs(*from)) GiveUp(lost);
+}
+
+bool Collective::Needs(Rank rank) const {
+  if (!update_.has_value()) return false;
+  const auto is_peer = [rank](const Step& step) { return step.peer == rank; };
+  return update_->undelivered ||
+         std::any_of(update_->chunks.begin(), update_->chunks.end(), [&](const OpenChunk& chunk) {
+           const auto next = chunk.steps.begin() + static_cast<ptrdiff_t>(chunk.next);
+           return std::any_of(next, chunk.steps.end(), is_peer);
+         });
 }
 
 void Collective::FinishIfDone() {
@@ -268,24 +298,20 @@ Status Collective::SilenceOf(const OpenUpdate& update) const {
 
 void Collective::GiveUp(const Status& why) {
   const auto reason = std::make_shared<const std::string>(why.ToString().substr(0, kLongestReason));
+  Header header;
+  header.kind = FrameKind::kCollective;
+  header.job = members_.job;
+  header.incarnation = members_.incarnation;
+  header.step = update_.has_value() ? update_->id : last_ + 1;
+  header.row_id = static_cast<uint32_t>(MemberMessage::kGivesUp);
+  const BytesView bytes = AsBytes(*reason);
   for (Rank rank = 0; rank < members_.count(); ++rank) {
     if (rank == members_.rank) continue;
-    Header header;
-    header.kind = FrameKind::kCollective;
-    header.job = members_.job;
-    header.incarnation = members_.incarnation;
-    header.step = last_;
-    header.row_id = static_cast<uint32_t>(MemberMessage::kGivesUp);
-    const BytesView bytes = AsBytes(*reason);
     transport_.Send(members_.peers[rank], header, {&bytes, 1}, Priority::kControl,
                     [reason](const Status&) {});
   }
-  Fail(why);
-}
-
-void Collective::Fail(Status why) {
-  broken_ = std::move(why);
-  if (update_.has_value()) Finish(broken_);
+  if (broken_.ok()) broken_ = why;
+  if (update_.has_value()) Finish(why);
 }
 
 }  // namespace motley

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce by one of the algorithms of algorithm.h. A collective waits for every member: the
-// slowest one determines the time, and a lost one ends the group. The members then all get an
-// error: one that notices a fault reports it to all others, and one that hears nothing for
-// `silence` gives up by itself. Some may already have finished the update; they get the error with
-// the next one.
+// slowest one determines the time, and a lost one ends the group. All members then get an error:
+// one that notices a fault reports it to all others, and one that hears nothing for `silence` gives
+// up by itself. A member that has what it needs of the lost one still finishes the update, and gets
+// the error with the next one. So the members of a group may leave after their last update.
 //
 // The sum does not depend on when messages arrive, because each chunk's values are added in the
 // order of the algorithm. Chunks that arrive before their turn wait in memory. A member that is one
@@ -64,7 +64,8 @@ class Collective final : public Aggregator {
     std::shared_ptr<Contribution> contribution;
     Done done;
     std::vector<OpenChunk> chunks;
-    size_t left = 0;  // Chunks that are not done.
+    size_t left = 0;           // Chunks that are not done.
+    bool undelivered = false;  // A send has failed.
   };
   // The payload that a peer is sending. One that goes into a contribution keeps it alive.
   struct Incoming {
@@ -80,6 +81,8 @@ class Collective final : public Aggregator {
   void OnSent(size_t number);
   // Carries out the step if its chunk has arrived.
   bool TakeArrived(size_t number, const Step& step);
+  // False: the group has ended, and the open update does without the message.
+  bool Listens(const Header& header) const;
   // True if the message is what the open update's chunk waits for now, to take as it is.
   bool IsNextCopy(Rank from, const Header& header) const;
   // kDataError unless the message can be one of the open update.
@@ -90,10 +93,11 @@ class Collective final : public Aggregator {
   void Finish(const Status& status);
   void CheckProgress();
   Status SilenceOf(const OpenUpdate& update) const;
-  // Ends the update and the group.
-  void Fail(Status why);
-  // Reports the failure to all other members.
+  // True if the open update has a step with this member left.
+  bool Needs(Rank rank) const;
+  // Ends the open update and the group, and reports it to all other members.
   void GiveUp(const Status& why);
+  void OnGivenUp(Rank from, const Header& header, const Incoming& reason);
 
   Loop& loop_;
   Transport& transport_;
@@ -102,7 +106,7 @@ class Collective final : public Aggregator {
   const CollectiveOptions options_;
   std::optional<OpenUpdate> update_;
   uint64_t last_ = 0;  // The newest update that was opened.
-  Status broken_;      // Why the group has ended; fine while it lives.
+  Status broken_;      // Why there will be no later update; fine while the group lives.
   EarlyChunks early_;
   std::vector<Incoming> incoming_;  // By rank.
   TimerId timer_ = 0;

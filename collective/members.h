@@ -31,7 +31,7 @@ struct Members {
 enum class MemberMessage : uint32_t {
   kAdd = 1,      // `offset` is the chunk's number; total is the vector's length.
   kCopy = 2,     // The same, with the chunk's sum.
-  kGivesUp = 3,  // The payload is the reason.
+  kGivesUp = 3,  // This update and all later ones. The payload is the reason.
   kHello = 4,    // `offset` is the sender's rank and `total` the number of members.
 };
 

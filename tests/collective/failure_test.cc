@@ -58,6 +58,30 @@ TEST_P(CollectiveFailures, ALostMemberEndsTheUpdateForAllOthers) {
   }
 }
 
+TEST_P(CollectiveFailures, MembersMayLeaveAfterTheirLastUpdate) {
+  constexpr uint32_t kMembers = 6;
+  const auto world = MakeVirtualWorld();
+  Group group(*world, GetParam(), kMembers, {.chunk = 8});
+  ASSERT_TRUE(group.Connect());
+  for (Rank rank = 0; rank < kMembers; ++rank) {
+    group.Contribute(rank, 1, {std::vector<float>(101, 1), {}});
+  }
+  std::vector<Rank> left;
+  while (left.size() < kMembers) {
+    ASSERT_TRUE(world->RunUntil([&] {
+      for (Rank rank = 0; rank < kMembers; ++rank) {
+        if (std::count(left.begin(), left.end(), rank) == 0 && group.end(rank)) {
+          left.push_back(rank);
+          return true;
+        }
+      }
+      return false;
+    }));
+    EXPECT_TRUE(group.end(left.back())->ok()) << group.end(left.back())->ToString();
+    group.Kill(left.back());
+  }
+}
+
 TEST_P(CollectiveFailures, ALostMemberEndsTheUpdateOverTcp) {
   const auto world = MakeTcpWorld();
   Group group(*world, GetParam(), 4, {.chunk = 20'000});
