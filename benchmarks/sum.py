@@ -31,6 +31,8 @@ def main():
     ours = [flags.program, "--workers", workers, "--megabytes", size[0], "--repetitions", size[1],
             "--threads", str(os.cpu_count() or 1)]
     commands = {"Motley": ours, "Motley, TCP": [*ours, "--tcp"]}
+    for name in ("ring", "tree", "butterfly", "hierarchical"):
+        commands[f"Motley, {name}, TCP"] = [*ours, "--tcp", "--reduce", name]
     left_out = {}
     python = peer_tools.torch_python()
     if python:
@@ -51,11 +53,11 @@ def main():
                           "ratio_to_motley": {name: value / ours for name, value in medians.items()},
                           "left_out": left_out}, indent=2))
         return
-    print(f"{flags.megabytes:g} MB of float32, one server, {workers} worker processes: ms until all have the sum")
+    print(f"{flags.megabytes:g} MB of float32, {workers} worker processes: ms until all have the sum")
     for name, value in medians.items():
-        print(f"{name:<26}{value:>9.1f} ms{value / ours:>8.2f} x Motley")
+        print(f"{name:<28}{value:>9.1f} ms{value / ours:>8.2f} x Motley")
     for name, why in left_out.items():
-        print(f"{name:<26}left out: {why}")
+        print(f"{name:<28}left out: {why}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 // motley-sum: one server and N worker processes. The sum of their vectors is sent back to all of
 // them. The data path is that of a job: answers in slices, the row collector with its stream
 // decoder, the publisher. The server prints one JSON object. It starts the workers itself, unless
-// --serve and --join start each process separately, on whatever machine.
+// --serve and --join start each process separately, on whatever machine. With --reduce, members
+// sum by a collective, without a server (sum_members.h).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "benchmarks/sum_members.h"
+#include "benchmarks/sum_task.h"
 #include "coding/gradient_code.h"
 #include "coding/kernels/combine.h"
 #include "coding/kernels/sketch.h"
@@ -35,35 +38,11 @@ namespace {
 constexpr size_t kSlice = size_t{1} << 18;  // Floats, as in a job.
 constexpr unsigned kLimitSeconds = 900;
 
-struct Task {
-  uint32_t workers = 4;
-  size_t length = 0;
-  uint64_t repetitions = 9;
-  uint64_t warmups = 2;  // Repetitions that come first and are not counted.
-  size_t threads = 1;    // Threads of the server's decoder.
-  std::string listen = "127.0.0.1:0";
-};
-
 constexpr auto kRetry = std::chrono::milliseconds(50);  // A worker may start before its server.
-
-// The monotonic clock is the same for all processes of the machine, so their times are comparable.
-uint64_t NowNs() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-// Whole numbers, so that every order of summation gives the same result.
-float ValueOf(size_t index, uint32_t worker, uint64_t step) {
-  return static_cast<float>(index % 1021 + worker + step % 7);
-}
-
-[[noreturn]] void Die(const std::string& why) {
-  fmt::print(stderr, "motley-sum: {}\n", why);
-  _exit(1);
-}
 
 class Worker final : public Receiver {
  public:
-  Worker(UvLoop& loop, const Task& task, uint32_t index)
+  Worker(UvLoop& loop, const SumTask& task, uint32_t index)
       : loop_(loop),
         task_(task),
         index_(index),
@@ -96,7 +75,7 @@ class Worker final : public Receiver {
     if (header.length == 0) return OnOrder(header);
     if (++arrived_ < cut_.count()) return;
     end_ = NowNs();
-    Check(header.step - 1);
+    CheckSum(task_, sum_, header.step - 1);
     Say(begin_, end_);
   }
 
@@ -141,13 +120,6 @@ class Worker final : public Receiver {
       sketches_.push_back(SketchOf(values, SignsOf(header)));
     }
   }
-  void Check(uint64_t step) const {
-    for (size_t i = 0; i < sum_.size(); ++i) {
-      float expected = 0;
-      for (uint32_t w = 0; w < task_.workers; ++w) expected += ValueOf(i, w, step);
-      if (sum_[i] != expected) Die(fmt::format("{} instead of {} at {}", sum_[i], expected, i));
-    }
-  }
   void Say(uint64_t begin, uint64_t end) {
     Header header;
     header.row_id = index_;
@@ -157,7 +129,7 @@ class Worker final : public Receiver {
   }
 
   UvLoop& loop_;
-  Task task_;
+  SumTask task_;
   uint32_t index_;
   Slicing cut_;
   std::vector<float> own_;
@@ -173,7 +145,7 @@ class Worker final : public Receiver {
 
 class Server final : public Receiver {
  public:
-  Server(UvLoop& loop, const Task& task, ParallelFor& parallel, CodeForm form)
+  Server(UvLoop& loop, const SumTask& task, ParallelFor& parallel, CodeForm form)
       : loop_(loop),
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
@@ -266,7 +238,7 @@ class Server final : public Receiver {
   }
 
   UvLoop& loop_;
-  Task task_;
+  SumTask task_;
   std::shared_ptr<const CodeForm> form_;
   std::unique_ptr<Transport> transport_;
   Publisher publisher_;
@@ -286,14 +258,14 @@ class Server final : public Receiver {
   std::vector<double> seconds_;
 };
 
-void RunWorker(const Task& task, uint32_t index, const std::string& address) {
+void RunWorker(const SumTask& task, uint32_t index, const std::string& address) {
   auto loop = UvLoop::Create();
   if (!loop.ok()) Die(loop.status().ToString());
   Worker(**loop, task, index).Run(address);
 }
 
 // Starts a worker before the server has any thread. The worker gets the address through a pipe.
-pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
+pid_t StartWorker(const SumTask& task, uint32_t index, int& address_pipe) {
   int ends[2];
   if (pipe(ends) != 0) Die("no pipe");
   const pid_t child = fork();
@@ -313,7 +285,7 @@ pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
   _exit(0);
 }
 
-Result<std::vector<double>> Serve(const Task& task, const std::vector<int>& pipes) {
+Result<std::vector<double>> Serve(const SumTask& task, const std::vector<int>& pipes) {
   CodeRequest request;
   request.speeds.assign(task.workers, 1);
   request.stragglers = 0;
@@ -331,23 +303,19 @@ Result<std::vector<double>> Serve(const Task& task, const std::vector<int>& pipe
   return std::vector<double>(server.seconds().begin() + task.warmups, server.seconds().end());
 }
 
-void Report(const Task& task, std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
+void Report(const SumTask& task, const std::vector<double>& seconds) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   const double server_cpu =
       static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
       static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
-  fmt::print(
-      "{{\"workers\": {}, \"megabytes\": {}, \"median_ms\": {:.3f}, \"best_ms\": "
-      "{:.3f}, \"server_cpu_ms\": {:.3f}}}\n",
-      task.workers, static_cast<double>(task.length) * sizeof(float) * 1e-6,
-      seconds[seconds.size() / 2] * 1e3, seconds.front() * 1e3,
-      server_cpu * 1e3 / static_cast<double>(task.repetitions + task.warmups));
+  PrintTimes(task, seconds,
+             fmt::format(", \"server_cpu_ms\": {:.3f}",
+                         server_cpu * 1e3 / static_cast<double>(task.repetitions + task.warmups)));
 }
 
 // Runs the server here, and starts a process for each worker if `local`.
-int RunServer(const Task& task, bool local) {
+int RunServer(const SumTask& task, bool local) {
   std::vector<int> pipes(local ? task.workers : 0);
   std::vector<pid_t> children;
   for (uint32_t i = 0; i < pipes.size(); ++i) children.push_back(StartWorker(task, i, pipes[i]));
@@ -361,12 +329,24 @@ int RunServer(const Task& task, bool local) {
   return 0;
 }
 
+int Reduce(SumTask task, const MemberTask& members, uint32_t index) {
+  if (members.addresses.empty()) {
+    RunLocalMembers(task, members);
+    return 0;
+  }
+  task.workers = static_cast<uint32_t>(members.addresses.size());
+  if (index >= task.workers) Die("--index is not one of the --members");
+  RunMember(task, members, index);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
-  Task task;
+  SumTask task;
   double megabytes = 100;
   bool tcp = false;
   std::string serve, join;
   uint32_t index = 0;
+  MemberTask members;
   CLI::App app("Sums vectors of processes at one server, and gives all the sum.", "motley-sum");
   app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
   app.add_option("--megabytes", megabytes)->check(CLI::Range(0.001, 10000.0));
@@ -378,7 +358,12 @@ int Main(int argc, char** argv) {
   app.add_option("--serve", serve, "Only the server, at this address");
   app.add_option("--join", join, "Only a worker of the server at this address")
       ->excludes("--serve");
-  app.add_option("--index", index, "The number of this worker, from 0")->needs("--join");
+  app.add_option("--reduce", members.reduce, "No server: a collective such as ring");
+  app.add_option("--groups", members.groups, "Of a collective, such as 0,1/2,3")->needs("--reduce");
+  app.add_option("--members", members.addresses, "Only one member; the addresses of all, in order")
+      ->delimiter(',')
+      ->needs("--reduce");
+  app.add_option("--index", index, "The number of this worker or member, from 0");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -388,6 +373,7 @@ int Main(int argc, char** argv) {
   if (tcp) task.listen = "tcp://127.0.0.1:0";
   if (!serve.empty()) task.listen = serve;
   alarm(kLimitSeconds);
+  if (!members.reduce.empty()) return Reduce(task, members, index);
   if (join.empty()) return RunServer(task, serve.empty());
   RunWorker(task, index, join);
   return 0;

@@ -13,7 +13,7 @@ compares the sum with the right one after every repetition.
 
 The bound is the least time of any system that adds and forwards values. It counts the vectors' own bytes at the full
 rate of the links. The links also carry the headers of Ethernet, IP and TCP, and therefore nothing can come closer to
-the bound than 1.05 on packets of 1500 bytes.
+the bound than 1.05 on packets of 1500 bytes. All systems of Motley send over TCP.
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """
@@ -107,6 +107,15 @@ def star(run):
             *((i, run.sum_command("--join", server, "--index", i)) for i in range(run.case.workers))]
 
 
+def collective(name):
+    """Members without a server. For the hierarchical collective, each half of the members is a group."""
+    def commands(run):
+        members = ",".join(f"tcp://{address}:{PORT}" for address in run.addresses[:run.case.workers])
+        return [(i, run.sum_command("--reduce", name, "--members", members, "--index", i))
+                for i in range(run.case.workers)]
+    return System(name, commands)
+
+
 def gloo(run):
     command = [peer_tools.torch_python(), HERE / "peers" / "gloo_sum.py", run.case.workers, run.case.megabytes,
                run.repetitions, "--warmups", run.warmups, "--interface", "eth",
@@ -120,6 +129,7 @@ def no_torch():
 
 SYSTEMS = (
     System("star", star),
+    *(collective(name) for name in ("ring", "tree", "butterfly", "hierarchical")),
     System("gloo", gloo, no_torch),
 )
 

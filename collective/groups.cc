@@ -83,13 +83,13 @@ Result<Groups> ParseGroups(std::string_view text, uint32_t members) {
   while (true) {
     Rank rank = 0;
     const auto [after, error] = std::from_chars(at, end, rank);
-    if (error != std::errc() || (after != end && *after != ',' && *after != ';')) {
+    if (error != std::errc() || (after != end && *after != ',' && *after != '/')) {
       return Status::InvalidArgument(
-          fmt::format("\"{}\" is not a list of groups such as \"0,1;2,3\"", text));
+          fmt::format("\"{}\" is not a list of groups such as \"0,1/2,3\"", text));
     }
     groups.back().push_back(rank);
     if (after == end) break;
-    if (*after == ';') groups.emplace_back();
+    if (*after == '/') groups.emplace_back();
     at = after + 1;
   }
   MOTLEY_RETURN_IF_ERROR(CheckGroups(groups, members));

@@ -13,7 +13,7 @@ namespace motley {
 // kInvalidArgument unless each of the members is in one group, and no group is empty.
 Status CheckGroups(const Groups& groups, uint32_t members);
 
-// Reads a list such as "0,1,2;3,4": ranks separated by commas, groups by semicolons. The first of
+// Reads a list such as "0,1,2/3,4": ranks separated by commas, groups by slashes. The first of
 // each group is its leader. Checks the groups, too.
 Result<Groups> ParseGroups(std::string_view text, uint32_t members);
 

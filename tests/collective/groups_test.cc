@@ -7,7 +7,7 @@ namespace motley {
 namespace {
 
 TEST(Groups, AreReadFromAList) {
-  const auto groups = ParseGroups("2,0,1;4,3;5", 6);
+  const auto groups = ParseGroups("2,0,1/4,3/5", 6);
   ASSERT_TRUE(groups.ok()) << groups.status().ToString();
   EXPECT_EQ(*groups, (Groups{{2, 0, 1}, {4, 3}, {5}}));
 }
@@ -19,9 +19,9 @@ TEST(Groups, WrongListsAreErrorsThatSayWhatIsWrong) {
     return groups.status().ToString();
   };
   EXPECT_NE(why("0,1").find("member 2 is in none"), std::string::npos);
-  EXPECT_NE(why("0,1;1,2").find("member 1 is in the groups twice"), std::string::npos);
+  EXPECT_NE(why("0,1/1,2").find("member 1 is in the groups twice"), std::string::npos);
   EXPECT_NE(why("0,1,2,3").find("no member 3"), std::string::npos);
-  for (const char* text : {"", "0,1,2;", "0 1 2", "0,1;,2", "a", "0,1,-2", "99999999999"}) {
+  for (const char* text : {"", "0,1,2/", "0 1 2", "0,1/,2", "a", "0,1,-2", "99999999999"}) {
     EXPECT_NE(why(text).find("such as"), std::string::npos) << text;
   }
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/sum_members.h"
+
+#include <sys/wait.h>
+
+#include <memory>
+
+#include "collective/collective.h"
+#include "collective/groups.h"
+#include "collective/mesh.h"
+#include "runtime/uv_loop.h"
+#include "transport/channel/stream_transport.h"
+
+namespace motley {
+namespace {
+
+// Each repetition has three updates: a barrier, the sum that is timed, and the exchange of times.
+class Member {
+ public:
+  Member(UvLoop& loop, const SumTask& task, const MemberTask& members, uint32_t rank)
+      : loop_(loop),
+        task_(task),
+        rank_(rank),
+        algorithm_(Found(members.reduce)),
+        options_{.groups = GroupsOf(task, members)},
+        transport_(MakeStreamTransport(loop.handle())),
+        mesh_(loop, *transport_, {.rank = rank, .addresses = members.addresses},
+              [this](const Result<Members>& connected) { OnReady(connected); }),
+        vector_(std::make_shared<Contribution>()) {
+    vector_->vector.resize(task.length);
+  }
+  ~Member() { transport_->Close(); }
+
+  void Run() {
+    if (const Status started = mesh_.Start(); !started.ok()) Die(started.ToString());
+    loop_.Run();
+    if (rank_ != 0) return;
+    seconds_.erase(seconds_.begin(), seconds_.begin() + static_cast<ptrdiff_t>(task_.warmups));
+    PrintTimes(task_, seconds_, "");
+  }
+
+ private:
+  static const CollectiveAlgorithm& Found(const std::string& name) {
+    const auto found = FindCollective(name);
+    if (!found.ok()) Die(found.status().ToString());
+    return **found;
+  }
+  static Groups GroupsOf(const SumTask& task, const MemberTask& members) {
+    if (members.groups.empty()) {  // Two halves.
+      Groups halves(2);
+      for (Rank rank = 0; rank < task.workers; ++rank) {
+        halves[2 * rank < task.workers ? 0 : 1].push_back(rank);
+      }
+      if (halves[1].empty()) halves.pop_back();
+      return halves;
+    }
+    auto groups = ParseGroups(members.groups, task.workers);
+    if (!groups.ok()) Die(groups.status().ToString());
+    return *std::move(groups);
+  }
+
+  void OnReady(const Result<Members>& connected) {
+    if (!connected.ok()) Die(connected.status().ToString());
+    auto made = Collective::Create(loop_, *transport_, algorithm_, *connected, options_);
+    if (!made.ok()) Die(made.status().ToString());
+    collective_ = *std::move(made);
+    mesh_.Use(*collective_);
+    Prepare();
+  }
+  void Prepare() {
+    if (repetition_ == task_.repetitions + task_.warmups) return loop_.Stop();
+    for (size_t i = 0; i < task_.length; ++i) {
+      vector_->vector[i] = ValueOf(i, rank_, repetition_);
+    }
+    Sum(std::make_shared<Contribution>(Contribution{{}, {1}}), [this] {
+      begin_ = NowNs();
+      Sum(vector_, [this] { ExchangeTimes(NowNs()); });
+    });
+  }
+  void ExchangeTimes(uint64_t end) {
+    CheckSum(task_, vector_->vector, repetition_);
+    auto times = std::make_shared<Contribution>();
+    times->beside.resize(2 * size_t{task_.workers});  // Each member sets its own two.
+    times->beside[rank_] = static_cast<double>(begin_);
+    times->beside[task_.workers + rank_] = static_cast<double>(end);
+    Sum(times, [this, times] {
+      const auto ends = times->beside.begin() + task_.workers;
+      const double first = *std::min_element(times->beside.begin(), ends);
+      seconds_.push_back((*std::max_element(ends, times->beside.end()) - first) * 1e-9);
+      ++repetition_;
+      Prepare();
+    });
+  }
+  void Sum(std::shared_ptr<Contribution> values, Function<void()> then) {
+    collective_->Contribute(++update_, std::move(values),
+                            [next = std::move(then)](const Status& status) {
+                              if (!status.ok()) Die(status.ToString());
+                              next();
+                            });
+  }
+
+  UvLoop& loop_;
+  const SumTask task_;
+  const uint32_t rank_;
+  const CollectiveAlgorithm& algorithm_;
+  const CollectiveOptions options_;
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Transport> transport_;
+  Mesh mesh_;
+  std::shared_ptr<Contribution> vector_;
+  uint64_t repetition_ = 0;
+  uint64_t update_ = 0;
+  uint64_t begin_ = 0;
+  std::vector<double> seconds_;
+};
+
+// Addresses that are free at the moment.
+std::vector<std::string> FreeAddresses(const SumTask& task) {
+  const auto loop = UvLoop::Create();
+  if (!loop.ok()) Die(loop.status().ToString());
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<std::string> addresses;
+  for (uint32_t i = 0; i < task.workers; ++i) {
+    transports.push_back(MakeStreamTransport((*loop)->handle()));
+    const auto address = transports.back()->Listen(task.listen);
+    if (!address.ok()) Die(address.status().ToString());
+    addresses.push_back(*address);
+  }
+  transports.clear();
+  return addresses;
+}
+
+}  // namespace
+
+void RunMember(const SumTask& task, const MemberTask& members, uint32_t rank) {
+  const auto loop = UvLoop::Create();
+  if (!loop.ok()) Die(loop.status().ToString());
+  Member(**loop, task, members, rank).Run();
+}
+
+void RunLocalMembers(const SumTask& task, MemberTask members) {
+  members.addresses = FreeAddresses(task);
+  std::vector<pid_t> children;
+  for (uint32_t rank = 0; rank < task.workers; ++rank) {
+    const pid_t child = fork();
+    if (child < 0) Die("no process");
+    if (child == 0) {
+      RunMember(task, members, rank);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  bool failed = false;
+  for (const pid_t child : children) {
+    int status = 0;
+    failed |= waitpid(child, &status, 0) != child || status != 0;
+  }
+  if (failed) Die("a member failed");
+}
+
+}  // namespace motley

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums by a collective, without a server. Each member is a process. The first prints the times.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "benchmarks/sum_task.h"
+
+namespace motley {
+
+struct MemberTask {
+  std::string reduce;                  // A name of collective/algorithm.h.
+  std::string groups;                  // For collectives that use them; see ParseGroups.
+  std::vector<std::string> addresses;  // By rank. Empty: all members run here.
+};
+
+// Runs the member of this rank until the last sum. Ends the process at an error.
+void RunMember(const SumTask& task, const MemberTask& members, uint32_t rank);
+
+// Starts a process for each member on this machine, and waits for all.
+void RunLocalMembers(const SumTask& task, MemberTask members);
+
+}  // namespace motley

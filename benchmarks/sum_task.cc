@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/sum_task.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "fmt/core.h"
+
+namespace motley {
+
+[[noreturn]] void Die(const std::string& why) {
+  fmt::print(stderr, "motley-sum: {}\n", why);
+  _exit(1);
+}
+
+void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step) {
+  for (size_t i = 0; i < sum.size(); ++i) {
+    float expected = 0;
+    for (uint32_t w = 0; w < task.workers; ++w) expected += ValueOf(i, w, step);
+    if (sum[i] != expected) Die(fmt::format("{} instead of {} at {}", sum[i], expected, i));
+  }
+}
+
+void PrintTimes(const SumTask& task, std::vector<double> seconds, const std::string& more) {
+  std::sort(seconds.begin(), seconds.end());
+  fmt::print(
+      "{{\"workers\": {}, \"megabytes\": {}, \"median_ms\": {:.3f}, \"best_ms\": {:.3f}{}}}\n",
+      task.workers, static_cast<double>(task.length) * sizeof(float) * 1e-6,
+      seconds[seconds.size() / 2] * 1e3, seconds.front() * 1e3, more);
+  std::fflush(stdout);
+}
+
+}  // namespace motley
