@@ -359,7 +359,8 @@ int Main(int argc, char** argv) {
   app.add_option("--join", join, "Only a worker of the server at this address")
       ->excludes("--serve");
   app.add_option("--reduce", members.reduce, "No server: a collective such as ring");
-  app.add_option("--groups", members.groups, "Of a collective, such as 0,1/2,3")->needs("--reduce");
+  app.add_option("--groups", members.groups, "Of members, such as 0,1/2,3, or \"latency\"")
+      ->needs("--reduce");
   app.add_option("--members", members.addresses, "Only one member; the addresses of all, in order")
       ->delimiter(',')
       ->needs("--reduce");

@@ -24,7 +24,9 @@ class Member {
         algorithm_(Found(members.reduce)),
         options_{.groups = GroupsOf(task, members)},
         transport_(MakeStreamTransport(loop.handle())),
-        mesh_(loop, *transport_, {.rank = rank, .addresses = members.addresses},
+        by_latency_(members.groups == "latency"),
+        mesh_(loop, *transport_,
+              {.rank = rank, .addresses = members.addresses, .pings = by_latency_ ? 9U : 0U},
               [this](const Result<Members>& connected) { OnReady(connected); }),
         vector_(std::make_shared<Contribution>()) {
     vector_->vector.resize(task.length);
@@ -54,6 +56,7 @@ class Member {
       if (halves[1].empty()) halves.pop_back();
       return halves;
     }
+    if (members.groups == "latency") return SingleMembers(task.workers);  // Until it is measured.
     auto groups = ParseGroups(members.groups, task.workers);
     if (!groups.ok()) Die(groups.status().ToString());
     return *std::move(groups);
@@ -65,7 +68,22 @@ class Member {
     if (!made.ok()) Die(made.status().ToString());
     collective_ = *std::move(made);
     mesh_.Use(*collective_);
+    if (by_latency_) return GroupByLatency(connected->round_trips);
     Prepare();
+  }
+  // Each member has measured those before it. The sum of their tables is the same for all.
+  void GroupByLatency(const std::vector<Duration>& round_trips) {
+    const uint32_t n = task_.workers;
+    auto table = std::make_shared<Contribution>();
+    table->beside.resize(size_t{n} * n);
+    for (Rank other = 0; other < n; ++other) {
+      table->beside[size_t{rank_} * n + other] = ToSeconds(round_trips[other]);
+    }
+    Sum(table, [this, table] {
+      const Status fits = collective_->SetGroups(GroupsByLatency(table->beside, task_.workers));
+      if (!fits.ok()) Die(fits.ToString());
+      Prepare();
+    });
   }
   void Prepare() {
     if (repetition_ == task_.repetitions + task_.warmups) return loop_.Stop();
@@ -106,6 +124,7 @@ class Member {
   const CollectiveOptions options_;
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Transport> transport_;
+  const bool by_latency_;
   Mesh mesh_;
   std::shared_ptr<Contribution> vector_;
   uint64_t repetition_ = 0;

@@ -11,7 +11,7 @@ namespace motley {
 
 struct MemberTask {
   std::string reduce;                  // A name of collective/algorithm.h.
-  std::string groups;                  // For collectives that use them; see ParseGroups.
+  std::string groups;                  // See ParseGroups; "latency": measured. Empty: two halves.
   std::vector<std::string> addresses;  // By rank. Empty: all members run here.
 };
 

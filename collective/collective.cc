@@ -49,6 +49,13 @@ Collective::Collective(Loop& loop, Transport& transport, const CollectiveAlgorit
 
 Collective::~Collective() { loop_.Cancel(timer_); }
 
+Status Collective::SetGroups(Groups groups) {
+  MOTLEY_ASSERT(!update_.has_value());
+  MOTLEY_RETURN_IF_ERROR(CheckGroups(groups, members_.count()));
+  options_.groups = std::move(groups);
+  return Status::Ok();
+}
+
 void Collective::Contribute(uint64_t update, std::shared_ptr<Contribution> contribution,
                             Done done) {
   MOTLEY_ASSERT(!update_.has_value() && update > last_);

@@ -44,6 +44,10 @@ class Collective final : public Aggregator {
                                                     Members members, CollectiveOptions options);
   ~Collective() override;
 
+  // From the next update on. Every member changes to the same groups between the same updates. No
+  // update is open. kInvalidArgument: they do not fit the members.
+  Status SetGroups(Groups groups);
+
   void Contribute(uint64_t update, std::shared_ptr<Contribution> contribution, Done done) override;
 
   std::span<std::byte> OnPayload(PeerId peer, const Header& header);
@@ -103,7 +107,7 @@ class Collective final : public Aggregator {
   Transport& transport_;
   const CollectiveAlgorithm& algorithm_;
   const Members members_;
-  const CollectiveOptions options_;
+  CollectiveOptions options_;
   std::optional<OpenUpdate> update_;
   uint64_t last_ = 0;  // The newest update that was opened.
   Status broken_;      // Why there will be no later update; fine while the group lives.

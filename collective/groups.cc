@@ -96,6 +96,12 @@ Result<Groups> ParseGroups(std::string_view text, uint32_t members) {
   return groups;
 }
 
+Groups SingleMembers(uint32_t members) {
+  Groups groups;
+  for (Rank rank = 0; rank < members; ++rank) groups.push_back({rank});
+  return groups;
+}
+
 Groups GroupsByLatency(std::span<const double> seconds, uint32_t members) {
   const std::vector<Edge> tree = SpanningTree(seconds, members);
   size_t joined = 0;  // Edges before the leap.

@@ -17,6 +17,9 @@ Status CheckGroups(const Groups& groups, uint32_t members);
 // each group is its leader. Checks the groups, too.
 Result<Groups> ParseGroups(std::string_view text, uint32_t members);
 
+// Every member a group of its own, which makes the hierarchical collective a butterfly.
+Groups SingleMembers(uint32_t members);
+
 // Finds groups of members that are close to each other. `seconds` has the latency from i to j at
 // i * members + j; the diagonal is not used. Members are joined by ever longer edges, as in a
 // minimum spanning tree. The groups are what is joined before the largest leap of the edges'

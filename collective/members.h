@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/time.h"
 #include "collective/algorithm.h"
 #include "transport/transport.h"
 
@@ -17,6 +18,9 @@ struct Members {
   std::vector<PeerId> peers;  // By rank. The own entry is 0.
   uint32_t job = 0;
   Incarnation incarnation = 0;  // The group's. Messages of another are discarded.
+
+  // By rank, the shortest measured time of a message to the member and back. Zero: not measured.
+  std::vector<Duration> round_trips;
 
   uint32_t count() const { return static_cast<uint32_t>(peers.size()); }
   std::optional<Rank> RankOf(PeerId peer) const {
@@ -33,6 +37,8 @@ enum class MemberMessage : uint32_t {
   kCopy = 2,     // The same, with the chunk's sum.
   kGivesUp = 3,  // This update and all later ones. The payload is the reason.
   kHello = 4,    // `offset` is the sender's rank and `total` the number of members.
+  kPing = 5,     // Asks for a kPong, to measure the round trip.
+  kPong = 6,
 };
 
 }  // namespace motley

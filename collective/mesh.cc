@@ -18,11 +18,13 @@ Mesh::Mesh(Loop& loop, Transport& transport, MeshOptions options, Ready ready)
       transport_(transport),
       options_(std::move(options)),
       ready_(std::move(ready)),
+      pings_(options_.addresses.size()),
       connecting_(options_.addresses.size(), 0) {
   MOTLEY_ASSERT(options_.rank < options_.addresses.size());
   members_.rank = options_.rank;
   members_.incarnation = options_.incarnation;
   members_.peers.resize(options_.addresses.size(), 0);
+  members_.round_trips.resize(options_.addresses.size(), Duration::zero());
 }
 
 Mesh::~Mesh() {
@@ -37,14 +39,16 @@ Status Mesh::Start() {
   timers_.push_back(loop_.After(options_.limit, [this] {
     if (!ready_) return;
     Rank missing = 0;
-    while (missing == members_.rank || members_.peers[missing] != 0) ++missing;
+    while (missing == members_.rank ||
+           (members_.peers[missing] != 0 && pings_[missing].left == 0)) {
+      ++missing;
+    }
     GiveUp(
         Status::Unavailable(fmt::format("member {} at {} did not connect within {:.0f} s", missing,
                                         options_.addresses[missing], ToSeconds(options_.limit))));
   }));
   if (members_.count() == 1) {
-    timers_.push_back(
-        loop_.After(Duration::zero(), [this] { std::exchange(ready_, nullptr)(members_); }));
+    timers_.push_back(loop_.After(Duration::zero(), [this] { ReadyIfDone(); }));
   }
   return Status::Ok();
 }
@@ -61,14 +65,35 @@ void Mesh::ConnectTo(Rank rank) {
 void Mesh::OnConnected(PeerId peer, const PeerIdentity&) {
   const auto found = std::find(connecting_.begin(), connecting_.end(), peer);
   if (found == connecting_.end()) return;  // It is going to say hello.
-  Header hello;
-  hello.kind = FrameKind::kCollective;
-  hello.incarnation = members_.incarnation;
-  hello.row_id = static_cast<uint32_t>(MemberMessage::kHello);
-  hello.offset = members_.rank;
-  hello.total = members_.count();
-  transport_.Send(peer, hello, {}, Priority::kControl, [](const Status&) {});
-  Join(static_cast<Rank>(found - connecting_.begin()), peer);
+  const auto rank = static_cast<Rank>(found - connecting_.begin());
+  SendTo(peer, MemberMessage::kHello);
+  pings_[rank].left = options_.pings;
+  Join(rank, peer);
+  if (options_.pings > 0) Ping(rank);
+}
+
+void Mesh::SendTo(PeerId peer, MemberMessage message) {
+  Header header;
+  header.kind = FrameKind::kCollective;
+  header.incarnation = members_.incarnation;
+  header.row_id = static_cast<uint32_t>(message);
+  header.offset = members_.rank;
+  header.total = members_.count();
+  transport_.Send(peer, header, {}, Priority::kControl, [](const Status&) {});
+}
+
+void Mesh::Ping(Rank rank) {
+  pings_[rank].sent = loop_.Now();
+  SendTo(members_.peers[rank], MemberMessage::kPing);
+}
+
+void Mesh::OnPong(Rank rank) {
+  if (pings_[rank].left == 0) return;
+  const Duration taken = std::max(loop_.Now() - pings_[rank].sent, Duration(1));
+  Duration& shortest = members_.round_trips[rank];
+  shortest = shortest == Duration::zero() ? taken : std::min(shortest, taken);
+  if (--pings_[rank].left > 0) return Ping(rank);
+  ReadyIfDone();
 }
 
 void Mesh::OnHello(PeerId peer, const Header& header) {
@@ -81,8 +106,13 @@ void Mesh::OnHello(PeerId peer, const Header& header) {
 
 void Mesh::Join(Rank rank, PeerId peer) {
   members_.peers[rank] = peer;
+  ReadyIfDone();
+}
+
+void Mesh::ReadyIfDone() {
   for (Rank other = 0; other < members_.count(); ++other) {
-    if (other != members_.rank && members_.peers[other] == 0) return;
+    if (other == members_.rank) continue;
+    if (members_.peers[other] == 0 || pings_[other].left > 0) return;
   }
   if (ready_) std::exchange(ready_, nullptr)(members_);
 }
@@ -95,7 +125,13 @@ std::span<std::byte> Mesh::OnPayload(PeerId peer, const Header& header) {
 
 void Mesh::OnPayloadDone(PeerId peer, const Header& header, bool /*discarded*/) {
   if (header.kind != FrameKind::kCollective) return;
-  if (header.row_id == static_cast<uint32_t>(MemberMessage::kHello)) return OnHello(peer, header);
+  const auto from = members_.RankOf(peer);
+  switch (static_cast<MemberMessage>(header.row_id)) {
+    case MemberMessage::kHello: return OnHello(peer, header);
+    case MemberMessage::kPing: return SendTo(peer, MemberMessage::kPong);
+    case MemberMessage::kPong: return from ? OnPong(*from) : void();
+    default: break;
+  }
   auto parking = parking_.extract(peer);
   if (parking.empty()) {
     if (collective_ != nullptr) collective_->OnPayloadDone(peer, header);

@@ -20,8 +20,9 @@ namespace motley {
 
 struct MeshOptions {
   Rank rank = 0;
-  std::vector<std::string> addresses;         // By rank; every member has the same list.
-  Incarnation incarnation = 0;                // The group's.
+  std::vector<std::string> addresses;  // By rank; every member has the same list.
+  Incarnation incarnation = 0;         // The group's.
+  uint32_t pings = 0;                  // With which the members with lower ranks are measured.
   Duration limit = std::chrono::seconds(30);  // Until all are connected.
 };
 
@@ -55,6 +56,10 @@ class Mesh final : public Receiver {
   void ConnectTo(Rank rank);
   void OnHello(PeerId peer, const Header& header);
   void Join(Rank rank, PeerId peer);
+  void SendTo(PeerId peer, MemberMessage message);
+  void Ping(Rank rank);
+  void OnPong(Rank rank);
+  void ReadyIfDone();
   void Deliver(const Parked& message);
   void GiveUp(const Status& why);
 
@@ -63,6 +68,11 @@ class Mesh final : public Receiver {
   const MeshOptions options_;
   Ready ready_;  // Empty once it was called.
   Members members_;
+  struct Pings {
+    uint32_t left = 0;
+    Time sent{};
+  };
+  std::vector<Pings> pings_;         // By rank.
   std::vector<PeerId> connecting_;   // By rank: what Connect returned.
   std::vector<Parked> parked_;       // Messages that came before Use,
   std::map<PeerId, Bytes> parking_;  // and those of which a part came before it.

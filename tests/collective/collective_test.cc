@@ -134,6 +134,27 @@ TEST_P(CollectiveSuite, WaitsForTheLastMember) {
   for (const Rank rank : All(4)) EXPECT_EQ(group.sum(rank).vector, std::vector<float>(99, 4));
 }
 
+TEST_P(CollectiveSuite, GroupsMayChangeBetweenUpdates) {
+  const auto world = MakeVirtualWorld();
+  Group group(*world, GetParam(), 5, {.chunk = 8});
+  ASSERT_TRUE(group.Connect());
+  const std::vector<Groups> changes = {{{4, 0, 2}, {1, 3}}, {{0}, {1}, {2}, {3}, {4}}};
+  for (const Rank rank : All(5)) {
+    group.Repeat(rank, 3, [&group, &changes, rank](uint64_t update) {
+      if (update > 1) {
+        EXPECT_TRUE(group.collective(rank).SetGroups(changes[update - 2]).ok());
+      }
+      return Contribution{std::vector<float>(99, static_cast<float>(update)), {}};
+    });
+  }
+  ASSERT_TRUE(group.RunUntilEnded(All(5)));
+  for (const Rank rank : All(5)) {
+    ASSERT_TRUE(group.end(rank)->ok()) << group.end(rank)->ToString();
+    EXPECT_EQ(group.sum(rank).vector, std::vector<float>(99, 15));
+  }
+  EXPECT_FALSE(group.collective(0).SetGroups({{0, 1}}).ok());
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const CollectiveAlgorithm& algorithm : CollectiveAlgorithms()) {

@@ -31,6 +31,26 @@ TEST(Mesh, MembersMayStartInAnyOrder) {
   for (auto& transport : transports) transport->Close();
 }
 
+TEST(Mesh, MeasuresTheMembersWithLowerRanks) {
+  const auto world = MakeTcpWorld();
+  const std::vector<std::string> addresses = {world->NewAddress(), world->NewAddress()};
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<std::unique_ptr<Mesh>> meshes;
+  std::vector<Members> ready(2);
+  for (const Rank rank : {0u, 1u}) {
+    transports.push_back(world->MakeTransport());
+    meshes.push_back(std::make_unique<Mesh>(
+        world->loop(), *transports.back(),
+        MeshOptions{.rank = rank, .addresses = addresses, .pings = 3},
+        [&ready, rank](const Result<Members>& members) { ready[rank] = *members; }));
+    ASSERT_TRUE(meshes.back()->Start().ok());
+  }
+  ASSERT_TRUE(world->RunUntil([&] { return ready[0].count() == 2 && ready[1].count() == 2; }));
+  EXPECT_EQ(ready[0].round_trips[1], Duration::zero());
+  EXPECT_GT(ready[1].round_trips[0], Duration::zero());
+  for (auto& transport : transports) transport->Close();
+}
+
 TEST(Mesh, AMemberThatDoesNotComeIsNamed) {
   const auto world = MakeVirtualWorld();
   const auto transport = world->MakeTransport();
