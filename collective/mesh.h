@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connects the members of a group with each other, for programs that have nothing else to say to
 // them. Each listens at its own address and connects to those before it in the list, again and
-// again until they are there. Loop thread only.
+// again until they are there. Members are not authenticated. Loop thread only.
 #pragma once
 
 #include <chrono>

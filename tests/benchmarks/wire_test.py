@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -76,8 +77,10 @@ class Arguments(unittest.TestCase):
         self.assertEqual(wire.Case(1, (500, 50)).link_text, "500,50")
 
 
-def namespaces():
-    return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+def namespaces(pid):
+    """Those that a process made."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+    return [name for name in listed if re.fullmatch(rf"mv{pid % 10000}[ms]\d*", name)]
 
 
 class Machines(unittest.TestCase):
@@ -108,15 +111,14 @@ class Machines(unittest.TestCase):
             self.assertGreater(row["seconds"], 0)
 
     def test_an_interrupt_removes_machines_and_processes(self):
-        before = namespaces()
         running = subprocess.Popen(self.command("--systems", "star", "--megabytes", "100", "--links", "1,1"),
                                    stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        while len(namespaces()) == len(before) and running.poll() is None:
+        while not namespaces(running.pid) and running.poll() is None:
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
-        self.assertEqual(running.returncode, 128 + signal.SIGINT)
-        self.assertEqual(namespaces(), before)
+        _, errors = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 128 + signal.SIGINT, errors)
+        self.assertEqual(namespaces(running.pid), [])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@
 #include "base/loop/virtual_loop.h"
 #include "base/random.h"
 #include "runtime/uv_loop.h"
+#include "sim/world/node_loop.h"
+#include "sim/world/sim_network.h"
 #include "transport/channel/stream_transport.h"
 #include "transport/inproc_transport.h"
 
@@ -22,6 +24,26 @@ class VirtualWorld final : public CollectiveWorld {
  private:
   VirtualLoop loop_;
   InprocNetwork network_{loop_};
+  int next_ = 0;
+};
+
+// Messages of each connection are delayed at random under the seed.
+class SimulatedWorld final : public CollectiveWorld {
+ public:
+  explicit SimulatedWorld(uint64_t seed) : network_(seed) {}
+  Loop& loop() override { return loop_; }
+  std::unique_ptr<Transport> MakeTransport() override {
+    return network_.MakeTransport(node_, {.latency = std::chrono::milliseconds(1),
+                                          .bytes_per_second = 1e8,
+                                          .jitter = std::chrono::milliseconds(5)});
+  }
+  std::string NewAddress() override { return "member:" + std::to_string(++next_); }
+  bool RunUntil(const std::function<bool()>& done) override { return loop_.RunUntil(done); }
+
+ private:
+  VirtualLoop loop_;
+  NodeLoop node_{loop_};
+  SimNetwork network_;
   int next_ = 0;
 };
 
@@ -60,6 +82,9 @@ class TcpWorld final : public CollectiveWorld {
 }  // namespace
 
 std::unique_ptr<CollectiveWorld> MakeVirtualWorld() { return std::make_unique<VirtualWorld>(); }
+std::unique_ptr<CollectiveWorld> MakeSimulatedWorld(uint64_t seed) {
+  return std::make_unique<SimulatedWorld>(seed);
+}
 std::unique_ptr<CollectiveWorld> MakeTcpWorld() { return std::make_unique<TcpWorld>(); }
 
 Contribution RandomContribution(uint64_t seed, size_t length, size_t beside, bool whole) {

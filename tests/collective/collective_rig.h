@@ -26,6 +26,7 @@ class CollectiveWorld {
   virtual bool RunUntil(const std::function<bool()>& done) = 0;
 };
 std::unique_ptr<CollectiveWorld> MakeVirtualWorld();
+std::unique_ptr<CollectiveWorld> MakeSimulatedWorld(uint64_t seed);
 std::unique_ptr<CollectiveWorld> MakeTcpWorld();
 
 // Whole numbers have exact sums in any order; others show whether all have the same bits.
