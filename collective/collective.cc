@@ -149,7 +149,7 @@ void Collective::OnSent(size_t number) {
 }
 
 bool Collective::TakeArrived(size_t number, const Step& step) {
-  auto found = early_.Find({update_->id, number, step.peer, step.verb});
+  auto found = early_.Extract({update_->id, number, step.peer, step.verb});
   if (!found) return false;
   const Chunk& chunk = update_->chunks[number].chunk;
   if (step.verb == Verb::kAdd) {

@@ -39,7 +39,7 @@ class EarlyChunks {
   bool Keep(const Key& key, const Header& header, Buffer buffer) {
     return waiting_.try_emplace(key, header, std::move(buffer)).second;
   }
-  std::optional<Buffer> Find(const Key& key) {
+  std::optional<Buffer> Extract(const Key& key) {
     const auto found = waiting_.find(key);
     if (found == waiting_.end()) return std::nullopt;
     Buffer buffer = std::move(found->second.second);
