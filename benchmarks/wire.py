@@ -3,8 +3,8 @@
 """Measures how soon all workers have the sum of their vectors, over links of limited speed, beside the best possible.
 
 Usage: wire.py MOTLEY_SUM [--json] [--megabytes M] [--workers N] [--links MBITS,...] [--spare MBITS,...]
-[--systems NAME,...]. Run by `./dev bench wire`. Without --workers and --links it runs four cases: four and eight
-machines with links of 1 Gbit/s, four with unequal links, and four with a spare server.
+[--systems NAME,...] [--congestion NAME]. Run by `./dev bench wire`. Without --workers and --links it runs four
+cases: four and eight machines with links of 1 Gbit/s, four with unequal links, and four with a spare server.
 
 Each machine is a network namespace. Its link to the switch is limited in both directions. Every worker runs on a
 machine of its own. A spare server is a machine without a worker, which some systems can use. A star's server runs on
@@ -14,6 +14,9 @@ compares the sum with the right one after every repetition.
 The bound is the least time of any system that adds and forwards values. It counts the vectors' own bytes at the full
 rate of the links. The links also carry the headers of Ethernet, IP and TCP, and therefore nothing can come closer to
 the bound than 1.05 on packets of 1500 bytes. All systems of Motley send over TCP.
+
+TCP's congestion control is the system's unless --congestion names another. On a link of 50 Mbit/s that is full in
+both directions, BBR reaches 85 to 89 % of the rate, and reno 93 %.
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """
@@ -38,6 +41,7 @@ sys.path.insert(0, str(HERE.parent / "tests" / "cli" / "program"))
 from lab import Lab  # noqa: E402
 
 PORT = 7450
+CONGESTION = "net.ipv4.tcp_congestion_control"
 LIMIT_S = 900  # Seconds that one system may take for one case.
 
 
@@ -161,6 +165,10 @@ def measure(system, lab, run):
 def run_case(case, systems, flags):
     """Yields (name, row of the output, None), or (name, None, why it failed), for each system."""
     with contextlib.closing(Lab(case.workers + len(case.spare), "10.78.0.1", [*case.links, *case.spare])) as lab:
+        if flags.congestion:
+            for machine in range(len(lab.machines)):
+                subprocess.run([*lab.on(machine), "sysctl", "-qw", f"{CONGESTION}={flags.congestion}"], check=True,
+                               capture_output=True, text=True)
         run = Run(case, lab.addresses, flags.program, flags.repetitions, flags.warmups)
         for system in systems:
             try:
@@ -191,6 +199,14 @@ def system_list(text):
     return [known[name] for name in text.split(",")]
 
 
+def congestion(name):
+    """The kernel allows some algorithms in all namespaces, and others only in the first."""
+    allowed = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
+    if name not in allowed:
+        raise argparse.ArgumentTypeError(f"'{name}' is not allowed in namespaces here: {', '.join(allowed)}")
+    return name
+
+
 def cases_of(flags):
     """The cases that the command line asks for."""
     if not flags.links and not flags.workers and not flags.spare:
@@ -215,6 +231,7 @@ def parse(words):
     parser.add_argument("--systems", type=system_list, default=list(SYSTEMS), help="names, separated by commas")
     parser.add_argument("--repetitions", type=int, default=2)
     parser.add_argument("--warmups", type=int, default=1)
+    parser.add_argument("--congestion", type=congestion, help="TCP's congestion control; the system's if not given")
     flags = parser.parse_args(words)
     try:
         flags.cases = cases_of(flags)
