@@ -216,12 +216,13 @@ ShardShares SharesFor(const Exchange& exchange) {
   MOTLEY_ASSERT(!exchange.workers.empty() && exchange.parts > 0);
   const Nodes nodes(exchange);
   const size_t n = exchange.workers.size();
-  const bool all_the_same = n == 2 && exchange.streams && exchange.parts == 1;
-  if (n > 1 && !all_the_same) return exchange.streams ? Streaming(nodes) : InTurns(nodes);
-  // A server would only add to what links carry, unless no worker may own a part.
+  // A server would only add to what links carry.
   ShardShares shares(nodes.size(), 0);
   for (size_t i = 0; i < n; ++i) shares[i] = nodes.MayOwn(i) ? 1 : 0;
-  if (Sum(shares) == 0) std::fill(shares.begin() + static_cast<ptrdiff_t>(n), shares.end(), 1);
+  const bool all_the_same = n == 2 && exchange.streams && exchange.parts == 1;
+  if ((n > 1 && !all_the_same) || Sum(shares) == 0) {
+    return exchange.streams ? Streaming(nodes) : InTurns(nodes);
+  }
   Complete(shares);
   return shares;
 }

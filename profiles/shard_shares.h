@@ -18,8 +18,8 @@
 //     worker  x = max(0, (L b / M - 1) / (n - 2))        server  x = L b / (n M)
 //     T = max(L, M / min b over the workers)
 //
-// Both together are T = M max(1 / min b, 2n (n - 1) / (n sum_w b + (n - 2) sum_s b)), with sums over
-// the links of workers and servers. No scheme that adds and forwards is faster (Hivemind's
+// Both together are T = M max(1 / min b, 2n (n - 1) / (n sum_w b + (n - 2) sum_s b)), with sums
+// over the links of workers and servers. No scheme that adds and forwards is faster (Hivemind's
 // averaging for unequal links, BytePS (OSDI 2020) for equal ones). Workers beside the slowest one
 // end sooner than T if they can. With two workers the shares make no difference, and are equal. One
 // worker owns everything and T = 0.
