@@ -78,7 +78,7 @@ struct PlanReport {
   std::string file;
   uint32_t batch = 256;
   size_t machines = 0;       // Workers in the file.
-  double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
+  double ideal_seconds = 0;  // IdealStepSeconds; 0: unknown.
   std::optional<AutomaticJob> automatic;
   std::string no_automatic;  // The reason why `automatic` is empty.
   bool stragglers = false;   // Some worker is slow at times.

@@ -161,7 +161,7 @@ std::string Headline(const PlanReport& plan) {
   std::string text =
       fmt::format("{}: {} takes {} per step", plan.cluster, plan.RecommendedFlags(), step);
   if (plan.ideal_seconds > 0) {
-    text += fmt::format(" (ideal, if work were divided without loss: {} ms)",
+    text += fmt::format(" (ideal, if work and vector were divided without loss: {} ms)",
                         Figure(plan.ideal_seconds));
   }
   return text + "\n\n" + Advice(plan);
