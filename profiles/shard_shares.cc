@@ -55,8 +55,10 @@ class Nodes {
     const auto n = static_cast<double>(exchange.workers.size());
     const double answers = exchange.responders == 0 ? n : exchange.responders;
     const double part = 1.0 / exchange.parts;
-    worker_ = {{part, -part}, {0, part * std::min(answers, n - 1)}, {0, n - 1}, {1, -1}};
-    server_ = {{0, 0}, {0, part * answers}, {0, n}, {0, 0}};
+    const double sums = exchange.followers;
+    worker_ = {
+        {part, sums - part}, {0, part * std::min(answers, n - 1) + sums}, {0, n - 1}, {1, -1}};
+    server_ = {{0, sums}, {0, part * answers + sums}, {0, n}, {0, 0}};
     const auto& may = exchange.may_own;
     const bool any = may.empty() || std::find(may.begin(), may.end(), true) != may.end();
     some_may_own_ = any || !exchange.servers.empty();
@@ -220,7 +222,7 @@ ShardShares SharesFor(const Exchange& exchange) {
   ShardShares shares(nodes.size(), 0);
   for (size_t i = 0; i < n; ++i) shares[i] = nodes.MayOwn(i) ? 1 : 0;
   const bool all_the_same = n == 2 && exchange.streams && exchange.parts == 1;
-  if ((n > 1 && !all_the_same) || Sum(shares) == 0) {
+  if ((n > 1 && !all_the_same) || exchange.followers > 0 || Sum(shares) == 0) {
     return exchange.streams ? Streaming(nodes) : InTurns(nodes);
   }
   Complete(shares);

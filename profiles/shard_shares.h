@@ -4,15 +4,17 @@
 //
 // In an exchange every worker sends the parts of its vector to their owners (push), and gets the
 // new values of these parts back (pull). A node owns the part x of the vector, and all x add up to
-// 1. With n workers, a vector of M bytes, answers cut to the part f = 1 / parts and R answers that
-// an owner needs, a node's link carries so many times M bytes:
+// 1. With n workers, a vector of M bytes, answers cut to the part f = 1 / parts, R answers that an
+// owner needs and F followers that get the sum of each owner, a node's link carries so many times M
+// bytes:
 //
-//                push, up     push, down            pull, up     pull, down
-//     worker     f (1 - x)    f min(R, n - 1) x     (n - 1) x    1 - x
-//     server     0            f R x                 n x          0
+//                push, up          push, down                pull, up     pull, down
+//     worker     f (1 - x) + F x   f min(R, n - 1) x + F x   (n - 1) x    1 - x
+//     server     F x               f R x + F x               n x          0
 //
-// If owners publish each slice as soon as it is summed (`streams`), push and pull share the time T:
-// up and down, a worker's link carries M (1 + (n - 2) x) if f = 1 and R = n. Owners with links
+// (Owners follow each other, so a node is assumed to receive as many sums as it sends.) If owners
+// publish each slice as soon as it is summed (`streams`), push and pull share the time T: up and
+// down, a worker's link carries M (1 + (n - 2) x) if f = 1, R = n and F = 0. Owners with links
 // b = min(up, down) are then filled up to a level L, which makes all x add up to 1:
 //
 //     worker  x = max(0, (L b / M - 1) / (n - 2))        server  x = L b / (n M)
@@ -24,7 +26,7 @@
 // end sooner than T if they can. With two workers the shares make no difference, and are equal. One
 // worker owns everything and T = 0.
 //
-// Otherwise an update begins when its last slice is summed: T = push + pull, and the shares are
+// Otherwise parameters leave when the last slice is summed: T = push + pull, and the shares are
 // those with the least sum. With equal links that takes as long as with slices that stream. A node
 // outside all machines of workers that owns everything is the star: T = n M / b, or twice that.
 //
@@ -57,7 +59,9 @@ struct Exchange {
   double bytes = 0;
   uint32_t responders = 0;  // Answers that an owner needs; 0: one from each worker.
   uint32_t parts = 1;       // Answers are this many times shorter than the vector.
-  bool streams = true;      // Owners publish slice by slice.
+  uint32_t followers = 0;   // Nodes that get the sums of each owner.
+  // Owners publish slice by slice. Jobs do not: they commit a step as a whole (decision 47).
+  bool streams = false;
 
   size_t nodes() const { return workers.size() + servers.size(); }
 };

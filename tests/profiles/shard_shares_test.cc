@@ -29,6 +29,7 @@ Exchange Of(const std::vector<double>& workers, const std::vector<double>& serve
   exchange.workers = Links(workers);
   exchange.servers = Links(servers);
   exchange.bytes = 1;
+  exchange.streams = true;
   return exchange;
 }
 
@@ -111,12 +112,13 @@ double ByProgram(const Exchange& exchange) {
     const NodeLink& link = worker ? exchange.workers[i] : exchange.servers[i - w];
     const double sum = worker ? f * std::min(answers, n - 1) : f * answers;
     const double one = worker ? 1 : 0, spread = worker ? n - 1 : n;
+    const double copies = exchange.followers;
     if (exchange.streams) {
-      add(i, 0, link.up, one * f, spread - one * f);
-      add(i, 0, link.down, one, sum - one);
+      add(i, 0, link.up, one * f, spread + copies - one * f);
+      add(i, 0, link.down, one, sum + copies - one);
     } else {
-      add(i, 0, link.up, one * f, -one * f);
-      add(i, 0, link.down, 0, sum);
+      add(i, 0, link.up, one * f, copies - one * f);
+      add(i, 0, link.down, 0, sum + copies);
       add(i, 1, link.up, 0, spread);
       add(i, 1, link.down, one, -one);
     }
@@ -149,6 +151,7 @@ Exchange Drawn(Random& random, uint32_t most_nodes, bool streams) {
     if (symmetric) link.down = link.up;
     (i < servers ? exchange.servers : exchange.workers).push_back(link);
   }
+  if (random.Chance(0.3)) exchange.followers = 1;
   if (random.Chance(0.3)) exchange.parts = static_cast<uint32_t>(1 + random.Below(4));
   if (random.Chance(0.3)) {
     exchange.responders = static_cast<uint32_t>(1 + random.Below(exchange.workers.size()));

@@ -16,6 +16,7 @@ ReduceRequest Of(const std::vector<double>& workers, double server, uint64_t flo
   ReduceRequest request;
   for (const double rate : workers) request.exchange.workers.push_back({rate, rate});
   request.exchange.bytes = 4.0 * static_cast<double>(floats);
+  request.exchange.streams = true;
   request.coordinator = {server, server};
   request.floats = floats;
   request.latency_seconds = 200e-6;
@@ -107,6 +108,18 @@ TEST(Reduction, AStarBesideAWorkerCarriesOneVectorLess) {
   const ReduceChoice choice = Choose(request);
   EXPECT_EQ(choice.reason.kind, Kind::kAsked);
   EXPECT_NEAR(choice.cost.exchange.total, apart * 2 / 3, 1e-9);
+}
+
+TEST(Reduction, WithoutStreamsTheCommitTakesTwoMoreWays) {
+  ReduceRequest request = Of(std::vector<double>(4, kGigabit), kGigabit, 1 << 24);
+  request.message_seconds = 0;
+  EXPECT_NEAR(Choose(request).cost.messages, 0.4e-3, 1e-9);
+  request.exchange.streams = false;
+  const ReduceChoice choice = Choose(request);
+  EXPECT_EQ(choice.kind, Reduce::kDirect);
+  EXPECT_NEAR(choice.cost.messages, 0.8e-3, 1e-9);
+  EXPECT_NEAR(choice.reason.star.messages, 0.4e-3, 1e-9);
+  EXPECT_NEAR(choice.reason.star.exchange.total / choice.cost.exchange.total, 16 / 3.0, 1e-3);
 }
 
 TEST(Reduction, DoesWhatItIsAsked) {
