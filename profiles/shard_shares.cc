@@ -229,19 +229,29 @@ ShardShares SharesFor(const Exchange& exchange) {
   return shares;
 }
 
-ExchangeSeconds SecondsOf(const Exchange& exchange, const ShardShares& shares) {
+std::vector<NodeSeconds> NodeSecondsOf(const Exchange& exchange, const ShardShares& shares) {
   const Nodes nodes(exchange);
   MOTLEY_ASSERT(shares.size() == nodes.size());
-  ExchangeSeconds seconds;
-  double both = 0;
+  std::vector<NodeSeconds> all;
+  all.reserve(shares.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     const NodeLoads& loads = nodes.LoadsOf(i);
     const double x = shares[i], up = nodes.Up(i), down = nodes.Down(i);
-    const double sent = loads.push_up.At(x), summed = loads.push_down.At(x);
-    const double published = loads.pull_up.At(x), received = loads.pull_down.At(x);
-    seconds.push = std::max({seconds.push, TimeOf(sent, up), TimeOf(summed, down)});
-    seconds.pull = std::max({seconds.pull, TimeOf(published, up), TimeOf(received, down)});
-    both = std::max({both, TimeOf(sent + published, up), TimeOf(summed + received, down)});
+    all.push_back({.sends = TimeOf(loads.push_up.At(x), up),
+                   .sums = TimeOf(loads.push_down.At(x), down),
+                   .publishes = TimeOf(loads.pull_up.At(x), up),
+                   .receives = TimeOf(loads.pull_down.At(x), down)});
+  }
+  return all;
+}
+
+ExchangeSeconds SecondsOf(const Exchange& exchange, const ShardShares& shares) {
+  ExchangeSeconds seconds;
+  double both = 0;
+  for (const NodeSeconds& node : NodeSecondsOf(exchange, shares)) {
+    seconds.push = std::max({seconds.push, node.sends, node.sums});
+    seconds.pull = std::max({seconds.pull, node.publishes, node.receives});
+    both = std::max({both, node.sends + node.publishes, node.sums + node.receives});
   }
   seconds.total = exchange.streams ? both : seconds.push + seconds.pull;
   return seconds;

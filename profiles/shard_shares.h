@@ -76,6 +76,14 @@ using ShardShares = std::vector<double>;
 // The shares with which the exchange takes the least time. At least one worker.
 ShardShares SharesFor(const Exchange& exchange);
 
+// How long the exchange occupies a node's link: the columns of the table above.
+struct NodeSeconds {
+  double sends = 0, sums = 0;          // Push, up and down.
+  double publishes = 0, receives = 0;  // Pull, up and down.
+};
+// One for each node.
+std::vector<NodeSeconds> NodeSecondsOf(const Exchange& exchange, const ShardShares& shares);
+
 struct ExchangeSeconds {
   double push = 0;
   double pull = 0;
