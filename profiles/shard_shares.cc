@@ -11,9 +11,9 @@
 namespace motley {
 namespace {
 
-constexpr int kHalvings = 60;
+constexpr int kHalvings = 45;
 constexpr double kGolden = 0.6180339887498949;
-constexpr int kGoldenCuts = 60;
+constexpr int kGoldenCuts = 40;
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 // What passes a direction of a node's link: so many vectors whatever it owns, and so many more per

@@ -13,7 +13,6 @@
 namespace motley {
 namespace {
 
-constexpr double kWorthLeaving = 0.95;  // Part of the star's time below which it is left.
 constexpr double kAllOfTheTime = 1 - 1e-6;
 constexpr std::string_view kSharded = "sharded:";
 
@@ -48,15 +47,19 @@ ReduceCost CostOfRanges(const ReduceRequest& request, const ShardShares& shares)
   return cost;
 }
 
-// Empty unless a worker's own link, which carries each vector once, takes all of the time.
-std::optional<size_t> Narrowest(const Exchange& exchange, double seconds) {
+// Empty unless the link of a worker that owns nothing takes all of the time.
+std::optional<size_t> Narrowest(const Exchange& exchange, const ReduceChoice& choice) {
+  Exchange placed = exchange;
+  placed.servers.push_back({});  // The star, whose own link is in choice.cost.
+  ShardShares shares(placed.nodes(), 0);
+  if (choice.ranges.empty()) shares.back() = 1;
+  for (const ShardRange& range : choice.ranges) shares[range.owner] = 1;  // Owns something.
+  const std::vector<NodeSeconds> nodes = NodeSecondsOf(placed, shares);
+  const double seconds = choice.cost.exchange.total;
   for (size_t i = 0; i < exchange.workers.size(); ++i) {
-    const double part = 1.0 / exchange.parts;
-    const NodeLink& link = exchange.workers[i];
-    const double up = link.up > 0 ? part * exchange.bytes / link.up : 0;
-    const double down = link.down > 0 ? exchange.bytes / link.down : 0;
-    const double own = exchange.streams ? std::max(up, down) : up + down;
-    if (seconds > 0 && own >= kAllOfTheTime * seconds) return i;
+    const double own = exchange.streams ? std::max(nodes[i].sends, nodes[i].receives)
+                                        : nodes[i].sends + nodes[i].receives;
+    if (shares[i] == 0 && seconds > 0 && own >= kAllOfTheTime * seconds) return i;
   }
   return std::nullopt;
 }
@@ -153,13 +156,13 @@ Result<ReduceChoice> ChooseReduction(const ReduceRequest& request) {
   bool stays = request.mode.kind == Reduce::kStar;
   if (request.mode.kind == Reduce::kAuto) {
     const bool any = best != others.end();
-    stays = !any || best->cost.Total() >= kWorthLeaving * star.cost.Total();
+    stays = !any || best->cost.Total() >= kWorthLeavingStar * star.cost.Total();
     const bool shorter =
-        any && best->cost.exchange.total < kWorthLeaving * star.cost.exchange.total;
+        any && best->cost.exchange.total < kWorthLeavingStar * star.cost.exchange.total;
     reason.kind = !stays ? Kind::kFaster : shorter ? Kind::kMessages : Kind::kNoGain;
   }
   ReduceChoice chosen = stays ? std::move(star) : std::move(*best);
-  reason.narrowest = Narrowest(exchange, chosen.cost.exchange.total);
+  reason.narrowest = Narrowest(exchange, chosen);
   chosen.reason = reason;
   return chosen;
 }

@@ -34,6 +34,9 @@
 
 namespace motley {
 
+// Another placement is worth it if it takes less than this part of the star's time.
+inline constexpr double kWorthLeavingStar = 0.95;
+
 enum class Reduce : uint8_t { kAuto, kStar, kSharded, kDirect };
 
 struct ReduceMode {
@@ -80,7 +83,7 @@ struct ReduceReason {
   };
   Kind kind = Kind::kAsked;
   ReduceCost star, other;  // `other`: the fastest other placement, if there is one.
-  // The worker whose own link takes all of the time of the chosen exchange.
+  // A worker that owns nothing, and whose own link takes all of the time of the chosen exchange.
   std::optional<size_t> narrowest;
 };
 
