@@ -9,6 +9,8 @@
 namespace motley {
 namespace {
 
+constexpr uint32_t kFollowers = 1;  // As jobs have them.
+
 // The request for the workers that take part.
 ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   ReduceRequest request = all;
@@ -52,6 +54,7 @@ ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
   request.exchange.workers = WorkerLinksOf(profile);
   request.exchange.servers.assign(mode.servers, request.coordinator);
   request.exchange.bytes = vector_bytes;
+  request.exchange.followers = profile.workers.size() > 1 ? kFollowers : 0;
   request.floats = std::max<uint64_t>(1, std::llround(vector_bytes / sizeof(float)));
   for (const WorkerProfile& worker : profile.workers) {
     const double both = worker.link.Up().latency_seconds + worker.link.Down().latency_seconds;
@@ -74,6 +77,7 @@ Result<PlannedCluster> WithReduction(const PlannedCluster& cluster, const std::v
   ShardShares shares;
   if (choice.kind == Reduce::kStar) {
     exchange.servers = {request.coordinator};
+    exchange.followers = 0;
     shares.assign(exchange.nodes(), 0);
     shares.back() = 1;
   } else {

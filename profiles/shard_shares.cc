@@ -260,6 +260,7 @@ ExchangeSeconds SecondsOf(const Exchange& exchange, const ShardShares& shares) {
 ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server) {
   Exchange star = exchange;
   star.servers = {server};
+  star.followers = 0;
   ShardShares shares(star.nodes(), 0);
   shares.back() = 1;
   return SecondsOf(star, shares);
@@ -268,6 +269,7 @@ ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server) {
 ExchangeSeconds StarSeconds(const Exchange& exchange, size_t beside) {
   Exchange star = exchange;
   star.servers.clear();
+  star.followers = 0;
   ShardShares shares(star.nodes(), 0);
   shares[beside] = 1;
   return SecondsOf(star, shares);

@@ -91,8 +91,8 @@ struct ExchangeSeconds {
 };
 ExchangeSeconds SecondsOf(const Exchange& exchange, const ShardShares& shares);
 
-// The time of an exchange in which one node owns everything: a server with this link, or the server
-// on the machine of worker `beside`.
+// The time of an exchange in which one node owns everything, and nobody follows it: a server with
+// this link, or the server on the machine of worker `beside`.
 ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server);
 ExchangeSeconds StarSeconds(const Exchange& exchange, size_t beside);
 

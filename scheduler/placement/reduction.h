@@ -59,7 +59,7 @@ struct ReduceRequest {
   Exchange exchange;
   NodeLink coordinator;
   std::optional<size_t> beside;  // The coordinator is on this worker's machine.
-  uint64_t floats = 0;           // Length of the vector.
+  uint64_t floats = 0;           // Length of the vector, with padding.
   double latency_seconds = 0;    // One way.
   double message_seconds = kUsualMessageSeconds;
   double slice_bytes = 1 << 20;

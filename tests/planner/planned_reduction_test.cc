@@ -37,6 +37,7 @@ PlannedCluster ClusterFor(const ClusterProfile& profile, const ReduceMode& mode)
   job.reduce = mode;
   PlannedCluster cluster = ClusterOf(profile, job);
   cluster.doubt = 0;
+  cluster.reduction->exchange.followers = 0;
   return cluster;
 }
 
@@ -164,6 +165,18 @@ TEST(PlannedReduction, TheCommitTakesTwoWays) {
   for (WorkerProfile& worker : profile.workers) worker.link.latency_seconds = 0.5;
   // The parameters and the vectors take one way each, and the commit two.
   EXPECT_NEAR(StepOf(ClusterFor(profile, {Reduce::kDirect})), before + 4 * 0.5, 0.05);
+}
+
+TEST(PlannedReduction, FollowersGetTheSums) {
+  for (const uint32_t workers : {1U, 4U}) {
+    PlannedJob job;
+    job.samples = kComputing * 100 * workers;
+    job.reduce = ReduceMode{Reduce::kDirect};
+    PlannedCluster cluster = ClusterOf(ProfileOf(std::vector<double>(workers, 1), 1), job);
+    cluster.doubt = 0;
+    // Each of four owners sends a quarter of the vector on, and gets one.
+    ExpectStep(cluster, workers == 1 ? 0 : 0.75 + 0.25 + 0.75);
+  }
 }
 
 TEST(PlannedReduction, AnswersInPartsPassOwnersLinks) {

@@ -119,7 +119,12 @@ TEST(Reduction, WithoutStreamsTheCommitTakesTwoMoreWays) {
   EXPECT_EQ(choice.kind, Reduce::kDirect);
   EXPECT_NEAR(choice.cost.messages, 0.8e-3, 1e-9);
   EXPECT_NEAR(choice.reason.star.messages, 0.4e-3, 1e-9);
-  EXPECT_NEAR(choice.reason.star.exchange.total / choice.cost.exchange.total, 16 / 3.0, 1e-3);
+  const double star = choice.reason.star.exchange.total;
+  EXPECT_NEAR(star / choice.cost.exchange.total, 16 / 3.0, 1e-3);
+  // Nobody follows a star.
+  request.exchange.followers = 1;
+  EXPECT_EQ(Choose(request).reason.star.exchange.total, star);
+  EXPECT_NEAR(star / Choose(request).cost.exchange.total, 8 / 1.75, 1e-3);
 }
 
 TEST(Reduction, DoesWhatItIsAsked) {
