@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "planner/planned_reduction.h"
 #include "scheduler/placement/row_speeds.h"
 #include "scheduler/step/pieces.h"
 
@@ -63,6 +64,7 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
     }
     cluster.workers.push_back(planned);
   }
+  if (job.reduce && bytes > 0) cluster.reduction = ReductionOf(profile, bytes, *job.reduce);
   return cluster;
 }
 
@@ -87,6 +89,7 @@ std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t pa
     worker.send_seconds = planned.send_seconds;
     worker.start_seconds = planned.latency_seconds + planned.receive_seconds;
     worker.start_link_seconds = planned.server_send_seconds.value_or(planned.message_seconds);
+    worker.data_seconds = cluster.commit_seconds;
     workers.push_back(worker);
   }
   return workers;

@@ -9,6 +9,7 @@
 
 #include "profiles/cost_model.h"
 #include "profiles/profile.h"
+#include "scheduler/placement/reduction.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -50,6 +51,9 @@ struct PlannedCluster {
   // Times of vectors and parameters were only observed while all of them were under way. The part
   // of the server's link in them is then unknown: see WithFewer.
   bool seen_together = false;
+  // Where the vector is summed. Without it, on the server: the times of the workers say how long.
+  std::optional<ReduceRequest> reduction;
+  double commit_seconds = 0;  // From the last answer until parameters may leave.
 };
 
 // The cluster as it may look if only the `workers` fastest workers take part in steps (0: all do).
@@ -68,6 +72,7 @@ struct PlannedJob {
   double loss_probability = 0;  // Probability that a worker is lost in a step.
   double notice_seconds = 1;
   uint64_t remaining_steps = 1000;
+  std::optional<ReduceMode> reduce;  // Empty: on the server, with nothing to choose.
 };
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job);
 

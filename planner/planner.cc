@@ -11,6 +11,7 @@
 #include "coding/schemes.h"
 #include "planner/learned_shares.h"
 #include "planner/plan_reason.h"
+#include "planner/planned_reduction.h"
 #include "scheduler/step/pieces.h"
 
 namespace motley {
@@ -83,6 +84,43 @@ Result<StepScheme> SchemeAsJob(const Scheme& kind, const SchemeRequest& request,
   return std::move(learned.scheme);
 }
 
+// Step times with only the fastest workers, by their number, which grows up to all.
+std::vector<std::pair<uint32_t, double>> SecondsOfFew(const PlannedCluster& cluster) {
+  std::vector<const PlannedWorker*> order;
+  for (const PlannedWorker& worker : cluster.workers) order.push_back(&worker);
+  std::stable_sort(order.begin(), order.end(), [](const PlannedWorker* a, const PlannedWorker* b) {
+    return a->curve.seconds_per_sample < b->curve.seconds_per_sample;
+  });
+  std::vector<std::pair<uint32_t, double>> seconds;
+  double rate = 0, link = 0, own = 0;
+  for (const PlannedWorker* worker : order) {
+    rate += 1 / worker->curve.seconds_per_sample;
+    link += worker->message_seconds;
+    own = std::max(own, worker->message_seconds + worker->send_seconds);
+    const auto few = static_cast<uint32_t>(seconds.size() + 1);
+    seconds.emplace_back(few, 2 * std::max(own, link) + cluster.samples / rate);
+  }
+  return seconds;
+}
+
+// The same where the vector may be summed elsewhere. Each number is a quarter larger than the one
+// before, because every one needs shares of its own.
+std::vector<std::pair<uint32_t, double>> SecondsOfFewPlaced(const PlannedCluster& cluster) {
+  const auto n = static_cast<uint32_t>(cluster.workers.size());
+  std::vector<std::pair<uint32_t, double>> seconds;
+  for (uint32_t few = 1; few <= n; few = few < n ? std::min(n, few + 1 + few / 4) : n + 1) {
+    const std::vector<bool> among = FastestWorkers(cluster, few);
+    const Result<ReduceChoice> choice = ReductionAmong(cluster, among);
+    double rate = 0;
+    for (uint32_t w = 0; w < n; ++w) {
+      if (among[w]) rate += 1 / cluster.workers[w].curve.seconds_per_sample;
+    }
+    const double exchange = choice.ok() ? choice->cost.Total() : 0;
+    seconds.emplace_back(few, exchange + cluster.samples / rate);
+  }
+  return seconds;
+}
+
 int Rank(const PlannedScheme& planned) {
   if (!planned.refused.empty()) return 2;
   return planned.exact ? 0 : 1;
@@ -104,23 +142,15 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
 
 std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
   const auto n = static_cast<uint32_t>(cluster.workers.size());
+  if (n == 0) return {};
   const PlannedCluster free = WithFewer(cluster, n);
-  std::vector<const PlannedWorker*> order;
-  for (const PlannedWorker& worker : free.workers) order.push_back(&worker);
-  std::stable_sort(order.begin(), order.end(), [](const PlannedWorker* a, const PlannedWorker* b) {
-    return a->curve.seconds_per_sample < b->curve.seconds_per_sample;
-  });
-  std::vector<double> seconds;  // Step time with the first i + 1 workers.
-  double rate = 0, link = 0, own = 0;
-  for (const PlannedWorker* worker : order) {
-    rate += 1 / worker->curve.seconds_per_sample;
-    link += worker->message_seconds;
-    own = std::max(own, worker->message_seconds + worker->send_seconds);
-    seconds.push_back(2 * std::max(own, link) + free.samples / rate);
-  }
-  const auto least = std::min_element(seconds.begin(), seconds.end());
-  if (n == 0 || *least > kFewerPart * seconds.back()) return {};
-  const auto few = static_cast<uint32_t>(least - seconds.begin()) + 1;
+  const std::vector<std::pair<uint32_t, double>> seconds =
+      free.reduction ? SecondsOfFewPlaced(free) : SecondsOfFew(free);
+  const auto least =
+      std::min_element(seconds.begin(), seconds.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (least->second > kFewerPart * seconds.back().second) return {};
+  const uint32_t few = least->first;
   std::vector<Candidate> candidates = {{"none", 1, few}};
   if (2 * few < n) candidates.push_back({"repetition", 2, 2 * few});
   return candidates;
@@ -133,11 +163,20 @@ std::string ShortNameOf(const Candidate& candidate) {
 
 PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& present,
                         const PlanOptions& options) {
-  const PlannedCluster whole = WithFewer(present, candidate.workers);
   PlannedScheme planned;
   planned.candidate = candidate;
   const Scheme& kind = SchemeNamed(candidate.scheme);
   planned.exact = kind.exact;
+  PlannedCluster whole = WithFewer(present, candidate.workers);
+  std::vector<bool> among = FastestWorkers(whole, candidate.workers);
+  if (whole.reduction) {
+    Result<PlannedCluster> placed = WithReduction(whole, among, kind.Parts(candidate.copies));
+    if (!placed.ok()) {
+      planned.refused = placed.status().message();
+      return planned;
+    }
+    whole = *std::move(placed);
+  }
   const bool sampled = whole.workers.size() > options.most_whole && kind.leases();
   const PlannedCluster sample = sampled ? SampleOf(whole, options.most_whole) : PlannedCluster();
   const PlannedCluster& cluster = sampled ? sample : whole;
@@ -153,7 +192,8 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
         std::ceil(1.0 * options.partitions * options.most_whole / whole.workers.size()));
   }
   request.workers = StepWorkersOf(cluster, request.partitions);
-  const std::vector<bool> among = FastestWorkers(cluster, candidate.workers);
+  if (sampled)
+    among.assign(options.most_whole, true);  // Leases have no candidates of fewer workers.
   for (size_t w = 0; w < among.size(); ++w) request.workers[w].live = among[w];
   request.by_speed = true;
   request.samples = cluster.samples;

@@ -170,14 +170,6 @@ class Simulation {
       workers_.push_back(std::move(worker));
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
-    if (options_.replay != nullptr) {
-      const uint64_t rows = source_->shape().rows;
-      const uint64_t batch = std::min<uint64_t>(options_.job.batch, rows);
-      const uint64_t steps = (rows + batch - 1) / batch;  // Steps per epoch.
-      replay_ = std::make_unique<ReplayDriver>(options_, workers_, [=](StepId step) {
-        return static_cast<double>(std::min(batch, rows - step % steps * batch));
-      });
-    }
     observer_ = observer;
     return MakeServer();
   }
@@ -192,6 +184,7 @@ class Simulation {
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
+    if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);
     most_seconds_ = options_.max_virtual_seconds;
     if (!std::isfinite(most_seconds_)) {
@@ -209,6 +202,17 @@ class Simulation {
                placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
                waits_.get(), &audits_, observer_});
     return Status::Ok();
+  }
+
+  void MakeReplay(size_t floats) {
+    const uint64_t rows = source_->shape().rows;
+    const uint64_t batch = std::min<uint64_t>(options_.job.batch, rows);
+    const uint64_t steps = (rows + batch - 1) / batch;  // Steps per epoch.
+    const auto samples = [=](StepId step) {
+      return static_cast<double>(std::min(batch, rows - step % steps * batch));
+    };
+    const auto bytes = static_cast<double>(floats * sizeof(float));
+    replay_ = std::make_unique<ReplayDriver>(options_, workers_, samples, bytes);
   }
 
   SimResult Run() {

@@ -13,6 +13,7 @@
 #include "cli/report/compare.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
+#include "planner/planned_reduction.h"
 #include "profiles/ideal_step.h"
 
 namespace motley {
@@ -31,8 +32,11 @@ struct Row {
   Result<SimulatedScheme> simulated = Status::Internal("not simulated");
 };
 
+constexpr const char* kOnlyStar = "the simulator has no jobs yet whose vector is summed elsewhere";
+
 // Why the scheme is not simulated; empty: it can be, in reasonable time.
-std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile) {
+std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile, bool runs) {
+  if (!runs) return kOnlyStar;
   if (profile.workers.size() > kMostSimulatedFor) {
     return fmt::format("clusters of more than {} workers take too long to simulate",
                        kMostSimulatedFor);
@@ -119,6 +123,27 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
   return automatic;
 }
 
+Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
+                                  const PlanOptions& options, const ReduceMode& mode) {
+  PlannedVector vector;
+  vector.words.bytes = static_cast<double>(profile.gradient_bytes);
+  for (const WorkerProfile& worker : profile.workers) {
+    vector.words.workers.push_back(worker.device.name);
+  }
+  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode);
+  MOTLEY_ASSIGN_OR_RETURN(vector.placed, ChooseReduction(request));
+  ReduceRequest direct = request;
+  direct.mode = {Reduce::kDirect};
+  direct.exchange.servers.clear();
+  MOTLEY_ASSIGN_OR_RETURN(vector.direct, ChooseReduction(direct));
+  PlannedJob with_direct = job;
+  with_direct.reduce = direct.mode;
+  MOTLEY_ASSIGN_OR_RETURN(const Ranking ranking,
+                          RankSchemes(ClusterOf(profile, with_direct), options));
+  vector.direct_seconds = ranking.schemes.front().Total();
+  return vector;
+}
+
 }  // namespace
 
 Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
@@ -149,6 +174,10 @@ uint32_t SimulatedScheme::Workers() const {
   if (workers.empty()) return 0;
   const double sum = std::accumulate(workers.begin(), workers.end(), 0.0);
   return static_cast<uint32_t>(std::lround(sum / static_cast<double>(workers.size())));
+}
+
+bool PlanReport::RecommendsDirect() const {
+  return vector && Runs() && vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
 }
 
 const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
@@ -184,21 +213,33 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   job.data_bytes = flags.data_bytes;
   PlanOptions options;
   options.most_copies = flags.copies;
-  const PlannedCluster cluster = ClusterOf(profile, job);
   PlanReport report;
+  const Result<ReduceMode> mode = ParseReduce(flags.reduce);
+  if (!mode.ok()) return mode.status().WithContext("--reduce");
+  if (profile.gradient_bytes == 0 && mode->kind != Reduce::kStar && mode->kind != Reduce::kAuto) {
+    return Status::InvalidArgument(fmt::format(
+        "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
+        flags.reduce, flags.cluster));
+  }
+  const bool asked = mode->kind != Reduce::kStar;
+  if (profile.gradient_bytes > 0 && (asked || profile.workers.size() <= kMostInAJob)) {
+    MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, *mode));
+    if (!report.Runs()) job.reduce = *mode;
+  }
+  const PlannedCluster cluster = ClusterOf(profile, job);
   SimulatedPlan& plan = report.plan;
   MOTLEY_ASSIGN_OR_RETURN(plan.ranking, RankSchemes(cluster, options));
   std::vector<Row> rows;
   for (size_t i = 0; i < plan.ranking.schemes.size(); ++i) {
     const PlannedScheme& scheme = plan.ranking.schemes[i];
     if (!scheme.refused.empty()) continue;
-    if (std::string why = WhyNot(scheme, profile); !why.empty()) {
+    if (std::string why = WhyNot(scheme, profile, report.Runs()); !why.empty()) {
       plan.unseen.emplace_back(scheme.candidate, std::move(why));
     } else {
       rows.push_back({SimulatedCodeOf(scheme.candidate), i});
     }
   }
-  report.no_automatic = WhyNot(plan.ranking.schemes.front(), profile);
+  report.no_automatic = WhyNot(plan.ranking.schemes.front(), profile, report.Runs());
   const bool with_auto = report.no_automatic.empty();
   if (with_auto) rows.push_back({{.code = "auto"}, plan.ranking.schemes.size()});
   SimulateAll(flags, profile, rows, parallel, progress);

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cli/report/placement.h"
 #include "planner/auto/choose.h"
 #include "profiles/profile.h"
 #include "sim/simulated_scheme.h"
 
 namespace motley {
+
+inline constexpr size_t kMostInAJob = 1024;  // Workers.
 
 struct PlanFlags {
   std::string cluster;  // Profile file.
@@ -24,6 +27,7 @@ struct PlanFlags {
   double loss_rate = 0;   // Probability per worker and step.
   double data_bytes = 0;  // Size of the whole data set.
   uint32_t copies = 3;    // The largest number.
+  std::string reduce = "star";
   bool explain = false;
   bool json = false;
   bool quiet = false;
@@ -71,6 +75,14 @@ struct AutomaticJob {
   uint32_t in_so_many = 0;
 };
 
+// Where the vector is summed.
+struct PlannedVector {
+  PlacedVector words;
+  ReduceChoice placed;  // By --reduce: the table is about it.
+  ReduceChoice direct;
+  double direct_seconds = 0;  // A step of the fastest exact scheme with it, by the step model.
+};
+
 struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
@@ -78,12 +90,18 @@ struct PlanReport {
   std::string file;
   uint32_t batch = 256;
   size_t machines = 0;       // Workers in the file.
-  double ideal_seconds = 0;  // A step of perfectly divisible work; 0: unknown.
+  double ideal_seconds = 0;  // IdealStepSeconds; 0: unknown.
+  // Empty: its length is not known, or no job has so many workers.
+  std::optional<PlannedVector> vector;
   std::optional<AutomaticJob> automatic;
   std::string no_automatic;  // The reason why `automatic` is empty.
   bool stragglers = false;   // Some worker is slow at times.
   bool losses = false;       // Workers may be lost.
 
+  // True if jobs can do what the plan is about.
+  bool Runs() const { return !vector || vector->placed.kind == Reduce::kStar; }
+  // True if steps would be clearly faster with a vector that the workers sum.
+  bool RecommendsDirect() const;
   // The fastest exact scheme.
   const PlannedScheme& Fixed() const { return plan.ranking.schemes.front(); }
   // True if users should type auto, because no fixed scheme is clearly faster. False if auto was

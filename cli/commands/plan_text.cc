@@ -161,7 +161,7 @@ std::string Headline(const PlanReport& plan) {
   std::string text =
       fmt::format("{}: {} takes {} per step", plan.cluster, plan.RecommendedFlags(), step);
   if (plan.ideal_seconds > 0) {
-    text += fmt::format(" (ideal, if work were divided without loss: {} ms)",
+    text += fmt::format(" (ideal, if work and vector were divided without loss: {} ms)",
                         Figure(plan.ideal_seconds));
   }
   return text + "\n\n" + Advice(plan);
@@ -188,9 +188,64 @@ std::string InLines(const std::string& command, size_t columns) {
   return text + line + "\n";
 }
 
+// Where the vector is summed, and where it should be.
+std::string VectorText(const PlanReport& plan, bool explain) {
+  if (!plan.vector) return "";
+  const PlannedVector& vector = *plan.vector;
+  std::string text = "\n" + vector.words.Text(vector.placed);
+  if (explain && !vector.placed.ranges.empty()) {
+    text += "shares: " + vector.words.Shares(vector.placed) + "\n";
+  }
+  if (!plan.Runs()) return text + "motley train and motley simulate know only the star so far\n";
+  if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);
+  return text + fmt::format(
+                    "recommended: --reduce {}. If the workers sum the vector, the fastest code "
+                    "takes {} ms per step by the step model, and otherwise {} ms\n",
+                    plan.RecommendsDirect() ? "direct" : "star", Figure(vector.direct_seconds),
+                    Figure(plan.Fixed().Total()));
+}
+
 std::string Commands(const PlanReport& plan, size_t columns) {
+  if (!plan.Runs()) return "";
   return "\nto train with it:\n" + InLines(plan.TrainCommand(), columns) +
          "to simulate it again:\n" + InLines(plan.SimulateCommand(), columns);
+}
+
+const char* ReasonName(ReduceReason::Kind kind) {
+  switch (kind) {
+    case ReduceReason::Kind::kAsked: return "asked";
+    case ReduceReason::Kind::kNoGain: return "no gain";
+    case ReduceReason::Kind::kMessages: return "messages";
+    case ReduceReason::Kind::kFaster: break;
+  }
+  return "faster";
+}
+
+nlohmann::ordered_json CostJson(const ReduceCost& cost) {
+  return {{"exchange_seconds", cost.exchange.total}, {"message_seconds", cost.messages}};
+}
+
+nlohmann::ordered_json ReduceJson(const PlanReport& plan) {
+  const PlannedVector& vector = *plan.vector;
+  const ReduceChoice& placed = vector.placed;
+  const size_t workers = vector.words.workers.size();
+  auto shares = nlohmann::ordered_json::array();
+  for (const ShardRange& range : placed.ranges) {
+    const bool worker = range.owner < workers;
+    const auto all = static_cast<double>(placed.ranges.back().end);
+    shares.push_back({{worker ? "worker" : "server", worker ? range.owner : range.owner - workers},
+                      {"share", static_cast<double>(range.size()) / all}});
+  }
+  nlohmann::ordered_json json = {
+      {"placement", NameOf({placed.kind, static_cast<uint32_t>(placed.ranges.size())})},
+      {"reason", ReasonName(placed.reason.kind)}};
+  json.update(CostJson(placed.cost));
+  json["star"] = CostJson(placed.reason.star);
+  if (placed.reason.narrowest) json["narrowest_worker"] = *placed.reason.narrowest;
+  json["shares"] = std::move(shares);
+  json["direct_step_seconds"] = vector.direct_seconds;
+  if (plan.Runs()) json["recommended"] = plan.RecommendsDirect() ? "direct" : "star";
+  return json;
 }
 
 // The text as one word of a shell.
@@ -239,7 +294,6 @@ std::string PlanReport::SimulateCommand() const {
 }
 
 std::string PlanReport::TrainCommand() const {
-  constexpr size_t kMostInAJob = 1024;
   const size_t most = std::min(machines, kMostInAJob);
   return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}",
                      std::min<size_t>(most, 2), most, batch, RecommendedFlags());
@@ -293,8 +347,8 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   below += UnseenText(plan);
   if (explain) below += "\n" + reasons;
   const size_t width = columns > 0 ? columns : kUsualColumns;
-  return WrapText(Headline(plan), width) + Commands(plan, width) + "\n" + table.Format(columns) +
-         WrapText(below, width);
+  return WrapText(Headline(plan) + VectorText(plan, explain), width) + Commands(plan, width) +
+         "\n" + table.Format(columns) + WrapText(below, width);
 }
 
 std::string PlanJson(const PlanReport& plan) {
@@ -337,17 +391,17 @@ std::string PlanJson(const PlanReport& plan) {
                                          {"copies", choice.candidate.copies},
                                          {"workers", choice.candidate.workers},
                                          {"why", choice.why}};
-  const nlohmann::ordered_json recommended = {{"flags", plan.RecommendedFlags()},
-                                              {"step_seconds", plan.RecommendedSeconds()},
-                                              {"train", plan.TrainCommand()},
-                                              {"simulate", plan.SimulateCommand()}};
-  nlohmann::ordered_json json = {{"cluster", plan.cluster},
-                                 {"recommended", recommended},
-                                 {"choice", chosen},
-                                 {"ideal_seconds", plan.ideal_seconds},
-                                 {"partitions", ranking.partitions},
-                                 {"events", ranking.events},
-                                 {"schemes", schemes}};
+  nlohmann::ordered_json recommended = {{"flags", plan.RecommendedFlags()},
+                                        {"step_seconds", plan.RecommendedSeconds()}};
+  if (plan.Runs()) {
+    recommended["train"] = plan.TrainCommand();
+    recommended["simulate"] = plan.SimulateCommand();
+  }
+  nlohmann::ordered_json json = {{"cluster", plan.cluster},  {"recommended", recommended},
+                                 {"choice", chosen},         {"ideal_seconds", plan.ideal_seconds},
+                                 {"reduce", nullptr},        {"partitions", ranking.partitions},
+                                 {"events", ranking.events}, {"schemes", schemes}};
+  if (plan.vector) json["reduce"] = ReduceJson(plan);
   if (plan.automatic) {
     const AutomaticJob& job = *plan.automatic;
     json["auto"] = {

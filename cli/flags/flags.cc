@@ -17,6 +17,7 @@
 #include "cli/flags/flag_values.h"
 #include "cli/flags/learning_flags.h"
 #include "cli/flags/worker_flags.h"
+#include "cli/report/placement.h"
 #include "coding/code_form.h"
 #include "coding/schemes.h"
 #include "fmt/core.h"
@@ -306,6 +307,9 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
+  AddValue(simulate, "--reduce", flags.reduce, "MODE",
+           ReduceHelp() + "\nSimulated jobs know only the star so far; see motley plan --reduce.")
+      ->group("Workers");
   AddOutputFlags(simulate, flags.job);
   CLI::Option* compare =
       simulate
@@ -389,6 +393,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
            "Size of all samples, for the cost of copies")
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
+  AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));
   plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");

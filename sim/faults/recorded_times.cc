@@ -3,15 +3,20 @@
 
 #include <algorithm>
 
+#include "profiles/ideal_step.h"
+
 namespace motley {
 namespace {
 
 constexpr int kHalvings = 24;  // Finds samples to one part in 16 million.
 constexpr double kPrecision = 1e-3;
-constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e9;
 // The same as in SimDevice: jitter never makes a piece shorter than this part of its time.
 constexpr double kShortest = 0.1;
 constexpr double kDeviations = 6;  // Noise never deviates further.
+
+double Transfer(double bytes, double bytes_per_second) {
+  return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
+}
 
 // The most samples that one device computes in `seconds`, rounded up.
 double MostSamples(const StepSpeed& worker, double seconds, double most) {
@@ -47,27 +52,26 @@ double RunTimes::LongestSeconds(double samples) const {
 }
 
 double IdealSeconds(const std::vector<StepSpeed>& workers, double samples, double guess) {
-  const auto done = [&](double seconds) {
-    double sum = 0;
-    for (const StepSpeed& worker : workers) {
-      sum += worker.devices * MostSamples(worker, seconds, samples);
-      if (sum >= samples) return true;
-    }
-    return false;
-  };
-  double low = guess, high = guess;
-  while (low > kLeastSeconds && done(low)) low /= 2;
-  while (high < kMostSeconds && !done(high)) high *= 2;
-  while (high - low > kPrecision * low) {
-    const double middle = (low + high) / 2;
-    (done(middle) ? high : low) = middle;
+  IdealStep step;
+  step.samples = samples;
+  for (const StepSpeed& worker : workers) {
+    step.workers.push_back({.samples =
+                                [&worker, samples](double seconds) {
+                                  return worker.devices * MostSamples(worker, seconds, samples);
+                                },
+                            .latency_seconds = worker.latency_seconds,
+                            .up_seconds = worker.up_seconds,
+                            .down_seconds = worker.down_seconds});
   }
-  return low;
+  return IdealSeconds(step, guess, kPrecision);
 }
 
 ReplayDriver::ReplayDriver(const SimOptions& options, const FaultDriver::Workers& workers,
-                           std::function<double(StepId)> samples)
-    : options_(options), workers_(workers), samples_(std::move(samples)) {
+                           std::function<double(StepId)> samples, double vector_bytes)
+    : options_(options),
+      workers_(workers),
+      samples_(std::move(samples)),
+      vector_bytes_(vector_bytes) {
   for (WorkerId w = 0; w < options.cluster.workers.size(); ++w) {
     const DeviceProfile& device = options.cluster.workers[w].device;
     StepSpeed speed;
@@ -78,6 +82,11 @@ ReplayDriver::ReplayDriver(const SimOptions& options, const FaultDriver::Workers
       const bool own = fault.kind == Fault::Kind::kSlow && fault.worker == w;
       if (own && fault.factor < 1) speed.hastened /= fault.factor;
     }
+    const LinkDirection up = options.cluster.workers[w].link.Up();
+    const LinkDirection down = options.cluster.workers[w].link.Down();
+    speed.latency_seconds = up.latency_seconds + down.latency_seconds;
+    speed.up_seconds = Transfer(vector_bytes, up.bytes_per_second);
+    speed.down_seconds = Transfer(vector_bytes, down.bytes_per_second);
     speeds_.push_back(std::move(speed));
   }
 }
@@ -93,7 +102,9 @@ void ReplayDriver::On(const event::StepOpened& event) {
   for (WorkerId w = 0; w < count; ++w) {
     auto compute = times.Compute(recorded, w);
     if (compute) speeds_[w].compute = compute;  // Without a recording the last one stays.
-    workers_[w]->Replay(std::move(compute), times.BytesPerSecond(recorded, w));
+    const double rate = times.BytesPerSecond(recorded, w);
+    if (rate > 0) speeds_[w].up_seconds = Transfer(vector_bytes_, rate);
+    workers_[w]->Replay(std::move(compute), rate);
   }
   if (open_ == event.step) return;  // The step was opened again.
   open_ = event.step;

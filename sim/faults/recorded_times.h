@@ -47,18 +47,20 @@ class RunTimes final : public RecordedTimes {
 };
 
 // The speed of one worker in a step. `compute` gives the time of a device's first samples and never
-// falls. If it is null, the device computes at most `samples_per_second`.
+// falls. If it is null, the device computes at most `samples_per_second`. The link has no limit if
+// `compute` is not linear, since then it contains the time of messages.
 struct StepSpeed {
   std::function<double(double samples)> compute;
   double samples_per_second = 0;
-  double devices = 1;   // Devices that compute side by side.
-  double hastened = 1;  // Speed-up by faults with factors below 1.
+  double devices = 1;                       // Devices that compute side by side.
+  double hastened = 1;                      // Speed-up by faults with factors below 1.
+  double latency_seconds = 0;               // Sum of both ways.
+  double up_seconds = 0, down_seconds = 0;  // A vector on the worker's link.
 };
 
-// A lower bound, in seconds, for the time in which any scheme computes `samples` samples. It is the
-// time of an ideal scheme: that one knows the speed of each worker in this step beforehand, divides
-// the samples perfectly and computes none twice. Its messages, sums and update take no time.
-// Rounded down by 0.1 % at most. `guess` > 0 only shortens the search.
+// The bound of profiles/ideal_step.h, rounded down by 0.1 % at most: the time of an ideal scheme
+// that knows the speed of each worker in this step beforehand. `guess` > 0 only shortens the
+// search.
 double IdealSeconds(const std::vector<StepSpeed>& workers, double samples, double guess);
 
 // Sets simulated workers to the recorded times of each step when it opens. Work of an earlier step
@@ -66,9 +68,10 @@ double IdealSeconds(const std::vector<StepSpeed>& workers, double samples, doubl
 class ReplayDriver final : public JobObserver {
  public:
   // `options` and `workers` are borrowed. The job's first step has the times of step
-  // options.replay_from of options.replay. A step has `samples(step)` samples.
+  // options.replay_from of options.replay. A step has `samples(step)` samples, and vectors have
+  // `vector_bytes`.
   ReplayDriver(const SimOptions& options, const FaultDriver::Workers& workers,
-               std::function<double(StepId)> samples);
+               std::function<double(StepId)> samples, double vector_bytes);
 
   void OnEvent(const JobEvent& event) override;
 
@@ -81,6 +84,7 @@ class ReplayDriver final : public JobObserver {
   const SimOptions& options_;
   const FaultDriver::Workers& workers_;
   const std::function<double(StepId)> samples_;
+  const double vector_bytes_;
   std::vector<StepSpeed> speeds_;  // By worker, in the open step.
   std::vector<double> ideal_;
   std::optional<StepId> open_;

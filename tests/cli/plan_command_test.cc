@@ -243,6 +243,73 @@ TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
   }
 }
 
+ClusterProfile Thin() {
+  ClusterProfile profile;
+  profile.name = "thin";
+  profile.gradient_bytes = 4'000'000;
+  for (int w = 0; w < 4; ++w) {
+    WorkerProfile worker;
+    worker.device.name = "node-" + std::to_string(w);
+    worker.device.samples_per_second = 1000;
+    worker.link.bytes_per_second = 125e6;
+    profile.workers.push_back(worker);
+  }
+  return profile;
+}
+
+Result<PlanReport> Report(const std::string& reduce, const ClusterProfile& profile) {
+  PlanFlags flags;
+  flags.cluster = "thin.toml";
+  flags.copies = 1;
+  flags.reduce = reduce;
+  const auto parallel = MakeThreadParallelFor(1);
+  return MakePlanReport(flags, profile, *parallel, nullptr);
+}
+
+TEST(PlanCommand, RecommendsThatWorkersSumTheVectorBehindThinLinks) {
+  const Result<PlanReport> plan = Report("star", Thin());
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(plan->RecommendsDirect());
+  EXPECT_THAT(PlanText(*plan, false, 1000), HasSubstr("\nrecommended: --reduce direct. "));
+  const auto json = nlohmann::json::parse(PlanJson(*plan));
+  EXPECT_EQ(json["reduce"]["placement"], "star");
+  EXPECT_EQ(json["reduce"]["recommended"], "direct");
+  ClusterProfile wide = Thin();
+  for (WorkerProfile& worker : wide.workers) worker.link.bytes_per_second = 0;
+  const Result<PlanReport> star = Report("star", wide);
+  ASSERT_TRUE(star.ok());
+  EXPECT_FALSE(star->RecommendsDirect());
+  EXPECT_EQ(nlohmann::json::parse(PlanJson(*star))["reduce"]["recommended"], "star");
+}
+
+TEST(PlanCommand, PredictsStepsWhoseVectorTheWorkersSum) {
+  const Result<PlanReport> star = Report("star", Thin());
+  for (const char* reduce : {"direct", "auto", "sharded:4"}) {
+    const Result<PlanReport> plan = Report(reduce, Thin());
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_FALSE(plan->Runs());
+    EXPECT_LT(plan->Fixed().Total(), star->Fixed().Total());
+    const std::string text = PlanText(*plan, true, 1000);
+    EXPECT_THAT(text, HasSubstr("know only the star so far"));
+    EXPECT_THAT(text, HasSubstr("\nshares: "));
+    EXPECT_THAT(text, Not(HasSubstr("motley train --remote")));
+    const auto json = nlohmann::json::parse(PlanJson(*plan));
+    EXPECT_FALSE(json["recommended"].contains("train"));
+    ASSERT_EQ(json["reduce"]["shares"].size(), 4);
+    EXPECT_NEAR(json["reduce"]["shares"][3]["share"].get<double>(), 0.25, 1e-6);
+    EXPECT_GT(json["reduce"]["star"]["exchange_seconds"].get<double>(),
+              json["reduce"]["exchange_seconds"].get<double>());
+  }
+}
+
+TEST(PlanCommand, RefusesToPlaceAVectorThatItDoesNotKnow) {
+  EXPECT_THAT(Report("ring", Thin()).status().ToString(), HasSubstr("--reduce: 'ring'"));
+  ClusterProfile unknown = Thin();
+  unknown.gradient_bytes = 0;
+  EXPECT_THAT(Report("direct", unknown).status().message(), HasSubstr("gradient_bytes"));
+  EXPECT_TRUE(Report("auto", unknown).ok());
+}
+
 // Each of the sample clusters can be planned.
 TEST(PlanCommand, ServesEverySampleCluster) {
   for (const char* file : {"campus.toml", "edge.toml", "generations-64.toml", "gpu-and-cpus.toml",

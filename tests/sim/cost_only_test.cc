@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
+#include "base/random.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/sim_cluster.h"
 
@@ -148,6 +150,37 @@ TEST_F(CostOnlyTest, ASuddenStragglerBeginsNothingMore) {
   const auto result = Simulate(options, data, nullptr);
   ASSERT_TRUE(result.ok());
   EXPECT_LT(result->job.step_seconds[12], 1.2 * result->ideal_step_seconds);
+}
+
+// Links of all widths, from those that carry a vector in a tenth of the work's time to those that
+// take ten times as long.
+TEST_F(CostOnlyTest, NoExactSchemeEndsAStepBeforeTheIdeal) {
+  const Dataset data = MakeSyntheticDataset(1024, 4, 0, 5);
+  Random random(5, Stream::kTest);
+  for (int cluster = 0; cluster < 6; ++cluster) {
+    SimOptions options = Cluster("none", 0);
+    options.job.steps = 15;
+    options.trainer = SimTrainer::kCostOnly;
+    options.cluster.gradient_bytes = 40'000;
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device = {.samples_per_second = 200 + 800 * random.NextDouble()};
+      worker.link.bytes_per_second = 4e6 * std::exp(4 * random.NextDouble() - 2);
+      worker.link.down = worker.link.Up();
+      worker.link.down->bytes_per_second *= 1 + 3 * random.NextDouble();
+    }
+    for (const char* code :
+         {"none", "repetition", "short", "multi-message", "partial-coded", "adaptive", "auto"}) {
+      SCOPED_TRACE(fmt::format("cluster {}, {}", cluster, code));
+      options.job.code = code;
+      options.job.tolerate = std::string_view(code) == "none" ? 0 : 1;
+      const auto result = Simulate(options, data, nullptr);
+      ASSERT_TRUE(result.ok()) << result.status().ToString();
+      EXPECT_GT(result->ideal_step_seconds, 0);
+      for (const double seconds : result->job.step_seconds) {
+        EXPECT_GE(seconds, result->ideal_step_seconds);
+      }
+    }
+  }
 }
 
 // A worker that is slow in every other step must not keep the share of its usual speed.

@@ -306,6 +306,16 @@ class Commands(ProgramTest):
                 step = self.run_json(*typed[1][1:])["step_seconds"]
                 self.assertAlmostEqual(step["settled_mean"] / recommended["step_seconds"], 1, delta=1e-6)
 
+    def test_simulated_jobs_sum_their_vector_on_the_server(self):
+        cluster = ["--cluster", PROFILES / "uniform-8.toml"]
+        for reduce in ("direct", "sharded:2", "auto"):
+            with self.subTest(reduce):
+                done = self.run_program("simulate", *cluster, "--reduce", reduce, expect=2)
+                self.assertIn(f"motley plan --reduce {reduce}", done.stderr)
+                self.assertGreater(self.run_json("plan", *cluster, "--reduce", reduce)["schemes"][0]["step_seconds"], 0)
+        self.assertIn("--reduce", self.run_program("simulate", *cluster, "--reduce", "ring", expect=2).stderr)
+        self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
+
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
         wrong = self.run_program(*compare, "--compare", "adaptive,none:1", expect=2)

@@ -272,5 +272,18 @@ TEST(IdealOfAReplay, IsWhatPerfectSharesTake) {
   EXPECT_NEAR(IdealSeconds(workers, 58, 1), 60.0 / 16, 0.01);
 }
 
+TEST(IdealOfAReplay, LeavesWorkersTheTimeOfTheirLinks) {
+  std::vector<StepSpeed> workers(2);
+  for (StepSpeed& worker : workers) {
+    worker.samples_per_second = 10;
+    worker.latency_seconds = 1;
+    worker.up_seconds = 3;
+    worker.down_seconds = 4;
+  }
+  // One worker owns the vector and computes for 10 s, the other one for 5 s.
+  EXPECT_NEAR(IdealSeconds(workers, 150, 1), 10, 0.02);
+  EXPECT_LE(IdealSeconds(workers, 150, 1), 10);
+}
+
 }  // namespace
 }  // namespace motley

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/planned_reduction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kFollowers = 1;  // As jobs have them.
+
+// The request for the workers that take part.
+ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
+  ReduceRequest request = all;
+  request.exchange.workers.clear();
+  for (size_t w = 0; w < among.size(); ++w) {
+    if (among[w]) request.exchange.workers.push_back(all.exchange.workers[w]);
+  }
+  return request;
+}
+
+// The times of a link that all share, per vector, and of the workers' own links.
+struct LinkTimes {
+  double message = 0, start = 0;
+  std::vector<double> sends, receives;  // By worker that takes part.
+};
+
+LinkTimes TimesOf(const Exchange& exchange, const ShardShares& shares) {
+  const std::vector<NodeSeconds> nodes = NodeSecondsOf(exchange, shares);
+  const ExchangeSeconds whole = SecondsOf(exchange, shares);
+  const auto n = static_cast<double>(exchange.workers.size());
+  const double parts = exchange.parts;  // The step model cuts vectors itself.
+  LinkTimes times;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    times.message = std::max(times.message, parts * nodes[i].sums / n);
+    times.start = std::max(times.start, nodes[i].publishes / n);
+    if (i >= exchange.workers.size()) continue;
+    times.sends.push_back(parts * nodes[i].sends);
+    times.receives.push_back(exchange.streams ? 0 : nodes[i].receives);
+  }
+  if (exchange.streams) times.start = std::max(0.0, whole.total - whole.push) / n;
+  return times;
+}
+
+}  // namespace
+
+ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
+                          const ReduceMode& mode) {
+  ReduceRequest request;
+  request.mode = mode;
+  request.coordinator = LinkOf(ServerRatesOf(profile));
+  request.exchange.workers = WorkerLinksOf(profile);
+  request.exchange.servers.assign(mode.servers, request.coordinator);
+  request.exchange.bytes = vector_bytes;
+  request.exchange.followers = profile.workers.size() > 1 ? kFollowers : 0;
+  request.floats = std::max<uint64_t>(1, std::llround(vector_bytes / sizeof(float)));
+  for (const WorkerProfile& worker : profile.workers) {
+    const double both = worker.link.Up().latency_seconds + worker.link.Down().latency_seconds;
+    request.latency_seconds = std::max(request.latency_seconds, both / 2);
+  }
+  return request;
+}
+
+Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among) {
+  MOTLEY_ASSERT(cluster.reduction.has_value());
+  return ChooseReduction(Among(*cluster.reduction, among));
+}
+
+Result<PlannedCluster> WithReduction(const PlannedCluster& cluster, const std::vector<bool>& among,
+                                     uint32_t parts) {
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice choice, ReductionAmong(cluster, among));
+  const ReduceRequest request = Among(*cluster.reduction, among);
+  Exchange exchange = request.exchange;
+  exchange.parts = parts;
+  ShardShares shares;
+  if (choice.kind == Reduce::kStar) {
+    exchange.servers = {request.coordinator};
+    exchange.followers = 0;
+    shares.assign(exchange.nodes(), 0);
+    shares.back() = 1;
+  } else {
+    shares = SharesOf(choice.ranges, exchange.nodes());
+  }
+  const LinkTimes times = TimesOf(exchange, shares);
+  PlannedCluster placed = cluster;
+  const bool commits = choice.kind != Reduce::kStar && !exchange.streams;
+  placed.commit_seconds = commits ? 2 * request.latency_seconds : 0;
+  size_t next = 0;
+  for (size_t w = 0; w < among.size(); ++w) {
+    if (!among[w]) continue;
+    PlannedWorker& worker = placed.workers[w];
+    worker.message_seconds = times.message;
+    worker.server_send_seconds = times.start;
+    worker.send_seconds = std::max(0.0, times.sends[next] - times.message);
+    worker.receive_seconds = times.receives[next++];
+  }
+  return placed;
+}
+
+}  // namespace motley
