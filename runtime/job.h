@@ -77,6 +77,13 @@ struct JobOptions : SchedulerOptions {
   // Ranges that the vector is cut into, each summed, updated and published by a shard of its own. A
   // small model has fewer.
   uint32_t shards = 1;
+  // The nodes that hold the shards.
+  enum class Holders : uint8_t { kServer, kWorkers };
+  Holders holders = Holders::kServer;
+  // Workers that follow each shard that a worker holds, so that it outlives its owner.
+  uint32_t followers = 1;
+  // For tests: the server reads each version back from the workers that hold its shards.
+  bool read_every_version = false;
   // Part of the steps whose answers are compared with sums that the server forms itself: the first
   // step, at least one of 1 / audit_fraction in a row, and others by chance. 0: none.
   double audit_fraction = 0.02;

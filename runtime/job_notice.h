@@ -101,6 +101,12 @@ struct CheckpointsWhole {  // Checkpoints are whole again after degraded ones.
 struct CheckpointUnlocked {
   std::string folder;
 };
+// A worker that held a part of the vector was lost, and another one that had followed holds it now.
+struct ShardMoved {
+  uint32_t shard;
+  uint32_t lost;
+  std::optional<uint32_t> owner;
+};
 struct CheckpointNote {  // A note about the folders (WrittenCheckpoint::notes).
   std::string text;
 };
@@ -112,7 +118,8 @@ using JobNotice =
                  notice::Back, notice::Reported, notice::Trouble, notice::Diverges,
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
-                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::CheckpointNote>;
+                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved,
+                 notice::CheckpointNote>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {

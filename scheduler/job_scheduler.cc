@@ -239,6 +239,16 @@ void JobScheduler::On(const StepApplied& event) {
   NextStep();
 }
 
+void JobScheduler::On(const UpdateLost& event) {
+  const bool open = phase_ == Phase::kRunning || phase_ == Phase::kCommitting;
+  if (!open || event.step != job_.step) return;
+  ++job_.totals.steps_restarted;
+  engine_->Cancel();
+  if (job_.members.LiveCount() == 0) return WaitForReturn();
+  if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
+  OpenStep();
+}
+
 void JobScheduler::On(const Tick& event) {
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;

@@ -56,6 +56,7 @@ class JobScheduler final : public Scheduler {
   void On(const RowRejected& event);
   void On(const StepDecodable& event);
   void On(const StepApplied& event);
+  void On(const UpdateLost& event);
   void On(const Tick& event);
   void On(const LinkMeasured&) {}  // Transfers use it.
   void OnMessage(WorkerId worker, const Event& event);

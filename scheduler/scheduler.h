@@ -85,27 +85,23 @@ struct WorkerLost {
   WorkerId worker;
   Status why;  // kCancelled: the worker left by itself and handed its work back.
 };
-// An expected worker will not come, so the start need not wait for it. It is welcome if it comes
-// nevertheless.
+// The start need not wait for this worker. It is welcome if it comes nevertheless.
 struct WorkerNotComing {
   WorkerId worker;
 };
-// All slices of `row` came from `worker`, while the step was open.
-struct RowArrived {
+struct RowArrived {  // All slices of `row` came from `worker`, while the step was open.
   WorkerId worker;
   StepId step;
   RowId row;
   Duration transfer{};  // Since its first byte arrived; zero: not known.
 };
-// An answer for a step that is no longer open, or to a row that another worker answered first. It
-// is only counted.
+// An answer to a step that is closed, or to a row that another worker answered first.
 struct RowLate {
   WorkerId worker;
   StepId step;
   RowId row = 0;
 };
-// The answer was refused (not finite, wrong length). `touched`: part of it is in the sums, so the
-// step must be computed again.
+// The answer was refused. `touched`: part of it is in the sums, so the step must begin again.
 struct RowRejected {
   WorkerId worker;
   StepId step;
@@ -113,11 +109,14 @@ struct RowRejected {
   bool touched;
   Status why;
 };
-// Enough answers arrived.
-struct StepDecodable {
+struct StepDecodable {  // Enough answers arrived.
   StepId step;
 };
 struct StepApplied {  // The update was applied: version step + 1 exists.
+  StepId step;
+};
+// Part of the sum is lost. The step begins again, even if it was committed.
+struct UpdateLost {
   StepId step;
 };
 struct Tick {};
@@ -154,9 +153,10 @@ struct LinkMeasured {
   WorkerId worker;
   Duration vector;
 };
-using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
-                           RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
-                           LeaseProgress, LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured>;
+using Event =
+    std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing, RowArrived,
+                 RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost, Tick, LeaseProgress,
+                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured>;
 
 // --- Commands: what to do ---
 // Prepares the decoder for a step under this code (the rows of CodeForm). It also restarts a step.

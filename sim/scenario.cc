@@ -312,10 +312,16 @@ class Generator {
     if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
   }
 
-  // 30 % cut the vector into two to four shards.
+  // 30 % cut the vector into two to four shards. Workers hold half of these, with 0 to 2 followers.
   void CutIntoShards() {
     Random random(scenario_.options.seed, Stream::kSimulation, kShardDraws);
-    if (random.Chance(0.3)) scenario_.options.job.shards = 2 + random.Below(3);
+    JobOptions& job = scenario_.options.job;
+    if (!random.Chance(0.3)) return;
+    job.shards = 2 + random.Below(3);
+    if (!random.Chance(0.5)) return;
+    job.holders = JobOptions::Holders::kWorkers;
+    job.followers = 1 + random.Below(2);
+    job.read_every_version = true;
   }
 
   // Roughly how long the job takes without faults.

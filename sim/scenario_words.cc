@@ -52,6 +52,9 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
   if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
+  if (job.holders == JobOptions::Holders::kWorkers) {
+    text += fmt::format(" at workers, {} followers", job.followers);
+  }
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

@@ -16,6 +16,10 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
   const JobOptions& job = scenario.options.job;
   if (!result.job.status.ok()) {
     if (result.live_workers == 0) return;  // A job may end without workers.
+    // A shard is lost if its owner and all of its followers die before another one follows.
+    const bool lost_shard = job.holders == JobOptions::Holders::kWorkers &&
+                            result.job.status.code() == StatusCode::kUnavailable;
+    if (lost_shard) return;
     wrong.push_back(fmt::format("the job ended with {} live workers: {}", result.live_workers,
                                 result.job.status.ToString()));
     return;

@@ -182,7 +182,10 @@ class Simulation {
         gradients_, GradientChecker::Create(violations_, options_.job, *source_, quadratic_));
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
-    steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
+    // Shards on workers count slices of their own range.
+    const bool whole_rows =
+        length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
+    steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);

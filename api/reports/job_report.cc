@@ -11,7 +11,7 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
-#include "runtime/shard/audit.h"
+#include "runtime/audit/audit.h"
 
 namespace motley {
 namespace {

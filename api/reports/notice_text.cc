@@ -289,6 +289,12 @@ std::string TextOf(const notice::CheckpointUnlocked& n, const Names&) {
       n.folder);
 }
 
+std::string TextOf(const notice::ShardMoved& n, const Names& names) {
+  return fmt::format(
+      "part {} of the vector, which {} held, is now held by {}, which had followed it", n.shard,
+      names.One(n.lost), n.owner ? names.One(*n.owner) : "nobody");
+}
+
 std::string TextOf(const notice::CheckpointNote& n, const Names&) {
   return "checkpoint: " + n.text;
 }

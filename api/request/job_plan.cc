@@ -131,6 +131,38 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+// Sets who holds the vector.
+Status PlanReduction(const JobRequest& request, JobOptions& job) {
+  const bool direct = request.reduce == "direct";
+  if (!direct && request.reduce != "star") {
+    return Status::InvalidArgument(
+        fmt::format("`reduce` {}: a job can use star or direct", request.reduce));
+  }
+  if (!direct && request.followers > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, "
+        "or leave `followers` out",
+        request.followers));
+  }
+  if (!direct) return Status::Ok();
+  if (job.workers < 2) {
+    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
+  }
+  if (request.followers > 3) {
+    return Status::InvalidArgument(
+        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+  }
+  if (request.audit > 0) {
+    return Status::InvalidArgument(
+        "`audit` needs answers at the server: leave it out, or use `reduce` star");
+  }
+  job.holders = JobOptions::Holders::kWorkers;
+  job.shards = job.workers;
+  job.followers = std::max(request.followers, 1U);
+  job.audit_fraction = 0;
+  return Status::Ok();
+}
+
 // Refuses options for starting or disturbing workers, because a server's workers are started
 // elsewhere.
 Status CheckServesOthers(const JobRequest& request) {
@@ -268,6 +300,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, plan.job));
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

@@ -244,6 +244,8 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.parts = given.parts;
   TakeText(given.code, request.code);
   request.quorum = given.quorum;
+  TakeText(given.reduce, request.reduce);
+  request.followers = given.followers;
   TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);

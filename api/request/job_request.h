@@ -80,6 +80,8 @@ struct JobRequest {
   std::string code = "auto";
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
+  std::string reduce = "star";
+  uint32_t followers = 0;  // 0: not given.
   std::string shares = "proportional";
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.

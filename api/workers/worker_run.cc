@@ -20,6 +20,7 @@
 #include "base/host_memory.h"
 #include "base/host_name.h"
 #include "data/readers.h"
+#include "devices/cpu/cpu_device.h"
 #include "devices/device_list.h"
 #include "transport/channel/stream_transport.h"
 #include "transport/stream/schemes.h"
@@ -89,6 +90,7 @@ class WorkerProcess {
   // A worker and its devices, in order of construction.
   struct Seat {
     std::unique_ptr<WorkerDevice> device;
+    std::unique_ptr<Device> shard_device;  // Updates shards while the device computes.
     std::unique_ptr<Transport> transport;
     std::unique_ptr<WorkerNode> node;
     bool left = false;
@@ -141,7 +143,10 @@ class WorkerProcess {
       node.memory_bytes /= seats;
       if (!group.is_processor()) node.name += " " + group.Label();
     }
-    seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
+    MOTLEY_ASSIGN_OR_RETURN(seat->shard_device, MakeCpuDevice(loop_, {.threads = 1}));
+    Env env{loop_, *seat->transport, seat->device->front()};
+    env.shard_device = seat->shard_device.get();
+    seat->node = WorkerNode::Create(env, node);
     seats_.push_back(std::move(seat));
     return Status::Ok();
   }
@@ -206,6 +211,8 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     if (settings.sample_time) task.pace = Pace{*settings.sample_time, settings.speed};
   }
   if (!task.child && task.node.name.empty()) task.node.name = HostName();
+  // Workers beside a server of this machine alone are reached from here alone, too.
+  if (ReachedOnlyFromHere(task.node.server)) task.node.listen = "127.0.0.1:0";
   if (memory == 0) memory = AvailableMemoryBytes() / 2;
   if (memory != 0) task.node.memory_bytes = memory;
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();

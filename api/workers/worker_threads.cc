@@ -96,6 +96,7 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
   options.incarnation = FreshIncarnation();
   options.foreign = foreign;
   options.memory_bytes = options_.memory_bytes;
+  options.listen = fmt::format("worker-{}:1", worker);
   member->node =
       WorkerNode::Create(Env{loop_, *member->transport, member->device->front()}, options);
   member->node->Start([this, worker](const Status& how) { OnEnded(worker, how); });

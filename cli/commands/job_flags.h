@@ -26,6 +26,7 @@ struct JobFlags {
   std::string code = "auto";
   bool tolerate_given = false;
   std::string step_deadline;  // "50ms"
+  std::string reduce = "star";
   std::vector<std::string> faults;
   std::string trace;
   bool json = false;

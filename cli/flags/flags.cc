@@ -243,6 +243,19 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
        "Passes over the data, exactly this many; default: until there is no more progress"});
   AddLearningFlags(train, flags);
   AddClusterFlags(train, flags.job, MostWorkers::kRange);
+  train
+      ->add_option("--reduce", flags.job.reduce,
+                   "Where the vector is summed: star (at the server, default), or direct (at the "
+                   "workers, each of which owns a part of it; they must reach each other)")
+      ->type_name("HOW")
+      ->group("Workers");
+  train
+      ->add_option("--followers", flags.job.options.followers,
+                   "With --reduce direct: workers that follow each part, so that it outlives its "
+                   "owner; default: 1")
+      ->type_name("N")
+      ->transform(Within(1U, 3U))
+      ->group("Workers");
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);

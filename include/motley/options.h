@@ -184,6 +184,12 @@ typedef struct motley_job_options {
   /** CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
       (docs/reference/tables.md). */
   const char* decimal;
+  /** All-in-one, server: where the vector is summed and updated. NULL or "star": at the server.
+      "direct": at the workers, each of which owns a part of it, so that its bytes do not all pass
+      one link; workers must reach each other. Nothing is audited then. */
+  const char* reduce;
+  /** Reduce direct: workers that follow each part, 1 to 3, so that it outlives its owner. 0: 1. */
+  uint32_t followers;
 } motley_job_options;
 
 /**
@@ -203,7 +209,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL                                 \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0                        \
   }
 
 #ifdef __cplusplus

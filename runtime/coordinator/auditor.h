@@ -15,11 +15,11 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/audit/answer_log.h"
+#include "runtime/audit/audit.h"
+#include "runtime/audit/job_gradient.h"
 #include "runtime/coordinator/server_model.h"
 #include "runtime/job.h"
-#include "runtime/shard/answer_log.h"
-#include "runtime/shard/audit.h"
-#include "runtime/shard/job_gradient.h"
 #include "training/trainers/batch_schedule.h"
 
 namespace motley {

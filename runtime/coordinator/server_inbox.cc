@@ -22,6 +22,7 @@ constexpr uint32_t kMaxComplaints = 32;
 ServerInbox::ServerInbox(const Parts& parts, Hooks hooks)
     : to_(parts),
       hooks_(std::move(hooks)),
+      ends_(parts.options.workers),
       reports_(parts.options.workers),
       probes_(parts.loop, parts.transport) {}
 
@@ -42,6 +43,14 @@ bool ServerInbox::Ours(const Session& session, const Header& header) const {
 std::span<std::byte> ServerInbox::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
   const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
+  if (worker && to_.remote != nullptr && header.kind == FrameKind::kShardState) {
+    const Session* session = SessionOf(*worker);
+    if (session == nullptr || !Ours(*session, header)) return {};
+    const auto room = to_.remote->shards().BeginState(*worker, header);
+    if (room.ok()) return *room;
+    to_.peers.SendAway(peer, room.status());
+    return {};
+  }
   if (worker && (header.kind == FrameKind::kGradient || header.kind == FrameKind::kProbe)) {
     Session* session = SessionOf(*worker);
     if (session == nullptr) return {};  // The job has ended.
@@ -119,6 +128,10 @@ void ServerInbox::OnPayloadDone(PeerId peer, const Header& header, bool discarde
   Session* session = SessionOf(*worker);
   if (session == nullptr) return;
   if (header.kind == FrameKind::kProbe) return session->turn.Finish();
+  if (header.kind == FrameKind::kShardState) {
+    const Status fine = to_.remote->shards().FinishState(*worker, header);
+    return fine.ok() ? void() : to_.peers.SendAway(peer, fine);
+  }
   FinishSlice(peer, *session, header);
 }
 
@@ -214,11 +227,32 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
     fine = to_.answers.OnReleased(worker, *released);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
+  } else if (IsOfShards(worker, control, fine)) {
+    to_.watch.Progress();
   } else if (control.body.type != wire::Body::NONE) {
     fine = Status::DataError(
         fmt::format("a worker does not send {}", wire::EnumNameBody(control.body.type)));
   }
   if (!fine.ok()) to_.peers.SendAway(peer, fine);
+}
+
+// Takes what a worker reports about shards that it holds.
+bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine) {
+  if (to_.remote == nullptr || SessionOf(worker) == nullptr) return false;
+  const Result<bool> taken = to_.remote->shards().OnMessage(worker, control);
+  if (!taken.ok()) fine = taken.status();
+  return !taken.ok() || *taken;
+}
+
+// The address at which other workers reach one that listens everywhere.
+std::string ServerInbox::AddressOf(WorkerId worker, const std::string& address) const {
+  for (const std::string_view everywhere : {"0.0.0.0:", "[::]:"}) {
+    if (!address.starts_with(everywhere)) continue;
+    const std::string host = to_.peers.OriginOf(worker).host;
+    const bool same = host.empty() || host == kThisMachine;
+    return fmt::format("{}:{}", same ? "127.0.0.1" : host, address.substr(everywhere.size()));
+  }
+  return address;
 }
 
 Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
@@ -230,6 +264,7 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   }
   to_.record.Holds(worker, ready.held_bytes);
   to_.peers.GotReady(worker);
+  if (to_.remote != nullptr) to_.remote->Ready(worker, AddressOf(worker, ready.address));
   to_.pump.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
   return Status::Ok();
 }
@@ -239,8 +274,27 @@ Status ServerInbox::OnProgress(WorkerId worker, const wire::ProgressT& progress)
   return to_.answers.OnProgress(worker, progress);
 }
 
+// An end may overtake slices that go to other nodes.
 Status ServerInbox::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
   MOTLEY_RETURN_IF_ERROR(CheckClaims(end, to_.options.batch));
+  if (ends_[worker].empty() && !to_.answers.Awaits(worker, end)) return TakeEnd(peer, worker, end);
+  ends_[worker].push_back(end);
+  return Status::Ok();
+}
+
+void ServerInbox::TakeWaitingEnds() {
+  for (WorkerId worker = 0; worker < ends_.size(); ++worker) {
+    std::deque<wire::AnswerEndT>& ends = ends_[worker];
+    while (!ends.empty() && !to_.answers.Awaits(worker, ends.front())) {
+      const wire::AnswerEndT end = ends.front();
+      ends.pop_front();
+      const PeerId peer = to_.peers.PeerOf(worker);
+      if (Status fine = TakeEnd(peer, worker, end); !fine.ok()) to_.peers.SendAway(peer, fine);
+    }
+  }
+}
+
+Status ServerInbox::TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
   to_.record.Holds(worker, end.held_bytes);
   const Result<bool> given = to_.answers.OnEnd(worker, end);
   if (!given.ok()) {

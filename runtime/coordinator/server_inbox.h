@@ -4,6 +4,7 @@
 // that sends what it may not is sent away, or receives a complaint. Loop thread only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,7 @@
 #include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
 #include "runtime/shard/answers.h"
+#include "runtime/shard/remote_updates.h"
 #include "transport/transport.h"
 
 namespace motley {
@@ -39,6 +41,7 @@ class ServerInbox final : public Receiver {
     EventPump& pump;
     StepWatch& watch;
     JobObserver& observer;
+    RemoteUpdates* remote = nullptr;  // Null: the shards are here.
   };
   struct Hooks {
     std::function<void(const Status&)> fail;  // The server cannot go on.
@@ -57,6 +60,9 @@ class ServerInbox final : public Receiver {
 
   // The connection is gone, and nothing is written to its buffers any more.
   void Closed(PeerId peer);
+  void Forget(WorkerId worker) { ends_[worker].clear(); }  // The worker is gone.
+  // Takes ends of answers that waited for shards on other nodes, as far as they need not wait now.
+  void TakeWaitingEnds();
 
  private:
   struct Incoming {  // The message that is arriving from a peer.
@@ -80,12 +86,16 @@ class ServerInbox final : public Receiver {
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
   void OnAnswerFault(PeerId peer, const Status& fault, StepId step);
   void Complain(PeerId peer, const Status& why, StepId step);
+  bool IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine);
+  std::string AddressOf(WorkerId worker, const std::string& address) const;
   Status OnReady(WorkerId worker, const wire::ReadyT& ready);
   Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
   Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
+  Status TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
 
   const Parts to_;
   const Hooks hooks_;
+  std::vector<std::deque<wire::AnswerEndT>> ends_;  // That wait, by worker.
   NoticeLimit reports_;  // Limits notices that repeat what workers report.
   ProbeDesk probes_;     // Peers that measure their links.
   std::unordered_map<PeerId, Incoming> incoming_;  // Used for lookups only.

@@ -90,11 +90,13 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
           [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
             observer_.OnEvent(event::VectorArrived{step, worker, covered, env_.loop.Now()});
           },
-          [this] { return model_->TakeSum(); }, [this] { return model_->version(); }});
+          [this] { return model_->TakeSum(); },
+          [this] { return remote_ != nullptr ? remote_->version() : model_->version(); }});
   answers_->SetLog(&auditor_.log());
+  if (options_.holders == JobOptions::Holders::kWorkers) remote_ = MakeRemote();
   inbox_ = std::make_unique<ServerInbox>(
       ServerInbox::Parts{env_.loop, env_.transport, options_, peers_, sessions_, *answers_,
-                         vector_probe_, record_, pump_, watch_, observer_},
+                         vector_probe_, record_, pump_, watch_, observer_, remote_.get()},
       ServerInbox::Hooks{[this](const Status& why) { End(why); }, [this] { return ended_; }});
 }
 
@@ -163,6 +165,8 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.step = record_.steps();
   accept.steps = options_.steps;
   accept.beats = true;
+  accept.listen = remote_ != nullptr;
+  accept.workers = options_.workers;
   return accept;
 }
 
@@ -188,35 +192,17 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   answers_->orders().Forget(worker);
   auditor_.log().Forget(worker);
   std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
+  const Incarnation incarnation =
+      sessions_[worker] != nullptr ? sessions_[worker]->header.incarnation : 0;
   sessions_[worker] = nullptr;
+  inbox_->Forget(worker);
+  if (remote_ != nullptr && !said_goodbye_) remote_->Lost(worker, incarnation, why);
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
   observer_.OnEvent(event::WorkerLost{worker, why});
   pump_.Raise(WorkerLost{worker, why});
-}
-
-// Sends the newest parameters, unless the worker has them.
-void ServerJob::Publish(Session& session) {
-  const uint64_t sent = session.Publish(model_->version(), model_->parameters());
-  if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1) session.turn.Ask();
-  if (!options_.measure_links) return;
-  session.link.Ask(sent);
-}
-
-// There is no memory for one more version. The connection that still reads the oldest
-// version is cut, because slices under way cannot be taken back otherwise.
-bool ServerJob::FreeVersion() {
-  std::optional<Publisher::Oldest> oldest;
-  for (const auto& shard : model_->shards()) {
-    const auto found = shard->publisher().OldestReader(model_->version());
-    if (found && (!oldest || found->version < oldest->version)) oldest = found;
-  }
-  if (!oldest) return false;
-  peers_.Disconnect(
-      oldest->peer,
-      Status::Unavailable("it has not read an old version of the parameters for so long that "
-                          "no memory is left for a new one: it may join again"));
-  return true;
+  if (remote_ == nullptr) return;
+  if (const auto lost = remote_->TakeLost()) pump_.Raise(UpdateLost{*lost});
 }
 
 uint64_t ServerJob::QueuedBytes() const {
@@ -241,7 +227,10 @@ void ServerJob::OnStuck() {
 void ServerJob::OnAnswer(Event event) {
   if (auto* arrived = std::get_if<RowArrived>(&event)) {
     watch_.Progress();
-    arrived->transfer = sessions_[arrived->worker]->transfer.Ended(env_.loop.Now());
+    // With shards on other nodes, the worker may be gone by now.
+    if (Session* session = SessionOf(arrived->worker)) {
+      arrived->transfer = session->transfer.Ended(env_.loop.Now());
+    }
     observer_.OnEvent(
         event::RowArrived{arrived->step, arrived->row, arrived->worker, env_.loop.Now()});
   } else if (const auto* progress = std::get_if<WorkerProgress>(&event)) {
@@ -278,6 +267,10 @@ std::string ServerJob::Describe(WorkerId worker) const {
 }
 
 void ServerJob::Execute(const Command& command) {
+  if (remote_ == nullptr || !remote_->Holds(command)) CarryOut(command);
+}
+
+void ServerJob::CarryOut(const Command& command) {
   observer_.OnEvent(event::CommandGiven{command, env_.loop.Now()});
   std::visit([this](const auto& each) { Do(each); }, command);
 }
@@ -302,6 +295,7 @@ bool ServerJob::Open(const Update& update, std::shared_ptr<const CodeForm> form)
   }
   const Status opened = answers_->Open(update, std::move(form), CountsOf(update.id));
   if (!opened.ok()) End(opened);
+  inbox_->TakeWaitingEnds();
   TellOfHeldCancels();  // Precedes new work under the same names.
   return opened.ok();
 }
@@ -433,7 +427,8 @@ std::string ServerJob::Farewell() const {
 
 // The last checkpoint is safe, or none can be saved.
 bool ServerJob::Saved() {
-  if (model_->spoiled()) return checkpointer_->Settle();
+  const bool lost = remote_ != nullptr && !model_->Has(remote_->version(), /*state=*/true);
+  if (model_->spoiled() || lost) return checkpointer_->Settle();
   return checkpointer_->SaveLast(record_.steps());
 }
 
@@ -451,7 +446,11 @@ Status ServerJob::Outcome() const {
 }
 
 void ServerJob::FinishWhenQuiet() {
-  if (!ended_ || model_->busy() || auditor_.busy() || validator_->busy() || !finished_) return;
+  const bool applying =
+      remote_ != nullptr && remote_->shards().applying() && remote_->shards().reachable();
+  if (!ended_ || applying || model_->busy() || auditor_.busy() || validator_->busy() || !finished_)
+    return;
+  if (remote_ != nullptr && !Fetch(checkpointer_ != nullptr, [this] { FinishWhenQuiet(); })) return;
   // Precedes the checkpoint, which keeps the version that the job leaves.
   if (end_.ok() && !validator_->Finish(record_.steps(), model_->parameters())) return;
   if (checkpointer_ != nullptr && !Saved()) return;

@@ -24,6 +24,7 @@
 #include "runtime/links/vector_probe.h"
 #include "runtime/observer_fan.h"
 #include "runtime/shard/answers.h"
+#include "runtime/shard/remote_updates.h"
 
 namespace motley {
 
@@ -64,6 +65,7 @@ class ServerJob final : public ServerNode {
 
   // The scheduler's commands.
   void Execute(const Command& command);
+  void CarryOut(const Command& command);
   bool Open(const Update& update, std::shared_ptr<const CodeForm> form);
   void Do(const OpenStep& command);
   void Do(const PlacePartitions& command);
@@ -82,6 +84,14 @@ class ServerJob final : public ServerNode {
   bool CountsAreKnown() const;
   KnownCounts CountsOf(StepId step) const;
   // Closes the step. `approximate` stays null if the sum is exact.
+  // The same with shards that workers hold.
+  std::unique_ptr<RemoteUpdates> MakeRemote();
+  void CommitRemotely(const CommitStep& command);
+  void ApplyRemotely(StepId step, const RemoteShards::Sum& sum);
+  void SendApply(StepId step, double weight, double squares);
+  void ReadSum(std::function<void(const RemoteShards::State&)> then);
+  void OnAppliedRemotely(StepId step, double weight);
+  bool Fetch(bool state, std::function<void()> then);
   Result<std::shared_ptr<UpdateSum>> SumUp(const CommitStep& command,
                                            std::shared_ptr<const ApproximateSum>& approximate);
   void Apply(StepId step, std::shared_ptr<UpdateSum> sum, double weight,
@@ -93,7 +103,7 @@ class ServerJob final : public ServerNode {
   uint64_t QueuedBytes() const;
   void OnStuck();
 
-  // Judging (server_validation.cc).
+  // Judging (server_updates.cc).
   void OnNotJudged(const Status& why);
   void TakeSnapshot(ServerModel::SnapshotDone done);
 
@@ -140,6 +150,7 @@ class ServerJob final : public ServerNode {
   EventPump pump_;
   StepWatch watch_;
   std::vector<std::unique_ptr<Session>> sessions_;  // By worker; null: not connected.
+  std::unique_ptr<RemoteUpdates> remote_;           // Null: the shards are here.
   std::unique_ptr<ServerInbox> inbox_;
   std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
   Finished finished_;

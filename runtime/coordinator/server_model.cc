@@ -9,9 +9,9 @@
 
 #include "coding/kernels/combine.h"
 #include "coding/schemes.h"
+#include "runtime/audit/job_gradient.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
-#include "runtime/shard/job_gradient.h"
 #include "training/optimizers/optimizer.h"
 #include "training/trainers/trainer.h"
 
@@ -38,6 +38,13 @@ void ForEachStatePart(const Route& route, size_t arrays, size_t count, const Cop
 }
 
 }  // namespace
+
+Status Diverged(StepId step) {
+  return Status::DataError(
+      fmt::format("training diverged: parameters are no longer finite after step {}; lower "
+                  "`learning_rate`, or limit the gradients with `clip`",
+                  step));
+}
 
 // Fills in what a saved job goes on from.
 Status ServerModel::Restore(const SavedJob& saved, const Route& route, Parts& parts) {
@@ -161,10 +168,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Cont
     if (copy != nullptr) *copy = CopyOf(update->sum->values().first(update->next->size()));
     MOTLEY_RETURN_IF_ERROR(update->Apply());
     if (std::isfinite(SumOfSquares(*update->next))) return Status::Ok();
-    return Status::DataError(
-        fmt::format("training diverged: parameters are no longer finite after step {}; lower "
-                    "`learning_rate`, or limit the gradients with `clip`",
-                    step));
+    return Diverged(step);
   };
   // This thread releases `from` after the device has read it. The pool may then reuse it.
   device_.Submit(0, std::move(work),
@@ -193,6 +197,13 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   if (spoiled_) {
     return done(Status::DataError(
         "after an update that failed, the optimizer's state is of no version of the parameters"));
+  }
+  if (read_) {
+    ModelSnapshot snapshot;
+    snapshot.parameters = read_->parameters;
+    snapshot.optimizer_steps = read_->optimizer_steps;
+    snapshot.optimizer_state = read_->arrays;
+    return done(std::move(snapshot));
   }
   // If somebody still holds the last snapshot, its copy stays with it.
   if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
@@ -224,6 +235,24 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
                    if (idle_) idle_();
                  }));
   copying_ = true;
+}
+
+RemoteShards::State ServerModel::State() const {
+  const auto arrays = std::make_shared<std::vector<float>>(StateSize());
+  const size_t count = parameters_->size();
+  ForEachStatePart(route_, arrays->size() / count, count,
+                   [&](size_t shard, size_t from, size_t to, size_t size) {
+                     const std::span<const float> state = shards_[shard]->optimizer()->state();
+                     std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
+                                 arrays->begin() + static_cast<std::ptrdiff_t>(to));
+                   });
+  return {version_, parameters_, shards_.front()->optimizer()->steps(), arrays};
+}
+
+void ServerModel::Read(RemoteShards::State state) {
+  parameters_ = state.parameters;
+  version_ = state.version;
+  read_ = std::move(state);
 }
 
 size_t ServerModel::StateSize() const {

@@ -12,11 +12,12 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/audit/job_gradient.h"
 #include "runtime/job.h"
 #include "runtime/links/route.h"
-#include "runtime/shard/job_gradient.h"
 #include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
+#include "runtime/shard/remote_shards.h"
 #include "runtime/shard/update_sum.h"
 #include "runtime/shard/version_pool.h"
 #include "transport/transport.h"
@@ -24,6 +25,9 @@
 namespace motley {
 
 struct SavedJob;
+
+// The end of a job whose parameters are no longer finite after this step.
+Status Diverged(StepId step);
 
 // A version of the parameters with the optimizer's state. Nobody changes either while it is held.
 // The last holder must release it on the loop thread, because its memory is then reused.
@@ -75,6 +79,14 @@ class ServerModel {
 
   VersionPool& versions() { return versions_; }
 
+  // With shards that workers hold: what they start with, and what was read back from them.
+  // TakeSnapshot and parameters() then give the last version that was read.
+  RemoteShards::State State() const;
+  void Read(RemoteShards::State state);
+  bool Has(uint64_t version, bool state) const {
+    return version_ == version && (!state || !read_ || read_->arrays != nullptr);
+  }
+
   // An update or a copy is on the device.
   bool busy() const { return applying_ || copying_; }
   // Runs whenever busy() may have become false.
@@ -108,6 +120,7 @@ class ServerModel {
   bool applying_ = false;
   bool copying_ = false;
   bool spoiled_ = false;
+  std::optional<RemoteShards::State> read_;         // The last version read from workers.
   std::shared_ptr<std::vector<float>> state_copy_;  // The last snapshot's, reused for the next.
   Alive alive_;
 };

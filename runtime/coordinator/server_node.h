@@ -31,6 +31,9 @@ struct Env {
   // The device for a server's evaluations while the job trains. It shares the host's memory. Null:
   // evaluations use `device`, and updates wait for them.
   Device* evaluation_device = nullptr;
+  // The device for updates of shards that a worker owns, so that they do not wait for its orders.
+  // It shares the host's memory. Null: they use `device`.
+  Device* shard_device = nullptr;
 };
 
 class ServerNode {

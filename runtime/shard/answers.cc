@@ -24,6 +24,10 @@ Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
                   of_norm ? claim.norm_limit : claim.projection));
 }
 
+Complex FromWire(const std::unique_ptr<wire::Weight>& weight) {
+  return weight == nullptr ? Complex() : Complex(weight->re(), weight->im());
+}
+
 }  // namespace
 
 Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)
@@ -48,17 +52,26 @@ AnswerLog* Answers::LogOf(StepId id) const {
   return log_ != nullptr && log_->Keeps(id) ? log_ : nullptr;
 }
 
+void Answers::SetRemote(RemoteShards* remote) {
+  MOTLEY_ASSERT(open_.empty());
+  remote_ = remote;
+  log_ = nullptr;
+}
+
 Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
                      KnownCounts counts) {
   const StepId id = update.id;
   if (Find(id) == nullptr) {
-    MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<UpdateSum> sum, hooks_.sum());
+    std::shared_ptr<UpdateSum> sum;
+    if (remote_ == nullptr) {
+      MOTLEY_ASSIGN_OR_RETURN(sum, hooks_.sum());
+    }
     open_.push_back({.id = id, .sum = std::move(sum)});
   }
   OpenUpdate& open = At(id);
-  if (form != nullptr) {
+  if (open.sum != nullptr && form != nullptr) {
     open.sum->OpenRows(form);
-  } else {
+  } else if (open.sum != nullptr) {
     open.sum->OpenLists();
   }
   open.counts = std::move(counts);
@@ -69,8 +82,10 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
   } else if (log_ != nullptr) {
     log_->OpenLeases(id, orders_.partitions(), open.sum->cut(), open.sum->ends());
   }
-  orders_.Open(update, std::move(form));
-  return Status::Ok();
+  const bool sent = form == nullptr || form->kept_parts == 0;
+  orders_.Open(update, form);
+  if (remote_ == nullptr || !sent) return Status::Ok();
+  return remote_->Open(update, orders_.Find(id)->attempt(), form);
 }
 
 Answers::OpenUpdate Answers::End(StepId id) {
@@ -92,6 +107,18 @@ Result<std::shared_ptr<UpdateSum>> Answers::Close(StepId id) {
   return open.sum;
 }
 
+void Answers::GiveUp(StepId id) {
+  if (Find(id) != nullptr) End(id);
+}
+
+Status Answers::CloseRemotely(StepId id) {
+  End(id);
+  const OrderBook::Page& page = *orders_.Find(id);
+  if (!page.listed() || page.missing() == 0) return Status::Ok();
+  return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
+                                      page.missing(), orders_.partitions()));
+}
+
 Result<Answers::Approximation> Answers::CloseApproximately(StepId id) {
   const OpenUpdate open = End(id);
   MOTLEY_ASSERT(!orders_.Find(id)->listed());
@@ -106,13 +133,15 @@ bool Answers::decodable(StepId id) const {
 }
 
 const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row) {
-  return orders_.GiveRow(worker, id, row, At(id).sum->cut().count());
+  const OpenUpdate& open = At(id);
+  return orders_.GiveRow(worker, id, row, open.sum != nullptr ? open.sum->cut().count() : 0);
 }
 
 // --- Slices ---
 
 Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, Slice& slice) {
   slice.order = 0;
+  if (remote_ != nullptr) return Status::DataError("a slice of a shard that a worker holds");
   const uint32_t number = header.row_id;
   Order* order = fenced ? nullptr : orders_.First(worker, header.step, number);
   if (order == nullptr && !fenced && !orders_.Past(header.step, number)) {
@@ -300,32 +329,53 @@ void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
     // them.
     hooks_.raise(RowRejected{
         worker, row.step, row.row, false,
-        Status::DataError(fmt::format("{} of {} slices came{}", row.came.count,
-                                      At(row.step).sum->cut().count(),
-                                      finished ? "" : ", and then the worker gave it up"))});
+        remote_ != nullptr
+            ? Status::DataError("the worker gave it up")
+            : Status::DataError(fmt::format("{} of {} slices came{}", row.came.count,
+                                            At(row.step).sum->cut().count(),
+                                            finished ? "" : ", and then the worker gave it up"))});
   } else if (finished) {
     hooks_.raise(Late(worker, row));
   }
 }
 
-Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
+Status Answers::CheckVector(const OpenUpdate& open, const Order& list, uint32_t entries,
+                            Tally& tally) const {
   const size_t left = list.entries.size() - list.covered;
-  OpenUpdate& open = At(list.step);
-  Status fine;
   if (entries == 0 || entries > left) {
-    fine = Status::DataError(
+    return Status::DataError(
         fmt::format("a vector over {} entries of a list that has {} left", entries, left));
-  } else if (list.came.count < open.sum->cut().count()) {
-    fine = Status::DataError(
-        fmt::format("{} of {} slices came", list.came.count, open.sum->cut().count()));
-  } else {
-    fine = CheckTally(*list.came.tally, open.counts,
-                      std::span(list.entries).subspan(list.covered, entries));
   }
+  if (open.sum == nullptr) {
+    if (list.added_vectors >= list.whole.size()) return Status::DataError("no vector came");
+    tally = list.whole[list.added_vectors];
+  } else {
+    const size_t slices = open.sum->cut().count();
+    if (list.came.count < slices) {
+      return Status::DataError(fmt::format("{} of {} slices came", list.came.count, slices));
+    }
+    tally = *list.came.tally;
+  }
+  return CheckTally(tally, open.counts, std::span(list.entries).subspan(list.covered, entries));
+}
+
+Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
+  OpenUpdate& open = At(list.step);
+  Tally tally;
+  Status fine = CheckVector(open, list, entries, tally);
   if (!fine.ok()) return Refuse(worker, list, std::move(fine));
-  const Tally tally = *list.came.tally;
   const std::span<const PartitionId> covered = orders_.Cover(list, entries);
-  open.sum->AddVector(std::exchange(list.slices, {}), tally);
+  if (open.sum != nullptr) {
+    open.sum->AddVector(std::exchange(list.slices, {}), tally);
+  } else {
+    wire::ShardAddT add;
+    add.step = list.step;
+    add.attempt = orders_.Find(list.step)->attempt();
+    add.worker = worker;
+    add.order = list.number;
+    add.row = list.added_vectors++;
+    remote_->Add(add);
+  }
   list.came = {};
   if (AnswerLog* log = LogOf(list.step))
     log->AddVector(worker, covered, std::move(list.sketches), tally);
@@ -333,6 +383,58 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
   hooks_.covered(worker, list.step, covered);
   hooks_.raise(LeaseVector{worker, list.step, entries});
   return Status::Ok();
+}
+
+// --- What shards on other nodes report ---
+
+bool Answers::Awaits(WorkerId worker, const wire::AnswerEndT& end) {
+  if (remote_ == nullptr) return false;
+  const Order* order = orders_.First(worker, end.step, end.order);
+  if (order == nullptr || !Counts(*order) || order->settled || order->cancelled) return false;
+  if (order->listed) return end.entries > 0 && order->added_vectors >= order->whole.size();
+  const bool kept = orders_.Find(end.step)->form()->kept_parts > 0;
+  return end.finished && !kept && !At(end.step).row_done[order->row];
+}
+
+void Answers::OnWhole(const wire::ShardRowT& whole) {
+  const OpenUpdate* found = Find(whole.step);
+  const OrderBook::Page* page = orders_.Find(whole.step);
+  if (found == nullptr || page->attempt() != whole.attempt) return;
+  OpenUpdate& open = At(whole.step);
+  const Tally tally{FromWire(whole.loss), FromWire(whole.weight)};
+  Order* order = orders_.Find(whole.worker, whole.step, whole.order);
+  if (page->listed()) {
+    if (order == nullptr || !order->listed || order->settled) return;
+    order->whole.push_back(tally);
+    return;
+  }
+  if (whole.row >= open.row_done.size() || open.row_done[whole.row]) return;
+  const Status fine = CheckTally(tally, open.counts, *page->form(), whole.row);
+  if (order != nullptr) order->settled = true;
+  if (!fine.ok()) {
+    hooks_.raise(RowRejected{whole.worker, whole.step, whole.row, /*touched=*/true, fine});
+    return;
+  }
+  open.row_done[whole.row] = true;
+  hooks_.raise(RowArrived{whole.worker, whole.step, whole.row});
+}
+
+void Answers::OnSummed(StepId id) {
+  if (Find(id) == nullptr || std::exchange(At(id).decodable, true)) return;
+  hooks_.raise(StepDecodable{id});
+}
+
+void Answers::OnRefused(const wire::ShardRefusedT& refused) {
+  const OrderBook::Page* page = orders_.Find(refused.step);
+  if (Find(refused.step) == nullptr || page->attempt() != refused.attempt) return;
+  Status why = Status::DataError(refused.error);
+  Order* order = orders_.Find(refused.worker, refused.step, refused.order);
+  if (order != nullptr) {
+    order->added |= refused.touched;
+    (void)Refuse(refused.worker, *order, std::move(why));  // The event says it all.
+  } else if (refused.touched && !page->listed()) {
+    hooks_.raise(RowRejected{refused.worker, refused.step, refused.row, true, std::move(why)});
+  }
 }
 
 // --- What does not count ---

@@ -25,10 +25,11 @@
 #include "base/aligned_memory.h"
 #include "base/ids.h"
 #include "coding/decode/stream_decoder.h"
+#include "runtime/audit/answer_log.h"
 #include "runtime/links/slicing.h"
-#include "runtime/shard/answer_log.h"
 #include "runtime/shard/batch_weight.h"
 #include "runtime/shard/order_book.h"
+#include "runtime/shard/remote_shards.h"
 #include "runtime/shard/update_sum.h"
 #include "scheduler/scheduler.h"
 #include "transport/wire/control.h"
@@ -67,6 +68,10 @@ class Answers {
   // Call this before the first Open. It follows the update that was opened last.
   void SetLog(AnswerLog* log) { log_ = log; }
 
+  // From now on workers hold the shards. Slices go there, and what comes here is what the shards
+  // report. Borrowed. Call it while no update is open. No log is kept then.
+  void SetRemote(RemoteShards* remote);
+
   OrderBook& orders() { return orders_; }
 
   // An update starts, or starts again, with rows of `form`, or with lists if it is null. Its
@@ -84,6 +89,11 @@ class Answers {
     ApproximateDecoding decoding;
   };
   Result<Approximation> CloseApproximately(StepId id);
+  // The same if workers hold the shards: closes the update for answers. The sum ends over there.
+  Status CloseRemotely(StepId id);
+  // The update will be opened again. Until then nothing counts for it. Does nothing if it is
+  // closed.
+  void GiveUp(StepId id);
   bool decodable(StepId id) const;  // The update is open, and its rows decode.
 
   // Returns the message to send to the worker. The update is open.
@@ -103,6 +113,16 @@ class Answers {
   // False: the worker was given no such order. kDataError: the answer is refused, and the event was
   // raised.
   Result<bool> OnEnd(WorkerId worker, const wire::AnswerEndT& end);
+  // The slices of the answer go to shards on other nodes, and not all of them are known to be
+  // there. OnEnd waits until this is false, which may be after any report of a shard, or Open or
+  // Close.
+  bool Awaits(WorkerId worker, const wire::AnswerEndT& end);
+
+  // What shards on other nodes report, of the open update: all of them have a row or a vector; all
+  // have their sum; an answer was refused.
+  void OnWhole(const wire::ShardRowT& whole);
+  void OnSummed(StepId id);
+  void OnRefused(const wire::ShardRefusedT& refused);
 
  private:
   using Order = OrderBook::Order;
@@ -110,7 +130,7 @@ class Answers {
   // An open update, beside its page in the book.
   struct OpenUpdate {
     StepId id = 0;
-    std::shared_ptr<UpdateSum> sum;
+    std::shared_ptr<UpdateSum> sum;  // Null if workers hold the shards.
     KnownCounts counts;
     std::vector<bool> row_done;
     bool decodable = false;  // The scheduler knows that it decodes.
@@ -127,6 +147,8 @@ class Answers {
   Status FinishOfList(WorkerId worker, Order& list, Slice& slice);
   void EndRow(WorkerId worker, const Order& row, bool finished);
   Status EndVector(WorkerId worker, Order& list, uint32_t entries);
+  Status CheckVector(const OpenUpdate& open, const Order& list, uint32_t entries,
+                     Tally& tally) const;
   void CountLate(WorkerId worker, const Header& header, bool fenced, Order* row);
   Event Late(WorkerId worker, const Order& row) const;
   Status Misplaced(WorkerId worker, const Header& header);
@@ -136,7 +158,8 @@ class Answers {
   OrderBook orders_;
   std::vector<OpenUpdate> open_;
   AnswerLog* log_ = nullptr;
-  std::vector<Event> events_;  // Reused memory for the next events.
+  RemoteShards* remote_ = nullptr;  // Null: the shards are here.
+  std::vector<Event> events_;       // Reused memory for the next events.
 };
 
 }  // namespace motley

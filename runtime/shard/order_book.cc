@@ -28,6 +28,7 @@ OrderBook::Page& OrderBook::Fresh(StepId id) {
   for (Page& page : pages_) {
     if (page.open_) continue;
     page.last_ = 0;
+    page.attempt_ = 0;
     page.update_.id = id;
     return page;
   }
@@ -46,6 +47,7 @@ void OrderBook::Open(const Update& update, std::shared_ptr<const CodeForm> form)
   page.missing_ = partitions_;
   page.form_ = std::move(form);
   page.before_ = page.last_;
+  ++page.attempt_;
   page.open_ = true;
   newest_ = std::max(newest_, update.id);
 }
@@ -83,7 +85,9 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, size_t sl
   }
   const Update& update = page->update_;
   Bytes& message = messages_[row];
-  if (!message.empty() && SetOrder(message, update, given.number)) return message;
+  if (!message.empty() && SetOrder(message, update, given.number, page->attempt_)) {
+    return message;
+  }
   RowRuns runs = RunsOf(form, row);
   wire::OrderT order;
   order.step = update.id;
@@ -95,6 +99,8 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, size_t sl
   order.parts = form.parts;
   order.keep = form.kept_parts > 0;
   order.other_parts = std::move(runs.other_parts);
+  order.attempt = page->attempt_;
+  order.row = row;
   message = EncodeControl(order);
   return message;
 }
@@ -130,6 +136,7 @@ Result<wire::OrderT> OrderBook::Extend(WorkerId worker, StepId id,
   order.version = page->update_.base_version;
   order.order = list->number;
   order.revocable = true;
+  order.attempt = page->attempt_;
   order.partitions.assign(partitions.begin(), partitions.end());
   return order;
 }

@@ -56,6 +56,10 @@ class OrderBook {
     std::vector<std::vector<PartitionId>> revoked;
     std::vector<AlignedVector> slices;  // Slices of the answer that is arriving.
     std::vector<double> sketches;       // Their sketches, for the log.
+    // With shards on other nodes: the tallies of vectors that all shards have, and how many of them
+    // were added.
+    std::vector<Tally> whole;
+    uint32_t added_vectors = 0;
   };
 
   // An update that is open, or that was closed last.
@@ -65,7 +69,8 @@ class OrderBook {
     bool open() const { return open_; }
     bool listed() const { return form_ == nullptr; }  // It uses lists.
     const CodeForm* form() const { return form_.get(); }
-    size_t missing() const { return missing_; }  // Partitions that no list's answer covers.
+    uint32_t attempt() const { return attempt_; }  // How often it was opened.
+    size_t missing() const { return missing_; }    // Partitions that no list's answer covers.
     // The order was given since the update was opened last.
     bool IsCurrent(const Order& order) const { return order.number > before_; }
 
@@ -79,6 +84,7 @@ class OrderBook {
     size_t missing_ = 0;
     uint32_t before_ = 0;  // The last number before the update was opened last.
     uint32_t last_ = 0;    // The last number so far.
+    uint32_t attempt_ = 0;
     bool open_ = false;
   };
 

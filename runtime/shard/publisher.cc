@@ -41,7 +41,9 @@ uint64_t Publisher::Reader::bytes() const {
 void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
   const Slicing& cut = publisher_.cut_;
   const uint32_t shard = publisher_.shard_;
-  MOTLEY_ASSERT(copy->size() == cut.total());
+  const bool whole = copy->size() == cut.total();
+  const size_t copy_begin = whole ? 0 : cut.begin_of(shard);
+  MOTLEY_ASSERT(whole || copy->size() == cut.end_of(shard) - copy_begin);
   const size_t first = cut.first_slice(shard);
   const size_t count = cut.first_slice(shard + 1) - first;
   // A Done that runs right now still holds its flight.
@@ -63,7 +65,7 @@ void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
   header.shard = shard;
   for (size_t slice = 0; slice < count; ++slice) {
     header.offset = cut.begin(first + slice);
-    const std::span<const float> values(flight->copy->data() + header.offset,
+    const std::span<const float> values(flight->copy->data() + (header.offset - copy_begin),
                                         cut.size(first + slice));
     const BytesView piece = AsBytes(values);
     flight->sends[slice] =

@@ -28,7 +28,8 @@ class Publisher {
   // Returns the parameters of this version as long as it is the newest, and null afterwards.
   using Newest = std::function<ParameterCopy(uint64_t version)>;
 
-  // `cut` is that of all parameters, of which the publisher sends the slices of `shard`.
+  // `cut` is that of all parameters, of which the publisher sends the slices of `shard`. Copies
+  // have all parameters, or those of the shard alone.
   Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest);
   ~Publisher();
 

@@ -25,7 +25,11 @@ Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> fail
     : env_(env),
       parts_(std::move(parts)),
       failed_(std::move(failed)),
-      outbox_(env.transport, parts_.peer, parts_.cut, [this] { Advance(); }),
+      outbox_(
+          env.transport,
+          parts_.peer_of != nullptr ? parts_.peer_of
+                                    : [peer = parts_.peer](uint32_t) { return peer; },
+          parts_.cut, [this] { Advance(); }),
       kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
 
 Executor::~Executor() {
@@ -41,8 +45,9 @@ void Executor::Stop() {
 
 // --- What the server says ---
 
-void Executor::Introduce(double samples_per_second) {
+void Executor::Introduce(double samples_per_second, const std::string& address) {
   wire::ReadyT ready;
+  ready.address = address;
   ready.samples_per_second = samples_per_second;
   ready.held_bytes = parts_.partitions.held_bytes();
   SendControl(env_.transport, parts_.peer, parts_.header, ready, Priority::kBulk);
@@ -208,6 +213,8 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   header.step = what.step;
   header.version = order.version();
   header.row_id = what.order;
+  header.attempt = what.attempt;
+  header.row = what.cover_known ? what.row : first_.vectors++;
   outbox_.Describe(*answer, header);
   std::fill(answer->sum->begin(), answer->sum->end(), 0.0f);
   first_.answer = answer;

@@ -33,11 +33,13 @@ class Executor {
  public:
   struct Parts {
     std::shared_ptr<Workshop> shop;
-    const ParameterInbox& parameters;
+    ParameterInbox& parameters;
     const PartitionInbox& partitions;
     PeerId peer = 0;
     Header header;  // The header of its messages: job and incarnation.
     Slicing cut;    // The cut of whole vectors.
+    // The connections to the nodes that sum the shards; null: all are the server's.
+    Outbox::PeerOf peer_of = nullptr;
   };
   // `failed` runs when an order cannot be computed at all. It may destroy the executor.
   Executor(Env env, Parts parts, std::function<void(const Status&)> failed);
@@ -45,8 +47,8 @@ class Executor {
 
   void SetAnswerFilter(AnswerFilter filter) { outbox_.SetFilter(std::move(filter)); }
 
-  // Reports that this worker is ready, and its speed.
-  void Introduce(double samples_per_second);
+  // Reports that this worker is ready, its speed, and where it accepts other workers.
+  void Introduce(double samples_per_second, const std::string& address = "");
   // Takes a new order, or more partitions for a list. An order for a newer step supersedes older
   // ones. kDataError: the order has more partitions or the queue more orders than is possible.
   Status Take(WorkOrder::What what);
@@ -74,8 +76,9 @@ class Executor {
     Outbox::Vector* answer = nullptr;
     std::vector<KeptSums::Share> shares;  // Kept sums to add when the rest is computed.
     Tally of_shares;
-    size_t sent = 0;  // Partitions that answers cover.
-    Time reported{};  // When progress was last reported, or the order began.
+    size_t sent = 0;       // Partitions that answers cover.
+    uint32_t vectors = 0;  // Answers that were begun.
+    Time reported{};       // When progress was last reported, or the order began.
   };
 
   size_t Length() const { return VectorLength(parts_.shop->trainer->parameter_count()); }

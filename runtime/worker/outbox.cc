@@ -12,8 +12,11 @@
 
 namespace motley {
 
-Outbox::Outbox(Transport& transport, PeerId peer, Slicing cut, std::function<void()> freed)
-    : transport_(transport), peer_(peer), cut_(std::move(cut)), freed_(std::move(freed)) {
+Outbox::Outbox(Transport& transport, PeerOf peer_of, Slicing cut, std::function<void()> freed)
+    : transport_(transport),
+      peer_of_(std::move(peer_of)),
+      cut_(std::move(cut)),
+      freed_(std::move(freed)) {
   for (Vector& vector : vectors_) {
     vector.sum = std::make_shared<std::vector<float>>(cut_.total());
     vector.cut = cut_;
@@ -97,7 +100,7 @@ void Outbox::SendSlice(Vector& vector, size_t slice) {
   const BytesView piece = AsBytes(values);
   // The sends keep the vector alive if this object is destroyed first.
   vector.sends.push_back(transport_.Send(
-      peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+      peer_of_(header.shard), header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
       [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));
 }
 

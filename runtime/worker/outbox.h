@@ -33,8 +33,11 @@ class Outbox {
     size_t unsent = 0;
   };
 
+  // The connection to the node that sums this shard.
+  using PeerOf = std::function<PeerId(uint32_t shard)>;
+
   // `cut` is that of whole vectors. `freed` runs when a vector has left or was taken back.
-  Outbox(Transport& transport, PeerId peer, Slicing cut, std::function<void()> freed);
+  Outbox(Transport& transport, PeerOf peer_of, Slicing cut, std::function<void()> freed);
 
   // The filter changes whole vectors, so with it no slice leaves early.
   void SetFilter(AnswerFilter filter) { filter_ = std::move(filter); }
@@ -62,7 +65,7 @@ class Outbox {
   void SendSlice(Vector& vector, size_t slice);
 
   Transport& transport_;
-  PeerId peer_;
+  const PeerOf peer_of_;
   const Slicing cut_;  // The cut of whole vectors.
   std::function<void()> freed_;
   AnswerFilter filter_;

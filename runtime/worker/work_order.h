@@ -34,6 +34,8 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
     bool keep = false;   // The order is a plain sum over one run, which is kept instead of sent.
     bool revocable = false;
     bool cover_known = true;
+    uint32_t attempt = 0;  // Slices repeat it, and `row`.
+    uint32_t row = 0;
   };
   struct Hooks {
     std::function<void()> progress;  // More of the chunk is done.

@@ -12,7 +12,7 @@
 
 namespace motley {
 
-ParameterInbox::ParameterInbox(Slicing cut) : cut_(std::move(cut)) {}
+ParameterInbox::ParameterInbox(Slicing cut) : cut_(std::move(cut)), epochs_(cut_.shards(), 0) {}
 
 Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
   for (const auto& copy : copies_) {
@@ -24,11 +24,16 @@ Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
   });
 }
 
-Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
+Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arriving& arriving) {
+  arriving.values = nullptr;
+  if (header.shard < epochs_.size() && header.attempt != epochs_[header.shard]) {
+    if (header.attempt < epochs_[header.shard]) return std::span<std::byte>();
+    NewEpoch(header);
+  }
   const bool old = (whole_.values && header.version <= whole_.number) ||
                    (coming_.values && header.version < coming_.number);
   if (old) return std::span<std::byte>();
-  MOTLEY_ASSIGN_OR_RETURN(slice_, SliceOf(cut_, header));
+  MOTLEY_ASSIGN_OR_RETURN(arriving.slice, SliceOf(cut_, header));
   if (!coming_.values || header.version != coming_.number) {
     coming_.values = nullptr;
     coming_.number = header.version;
@@ -36,20 +41,41 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
     coming_.seen.assign(cut_.count(), false);
     coming_.seen_count = 0;
   }
+  arriving.values = coming_.values;
   const std::span<float> values(*coming_.values);
-  return std::as_writable_bytes(values.subspan(cut_.begin(slice_), cut_.size(slice_)));
+  return std::as_writable_bytes(
+      values.subspan(cut_.begin(arriving.slice), cut_.size(arriving.slice)));
 }
 
-void ParameterInbox::Finish() {
-  if (coming_.seen[slice_]) return;
-  coming_.seen[slice_] = true;
+void ParameterInbox::Finish(Arriving& arriving) {
+  const auto values = std::exchange(arriving.values, nullptr);
+  if (values == nullptr || values != coming_.values || coming_.seen[arriving.slice]) return;
+  coming_.seen[arriving.slice] = true;
   if (++coming_.seen_count < cut_.count()) return;
   std::swap(whole_, coming_);
   coming_.values = nullptr;
+  used_ = false;
 }
 
-ParameterCopy ParameterInbox::AtLeast(uint64_t version) const {
-  return whole_.values && whole_.number >= version ? whole_.values : nullptr;
+void ParameterInbox::NewEpoch(const Header& header) {
+  epochs_[header.shard] = header.attempt;
+  if (whole_.values && !used_ && whole_.number == header.version && !coming_.values) {
+    std::swap(whole_, coming_);
+    whole_.values = nullptr;
+  }
+  if (!coming_.values || coming_.number != header.version) return;
+  for (size_t slice = cut_.first_slice(header.shard); slice < cut_.first_slice(header.shard + 1);
+       ++slice) {
+    if (!coming_.seen[slice]) continue;
+    coming_.seen[slice] = false;
+    --coming_.seen_count;
+  }
+}
+
+ParameterCopy ParameterInbox::AtLeast(uint64_t version) {
+  if (!whole_.values || whole_.number < version) return nullptr;
+  used_ = true;
+  return whole_.values;
 }
 
 PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,

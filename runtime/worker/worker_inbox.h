@@ -21,13 +21,23 @@ class ParameterInbox {
  public:
   explicit ParameterInbox(Slicing cut);
 
-  // The room for a slice; empty if the version is not newer. kDataError: the slice does not fit the
+  // A slice that is arriving over one of several connections.
+  struct Arriving {
+    std::shared_ptr<std::vector<float>> values;  // Kept, even if its version is given up meanwhile.
+    size_t slice = 0;
+  };
+  // The room for a slice; empty if the version is not newer. A slice of a later epoch of its shard
+  // comes from a new owner. It replaces what earlier owners sent of a version that nobody used, and
+  // nothing of theirs is taken any more. kDataError: the slice does not fit the
   // parameters. kResource: there is no memory for it.
-  Result<std::span<std::byte>> Begin(const Header& header);
-  void Finish();  // The slice of the last Begin arrived.
+  Result<std::span<std::byte>> Begin(const Header& header, Arriving& arriving);
+  void Finish(Arriving& arriving);  // The slice arrived.
+  // The same for the only connection.
+  Result<std::span<std::byte>> Begin(const Header& header) { return Begin(header, only_); }
+  void Finish() { Finish(only_); }
   // The newest version that arrived in whole, if it is this one or a newer one; otherwise null. The
   // server decides which versions an update may use by what it publishes before the update is done.
-  ParameterCopy AtLeast(uint64_t version) const;
+  ParameterCopy AtLeast(uint64_t version);
   uint64_t newest() const { return whole_.number; }  // Its number. Precondition: there is one.
 
  private:
@@ -43,7 +53,10 @@ class ParameterInbox {
   std::vector<std::shared_ptr<std::vector<float>>> copies_;
   Version coming_;
   Version whole_;
-  size_t slice_ = 0;  // The slice of the last Begin.
+  bool used_ = false;             // Somebody got whole_.
+  std::vector<uint32_t> epochs_;  // The last epoch of each shard.
+  void NewEpoch(const Header& header);
+  Arriving only_;
 };
 
 // Assembles blocks of data into partitions in the workshop's store, and adds partitions of samples

@@ -37,7 +37,18 @@ int64_t Seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-// The message to the user about a failed device.
+// "joined the job at host:7000 as worker 1 (alice): mlp:256, 12 of 400 steps are done"
+std::string JoinedWords(const wire::AcceptT& accept, const WorkerOptions& options) {
+  const std::string name = WorthSaying(options.name) ? fmt::format(" ({})", options.name) : "";
+  const std::string model = accept.foreign ? "a trainer" : CleanText(accept.model, kMaxNameBytes);
+  const std::string steps =
+      accept.steps == 0 ? "" : fmt::format(", {} of {} steps are done", accept.step, accept.steps);
+  return fmt::format("joined the job at {} as worker {}{}: {}{}", options.server, accept.worker,
+                     name, model, steps);
+}
+
+}  // namespace
+
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
   const char* advice = "see what its driver and the system's log say of it";
@@ -50,18 +61,6 @@ Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
                 fmt::format("{}{}: {} (the device is given up: {}, or leave it out of `devices`)",
                             what, with, why.ToString(), advice));
 }
-
-// "joined the job at host:7000 as worker 1 (alice): mlp:256, 12 of 400 steps are done"
-std::string JoinedWords(const wire::AcceptT& accept, const WorkerOptions& options) {
-  const std::string name = WorthSaying(options.name) ? fmt::format(" ({})", options.name) : "";
-  const std::string model = accept.foreign ? "a trainer" : CleanText(accept.model, kMaxNameBytes);
-  const std::string steps =
-      accept.steps == 0 ? "" : fmt::format(", {} of {} steps are done", accept.step, accept.steps);
-  return fmt::format("joined the job at {} as worker {}{}: {}{}", options.server, accept.worker,
-                     name, model, steps);
-}
-
-}  // namespace
 
 std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& options) {
   return std::make_unique<WorkerLife>(env, options);
@@ -143,8 +142,12 @@ Header WorkerLife::OwnHeader() const {
   return header;
 }
 
-void WorkerLife::OnConnected(PeerId peer, const PeerIdentity&) {
-  if (peer != peer_ || state_ != State::kConnecting) return;
+void WorkerLife::OnConnected(PeerId peer, const PeerIdentity& identity) {
+  if (peer != peer_) {
+    if (Receiver* others = OthersOf(peer)) return others->OnConnected(peer, identity);
+    return env_.transport.Disconnect(peer);
+  }
+  if (state_ != State::kConnecting) return;
   state_ = State::kJoining;
   wire::JoinT join;
   join.protocol = kProtocolVersion;
@@ -172,7 +175,10 @@ void WorkerLife::AwaitAccept() {
 }
 
 void WorkerLife::OnLost(PeerId peer, const Status& why) {
-  if (peer != peer_) return;
+  if (peer != peer_) {
+    Receiver* others = OthersOf(peer);
+    return others != nullptr ? others->OnLost(peer, why) : void();
+  }
   heartbeat_.Forget(peer);
   peer_ = 0;
   switch (state_) {
@@ -283,37 +289,6 @@ void WorkerLife::Measure() {
   SetTimer(kMeasuringLimit, [this] { OnCalibrated(kVerySlow); });
 }
 
-Status WorkerLife::SetUp(const wire::AcceptT& accept) {
-  MOTLEY_ASSIGN_OR_RETURN(
-      auto shop, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign,
-                              alive_.Guard([this](const Device& device, const Status& why) {
-                                OnDeviceLost(device, why);
-                              })));
-  MOTLEY_ASSIGN_OR_RETURN(const Route route,
-                          Route::Parse(shop->trainer->parameter_count(), accept.shard_ends));
-  auto session = std::make_unique<Session>();
-  session->job = accept.job;
-  session->shop = shop;
-  session->parameters = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
-  session->partitions = std::make_unique<PartitionInbox>(
-      shop, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
-      alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
-      options_.memory_bytes);
-  const Header header{.job = accept.job, .incarnation = incarnation_};
-  Executor::Parts parts{shop,
-                        *session->parameters,
-                        *session->partitions,
-                        peer_,
-                        header,
-                        route.Answers(accept.slice_length)};
-  session->executor = std::make_unique<Executor>(env_, std::move(parts), [this](const Status& why) {
-    Fail(GivenUp(env_.device.info(), "cannot compute", why));
-  });
-  session->executor->SetAnswerFilter(filter_);
-  session_ = std::move(session);
-  return Status::Ok();
-}
-
 void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   if (state_ != State::kWorking) return;
   const bool before = session_->measured->exchange(true);
@@ -323,7 +298,7 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   }
   if (before) return;
   if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
-  session_->executor->Introduce(*samples_per_second);
+  session_->executor->Introduce(*samples_per_second, session_->host != nullptr ? address_ : "");
 }
 
 // The server notifies the user, and learns from the answers that this worker is slower.
@@ -334,7 +309,11 @@ void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
 }
 
 std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
-  if (peer != peer_ || state_ == State::kLeaving || state_ == State::kFinished) return {};
+  if (state_ == State::kLeaving || state_ == State::kFinished) return {};
+  if (peer != peer_) {
+    Receiver* others = OthersOf(peer);
+    return others != nullptr ? others->OnPayload(peer, header) : std::span<std::byte>();
+  }
   if (header.kind == FrameKind::kControl) {
     control_.resize(header.length);
     return control_;
@@ -350,18 +329,26 @@ std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
 Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
   if (header.kind == FrameKind::kParameters) return session_->parameters->Begin(header);
   if (header.kind == FrameKind::kPartition) return session_->partitions->Begin(header);
+  if (header.kind == FrameKind::kShardState && session_->host != nullptr) {
+    return session_->host->BeginState(header);
+  }
   return Status::DataError("a gradient, which only workers send");
 }
 
 Status WorkerLife::FinishBulk(const Header& header) {
   if (header.kind == FrameKind::kPartition) return session_->partitions->Finish();
+  if (header.kind == FrameKind::kShardState) return session_->host->FinishState(header);
   session_->parameters->Finish();
   return Status::Ok();
 }
 
 void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
-  if (discarded || header.length == 0 || peer != peer_) return;
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  if (peer != peer_) {
+    Receiver* others = OthersOf(peer);
+    return others != nullptr ? others->OnPayloadDone(peer, header, discarded) : void();
+  }
+  if (discarded || header.length == 0) return;
   if (header.kind == FrameKind::kControl) {
     return OnControl();
   }
@@ -401,7 +388,9 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
   if (const wire::FlushT* flush = control.body.AsFlush()) return session_->executor->Flush(*flush);
   if (const wire::RevokeT* revoke = control.body.AsRevoke()) {
     if (Status fine = session_->executor->Revoke(*revoke); !fine.ok()) Fail(std::move(fine));
+    return;
   }
+  OnShards(control);
 }
 
 void WorkerLife::Answer(const wire::ProbeT& probe) {
@@ -431,9 +420,9 @@ void WorkerLife::OnOrder(const wire::OrderT& order) {
   const auto partitions = static_cast<uint32_t>(session_->shop->schedule.partition_sizes().size());
   auto terms = TermsOf(order, partitions);
   if (!terms.ok()) return Fail(terms.status());
-  Status fine =
-      session_->executor->Take({order.step, order.version, order.order, std::move(terms).value(),
-                                order.parts, order.keep, order.revocable, order.cover_known});
+  Status fine = session_->executor->Take(
+      {order.step, order.version, order.order, std::move(terms).value(), order.parts, order.keep,
+       order.revocable, order.cover_known, order.attempt, order.row});
   if (!fine.ok()) Fail(std::move(fine));
 }
 

@@ -11,12 +11,17 @@
 #include "base/random.h"
 #include "runtime/alive.h"
 #include "runtime/links/heartbeat.h"
+#include "runtime/shard/shard_host.h"
 #include "runtime/worker/executor.h"
+#include "runtime/worker/shard_links.h"
 #include "runtime/worker/worker_inbox.h"
 #include "runtime/worker/worker_node.h"
 #include "transport/wire/control.h"
 
 namespace motley {
+
+// The message to the user about a device that failed and is given up.
+Status GivenUp(const DeviceInfo& device, const char* what, const Status& why);
 
 class WorkerLife final : public WorkerNode, private Receiver {
  public:
@@ -39,6 +44,9 @@ class WorkerLife final : public WorkerNode, private Receiver {
     std::shared_ptr<Workshop> shop;
     std::unique_ptr<ParameterInbox> parameters;
     std::unique_ptr<PartitionInbox> partitions;
+    // Null unless workers own shards.
+    std::unique_ptr<ShardLinks> links;
+    std::unique_ptr<ShardHost> host;
     std::unique_ptr<Executor> executor;
     uint32_t steps = 0;  // Steps with work since it joined.
     StepId step = 0;     // The last step with work.
@@ -61,7 +69,12 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnAccept(const wire::AcceptT& accept);
   void Tell(const std::string& text) const;
   Status SetUp(const wire::AcceptT& accept);  // Makes the parts that work on the job.
-  void Measure();                             // Measures the worker's speed, for a limited time.
+  // Makes the parts for shards that workers own.
+  Status SetUpShards(const wire::AcceptT& accept, const Route& route, Session& session);
+  Status Listen();
+  Receiver* OthersOf(
+      PeerId peer);  // The receiver of a connection with another worker; may be null.
+  void Measure();    // Measures the worker's speed, for a limited time.
   void OnCalibrated(const Result<double>& samples_per_second);
   void OnDeviceLost(const Device& device, const Status& why);
 
@@ -72,6 +85,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Status FinishBulk(const Header& header);
   void OnControl();
   void OnOther(const wire::ControlT& control);
+  void OnShards(const wire::ControlT& control);
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
   void OnOrder(const wire::OrderT& order);
@@ -101,6 +115,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Duration retry_delay_;
   PeerId peer_ = 0;  // 0: none.
   TimerId timer_ = 0;
+  std::string address_;               // Where other workers may connect; empty: nowhere yet.
   Bytes control_;                     // The control message that is arriving.
   wire::OrderT order_;                // The last order.
   Status last_error_;                 // The last error that the server reported.

@@ -28,6 +28,9 @@ struct WorkerOptions {
   bool forever = false;
   // The worker watches its server, and lets the server watch it (heartbeat.h).
   bool heartbeat = true;
+  // Where the worker accepts the others of a job whose workers own shards of the vector; the server
+  // replaces a wildcard by the address that it sees.
+  std::string listen = "0.0.0.0:0";
   // Memory for samples. Further partitions go to unnamed files.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
   // The caller's own gradient, with `accumulate`; null for built-in models.

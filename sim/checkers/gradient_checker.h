@@ -13,7 +13,7 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/job_event.h"
-#include "runtime/shard/job_gradient.h"
+#include "runtime/audit/job_gradient.h"
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
 #include "training/optimizers/optimizer.h"

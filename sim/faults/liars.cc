@@ -11,6 +11,8 @@ void AddLiar(SimOptions& options, double step_seconds) {
   constexpr uint64_t kLieDraws = 61;  // Its own stream of the simulation's draws.
   Random random(options.seed, Stream::kSimulation, kLieDraws);
   if (!random.Chance(0.125) || options.trainer != SimTrainer::kBuiltIn) return;
+  // Nothing is audited then.
+  if (options.job.holders == JobOptions::Holders::kWorkers) return;
   options.power_cuts = PowerCuts();
   options.job.checkpoint = CheckpointOptions();
   options.job.audit_fraction = 1;

@@ -80,9 +80,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   node.incarnation = random.Next64() | 2;  // Neither this value nor the one before it is 0.
   node.wait = std::chrono::minutes(1);
   node.heartbeat = options.heartbeat;
+  node.listen = fmt::format("worker-{}-{}:1", index, life);
   if (options.bring_trainer) node.foreign = options.bring_trainer();
-  process->node_ =
-      WorkerNode::Create({process->loop_, *process->transport_, process->device()}, node);
+  MOTLEY_ASSIGN_OR_RETURN(process->shard_device_, MakeInlineDevice(process->loop_));
+  Env env{process->loop_, *process->transport_, process->device()};
+  env.shard_device = process->shard_device_.get();
+  process->node_ = WorkerNode::Create(env, node);
   process->node_->SetAnswerFilter(
       [raw = process.get()](StepId step, std::span<float> vector) { raw->Filter(step, vector); });
   return process;
@@ -127,6 +130,7 @@ void WorkerProcess::DropDevices() {
   watched_.clear();
   devices_.clear();
   host_.reset();
+  shard_device_.reset();
 }
 
 std::vector<size_t> WorkerProcess::Unbroken() const {

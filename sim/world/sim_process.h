@@ -94,6 +94,7 @@ class WorkerProcess {
   std::vector<std::unique_ptr<WatchedDevice>> watched_;  // In front of devices that may break.
   std::unique_ptr<Device> host_;                         // Adds the sums of joined devices.
   std::unique_ptr<JoinedDevice> joined_;                 // Null: one device.
+  std::unique_ptr<Device> shard_device_;                 // Updates shards, in no time.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
   bool started_ = false;

@@ -9,7 +9,7 @@
 
 #include "coding/gradient_code.h"
 #include "data/index_source.h"
-#include "runtime/shard/audit.h"
+#include "runtime/audit/audit.h"
 #include "tests/runtime/job_world.h"
 #include "training/trainers/callback_trainer.h"
 

@@ -80,6 +80,7 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   worker.foreign = brought;
   worker.wait = worker_wait;
   worker.forever = worker_forever;
+  worker.listen = worker.name + ":1";  // Names of processes that start again differ.
   worker.tell = [&box](const std::string& text) { box.said.push_back(text); };
   box.node = WorkerNode::Create({loop, *box.transport, *box.device}, worker);
   box.node->Start([&box](const Status& status) {

@@ -11,7 +11,7 @@
 #include "runtime/coordinator/event_pump.h"
 #include "runtime/coordinator/job_record.h"
 #include "runtime/links/messages.h"
-#include "runtime/shard/audit.h"
+#include "runtime/audit/audit.h"
 #include "runtime/worker/worker_inbox.h"
 #include "tests/training/test_data.h"
 

@@ -17,7 +17,7 @@ constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint32_t>(FrameKind::kCollective);
+         kind <= static_cast<uint32_t>(FrameKind::kShardSum);
 }
 
 // The field of flags holds the shared page and these bits.
@@ -57,6 +57,8 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
   put(header.version);
   put(header.row_id);
   put(header.shard);
+  put(header.attempt);
+  put(header.row);
   put(header.offset);
   put(header.total);
   put(header.norm);
@@ -108,6 +110,8 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   get(header.version);
   get(header.row_id);
   get(header.shard);
+  get(header.attempt);
+  get(header.row);
   get(header.offset);
   get(header.total);
   get(header.norm);

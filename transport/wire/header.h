@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame on the wire: a header of 136 bytes, then `length` bytes of payload. Little-endian.
+// The frame on the wire: a header of 144 bytes, then `length` bytes of payload. Little-endian.
 // Pure.
 #pragma once
 
@@ -25,6 +25,9 @@ enum class FrameKind : uint8_t {
   kRelease = 5,     // Between transports only: `offset` payloads in shared memory were read so far.
   kProbe = 6,       // Bytes that measure a link (runtime/links/probe_desk.h, vector_probe.h).
   kCollective = 7,  // Between members of a group that sum a vector (collective/members.h).
+  kShardState = 8,  // A slice of a shard's values and optimizer state; shard, version, offset.
+  kShardSum = 9,    // A slice of an update's sum, from a shard's owner to its follower; step,
+                    // attempt, shard, offset.
 };
 
 // The subject of a message. Unused fields are 0.
@@ -36,6 +39,9 @@ struct Header {
   uint64_t version = 0;  // Version of the parameters used or carried.
   uint32_t row_id = 0;
   uint32_t shard = 0;
+  // How often the update of a gradient or a sum was opened, or the epoch of parameters' shard.
+  uint32_t attempt = 0;
+  uint32_t row = 0;  // A gradient's row of the code, or which vector of a list it is.
   uint64_t offset = 0;
   uint64_t total = 0;  // Length of the whole object, in the units of offset; this is a slice of it.
   double norm = 0;     // 2-norm of this slice, sent ahead of its payload.
@@ -48,8 +54,8 @@ struct Header {
 };
 
 // Both ends must have the same version; every header carries it.
-inline constexpr uint32_t kProtocolVersion = 9;
-inline constexpr size_t kHeaderSize = 136;
+inline constexpr uint32_t kProtocolVersion = 10;
+inline constexpr size_t kHeaderSize = 144;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
 

@@ -17,8 +17,8 @@
 #include "coding/kernels/sketch.h"
 #include "devices/host_device.h"
 #include "devices/paced_device.h"
-#include "runtime/shard/answer_log.h"
-#include "runtime/shard/audit.h"
+#include "runtime/audit/answer_log.h"
+#include "runtime/audit/audit.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers with wrong answers, and honest ones.
-#include "runtime/shard/audit.h"
+#include "runtime/audit/audit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 
 #include "base/sanitizer.h"
 #include "coding/gradient_code.h"
-#include "runtime/shard/answer_log.h"
+#include "runtime/audit/answer_log.h"
 #include "tests/runtime/shard/answers_rig.h"
 
 namespace motley {

@@ -16,6 +16,7 @@ wire::OrderT SomeOrder() {
   order.step = 12;
   order.version = 11;
   order.order = 3;
+  order.attempt = 2;
   order.cover_known = true;
   order.terms = {wire::Term(0, 4, 1.5, 0), wire::Term(7, 8, -0.5, 2)};
   return order;
@@ -40,7 +41,8 @@ TEST(Control, AnOrderGetsAnotherNumberAndStepInPlace) {
   later.step = 1u << 20;
   later.version = later.step - 3;
   later.order = 4;
-  ASSERT_TRUE(SetOrder(bytes, {later.step, later.version}, later.order));
+  later.attempt = 3;
+  ASSERT_TRUE(SetOrder(bytes, {later.step, later.version}, later.order, later.attempt));
   EXPECT_EQ(bytes, EncodeControl(later));
 }
 
@@ -48,9 +50,9 @@ TEST(Control, AnOrderOfStepZeroHasNoRoomForAnother) {
   wire::OrderT order = SomeOrder();
   order.step = order.version = 0;
   Bytes bytes = EncodeControl(order);
-  EXPECT_TRUE(SetOrder(bytes, {0, 0}, order.order));
+  EXPECT_TRUE(SetOrder(bytes, {0, 0}, order.order, order.attempt));
   EXPECT_EQ(bytes, EncodeControl(order));
-  EXPECT_FALSE(SetOrder(bytes, {1, 1}, order.order));
+  EXPECT_FALSE(SetOrder(bytes, {1, 1}, order.order, order.attempt));
 }
 
 // Holds for any earlier message, with any fields at their defaults before and after.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/shard/answer_log.h"
+#include "runtime/audit/answer_log.h"
 
 #include <algorithm>
 #include <cmath>

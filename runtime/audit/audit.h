@@ -23,8 +23,8 @@
 #include "base/status.h"
 #include "data/data_source.h"
 #include "devices/device.h"
-#include "runtime/shard/answer_log.h"
-#include "runtime/shard/job_gradient.h"
+#include "runtime/audit/answer_log.h"
+#include "runtime/audit/job_gradient.h"
 #include "training/trainers/batch_schedule.h"
 
 namespace motley {

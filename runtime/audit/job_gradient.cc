@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/shard/job_gradient.h"
+#include "runtime/audit/job_gradient.h"
 
 #include <fmt/format.h>
 

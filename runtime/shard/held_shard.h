@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shard that a ShardHost owns or follows. Only the host's sources include this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/shard/shard_host.h"
+
+namespace motley {
+
+struct ShardHost::Held {
+  Held(uint32_t number, const Job& job, Transport& transport, Device& device, bool keep,
+       RangeAnswers::Hooks hooks)
+      : shard(number),
+        count(job.route.parameters(number)),
+        // All workers' slices may come before the update is opened here.
+        answers(job.route, number, job.slice_length, device.parallel(), keep,
+                job.workers * job.route.size(number), std::move(hooks)),
+        publisher(transport, job.route.Parameters(job.slice_length), number,
+                  [this](uint64_t asked) { return asked == version ? parameters : nullptr; }) {}
+
+  // A follower's copy of the owner's sum.
+  struct Sum {
+    StepId step = 0;
+    uint32_t attempt = 0;  // 0: none came yet.
+    std::shared_ptr<AlignedVector> values = std::make_shared<AlignedVector>();
+    SlicesCame came;
+    bool whole = false;
+  };
+
+  // The whole sum of an attempt at an update; null: it is not here. A follower that has become the
+  // owner still has the sum of its predecessor.
+  std::shared_ptr<AlignedVector> SumOf(StepId step, uint32_t attempt) {
+    if (sum.whole && sum.step == step && sum.attempt == attempt) return sum.values;
+    const bool own = !answers.open() && answers.step() == step && answers.attempt() == attempt;
+    return own && attempt > 0 ? answers.values() : nullptr;
+  }
+
+  const uint32_t shard;
+  const size_t count;  // Parameters.
+  uint32_t epoch = 0;
+  bool owner = false;
+  bool keep_rows = false;  // Sums end when the coordinator says so.
+  bool ready = false;      // Values and state are here.
+  std::vector<WorkerId> followers;
+  std::shared_ptr<Optimizer> optimizer;
+  uint64_t optimizer_steps = 0;
+  std::vector<float> incoming;  // Values and state, until all came.
+  size_t came = 0;
+  uint64_t version = 0;
+  ParameterCopy parameters;
+  std::unique_ptr<VersionPool> versions;
+  RangeAnswers answers;
+  Publisher publisher;
+  Sum sum;
+  bool applying = false;
+};
+
+}  // namespace motley

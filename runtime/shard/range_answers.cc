@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/range_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/decode/part_sums.h"
+#include "runtime/shard/batch_weight.h"
+
+namespace motley {
+
+RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, ParallelFor& parallel,
+                           bool keep_rows, size_t most_waiting, Hooks hooks)
+    : route_(std::move(route)),
+      shard_(shard),
+      slice_length_(slice_length),
+      most_waiting_(most_waiting),
+      hooks_(std::move(hooks)),
+      home_(std::make_shared<AlignedVector>(route_.size(shard))),
+      sum_(*home_, slice_length, parallel, DecodeLimits{.keep_rows = keep_rows}, spare_) {}
+
+// --- Updates ---
+
+void RangeAnswers::Open(const Update& update, uint32_t attempt,
+                        std::shared_ptr<const CodeForm> form) {
+  parts_.clear();
+  update_ = update;
+  attempt_ = attempt;
+  form_ = std::move(form);
+  open_ = true;
+  decodable_ = false;
+  const std::vector<uint64_t> ends = route_.ends();
+  std::vector<size_t> cut_ends(ends.begin(), ends.end());
+  if (form_ != nullptr) {
+    spare_.Limit(form_->workers);
+    sum_.OpenRows(form_);
+    row_done_.assign(form_->workers, false);
+    if (form_->parts > 1) {
+      cut_ends = AnswerEnds(form_->field, ends.back(), cut_ends, form_->parts);
+    }
+  } else {
+    spare_.Limit(SIZE_MAX);
+    sum_.OpenLists();
+    row_done_.clear();
+  }
+  cut_ = Slicing(std::move(cut_ends), slice_length_);
+  // A hook may open the update again. The rest is then compared with that.
+  std::list<Early> early = std::exchange(early_, {});
+  waiting_ = 0;
+  while (!early.empty()) {
+    Early next = std::move(early.front());
+    early.pop_front();
+    const Header& header = next.slice.header;
+    const auto of_slice = std::pair(header.step, header.attempt);
+    if (of_slice > std::pair(update_.id, attempt_)) {
+      waiting_ += next.slice.values.size();
+      early_.push_back(std::move(next));
+    } else if (of_slice == std::pair(update_.id, attempt_) && open_) {
+      // A slice that does not fit was the fault of its worker, and is reported like that.
+      if (Status fine = Take(next.worker, next.slice); !fine.ok()) {
+        const Answer answer{next.worker, header.row_id, header.row, header.tally};
+        hooks_.refused(answer, false, fine);
+      }
+    }
+  }
+}
+
+Status RangeAnswers::EndSum() {
+  MOTLEY_ASSERT(open_ && (form_ == nullptr || decodable_));
+  open_ = false;
+  return sum_.Finish();
+}
+
+Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) {
+  MOTLEY_ASSERT(open_ && form_ != nullptr);
+  open_ = false;
+  return sum_.FinishApproximately(rows);
+}
+
+void RangeAnswers::Forget(WorkerId worker) {
+  std::erase_if(parts_, [&](const auto& each) {
+    return std::get<0>(each.first) == worker && !each.second.settled;
+  });
+  std::erase_if(early_, [&](const Early& each) {
+    if (each.worker == worker) waiting_ -= each.slice.values.size();
+    return each.worker == worker;
+  });
+}
+
+// --- Slices ---
+
+size_t RangeAnswers::slices() const {
+  return cut_.first_slice(shard_ + 1) - cut_.first_slice(shard_);
+}
+
+Result<size_t> RangeAnswers::LocalSlice(const Header& header) const {
+  MOTLEY_ASSIGN_OR_RETURN(const size_t slice, SliceOf(cut_, header));
+  if (header.shard != shard_) {
+    return Status::DataError(
+        fmt::format("a slice of shard {}, which is on another node", header.shard));
+  }
+  if (header.version != update_.base_version) {
+    return Status::DataError(fmt::format(
+        "an answer for step {} from parameters of version {}, where version {} was ordered",
+        header.step, header.version, update_.base_version));
+  }
+  if (form_ != nullptr && header.row >= form_->workers) {
+    return Status::DataError(fmt::format("an answer for row {} of {}", header.row, form_->workers));
+  }
+  return slice - cut_.first_slice(shard_);
+}
+
+Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& slice) {
+  slice.coming = false;
+  const auto of_slice = std::pair(header.step, header.attempt);
+  const auto now = std::pair(update_.id, attempt_);
+  if (of_slice < now || (of_slice == now && !open_)) return false;
+  const size_t floats = header.length / sizeof(float);
+  if (of_slice == now) {
+    const Result<size_t> index = LocalSlice(header);
+    if (!index.ok()) return index.status();
+    const auto found = parts_.find({worker, header.row_id, header.row});
+    if (found != parts_.end() && found->second.settled) return false;
+  } else if (floats > slice_length_ || floats * sizeof(float) != header.length) {
+    return Status::DataError(fmt::format("a slice of {} bytes, where {} are the most",
+                                         header.length, slice_length_ * sizeof(float)));
+  } else if (waiting_ + floats > most_waiting_) {
+    return Status::DataError(
+        fmt::format("too many slices for steps after {}, which is open", update_.id));
+  }
+  MOTLEY_RETURN_IF_ERROR(spare_.MakeRoom(slice.values, floats));
+  slice.header = header;
+  slice.coming = true;
+  return true;
+}
+
+Status RangeAnswers::Finish(WorkerId worker, Slice& slice) {
+  if (!std::exchange(slice.coming, false)) return Status::Ok();
+  const auto of_slice = std::pair(slice.header.step, slice.header.attempt);
+  const auto now = std::pair(update_.id, attempt_);
+  if (of_slice > now) {
+    waiting_ += slice.values.size();
+    early_.push_back({worker, std::exchange(slice, Slice())});
+    return Status::Ok();
+  }
+  if (of_slice < now || !open_) return Status::Ok();  // The update ended or restarted meanwhile.
+  return Take(worker, slice);
+}
+
+Status RangeAnswers::Take(WorkerId worker, Slice& slice) {
+  const Header& header = slice.header;
+  const Answer answer{worker, header.row_id, header.row, header.tally};
+  MOTLEY_ASSIGN_OR_RETURN(const size_t index, LocalSlice(header));
+  Part& part = parts_[{worker, header.row_id, header.row}];
+  if (part.settled) return Status::Ok();
+  if (part.came.seen.empty()) part.came.Start(slices());
+  Status fine = CheckTally(header.tally);
+  const auto claim = ClaimOf(header);
+  if (fine.ok() && !claim.ok()) fine = claim.status();
+  if (fine.ok() && part.came.tally && *part.came.tally != header.tally) {
+    fine = Status::DataError(
+        fmt::format("slice {} of an answer declares another loss or weight than the first", index));
+  }
+  if (fine.ok() && form_ == nullptr && part.came.seen[index]) {
+    fine = Status::DataError(fmt::format("slice {} of an answer came twice", index));
+  }
+  if (!fine.ok()) {
+    Refuse(answer, part, form_ != nullptr && sum_.decoder().Touched(header.row), fine);
+    return Status::Ok();
+  }
+  part.came.tally = header.tally;
+  if (form_ != nullptr) return TakeRow(answer, part, index, slice, *claim);
+  TakeOfList(answer, part, index, slice, *claim);
+  return Status::Ok();
+}
+
+Status RangeAnswers::TakeRow(const Answer& answer, Part& part, size_t index, Slice& slice,
+                             const Claim& claim) {
+  StreamDecoder& decoder = sum_.decoder();
+  const auto outcome = decoder.AddSlice(answer.row, index, slice.values, claim, *part.came.tally);
+  spare_.GiveBack(std::exchange(slice.values, {}));
+  if (!outcome.ok() && outcome.status().code() == StatusCode::kResource) return outcome.status();
+  if (!outcome.ok()) {
+    Refuse(answer, part, decoder.Touched(answer.row) || decoder.spoiled(), outcome.status());
+    return Status::Ok();
+  }
+  part.came.Add(index);
+  bool arrived = false;
+  const bool whole = part.came.count == slices();
+  const bool added = *outcome == StreamDecoder::Outcome::kAdded;
+  if (!row_done_[answer.row] && (added || whole) && decoder.RowComplete(answer.row)) {
+    row_done_[answer.row] = part.settled = arrived = true;
+  }
+  const bool now_decodable = !decodable_ && decoder.Decodable();
+  decodable_ |= now_decodable;
+  // Hooks may open the update again.
+  if (arrived) hooks_.arrived(answer);
+  if (now_decodable) hooks_.decodable();
+  return Status::Ok();
+}
+
+void RangeAnswers::TakeOfList(const Answer& answer, Part& part, size_t index, Slice& slice,
+                              const Claim& claim) {
+  if (!claim.HoldsFor(SketchOf(slice.values, claim.key))) {
+    return Refuse(answer, part, false,
+                  Status::DataError("a slice of a vector has another norm or sketch than it "
+                                    "declares"));
+  }
+  if (part.slices.empty()) part.slices.resize(slices());
+  part.slices[index] = std::exchange(slice.values, {});
+  part.came.Add(index);
+  if (part.came.count < slices()) return;
+  part.settled = true;
+  hooks_.arrived(answer);
+}
+
+void RangeAnswers::Refuse(const Answer& answer, Part& part, bool touched, const Status& why) {
+  if (std::exchange(part.settled, true)) return;
+  part.slices.clear();
+  hooks_.refused(answer, touched, why);
+}
+
+Status RangeAnswers::Add(const Answer& which) {
+  const auto found = parts_.find({which.worker, which.order, which.row});
+  const bool here = open_ && form_ == nullptr && found != parts_.end() &&
+                    found->second.slices.size() == slices() && found->second.settled;
+  if (!here) {
+    return Status::DataError(fmt::format("vector {} of order {} of worker {} is not here",
+                                         which.row, which.order, which.worker));
+  }
+  Part& part = found->second;
+  sum_.AddVector(std::exchange(part.slices, {}), *part.came.tally);
+  return Status::Ok();
+}
+
+}  // namespace motley

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the slices of answers to one shard on another node than the coordinator, and adds up what
+// counts there. It knows the code and not the orders: a slice says itself to which row or vector of
+// which attempt at which update it belongs. The coordinator decides when an update is enough, and
+// which vectors of lists count. Loop thread only.
+//
+//   Open(5, attempt 1, a code)   Begin, Finish ... arrived(row 2)   Begin, Finish ... decodable()
+//   Open(6, attempt 1, lists)    Begin, Finish ... arrived(vector)  Add(vector)  Finish()
+//
+// Slices may overtake the message that opens their update, because they come over other
+// connections. Such slices wait.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "base/aligned_memory.h"
+#include "base/ids.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "coding/code_form.h"
+#include "runtime/links/route.h"
+#include "runtime/shard/step_sum.h"
+#include "transport/wire/header.h"
+
+namespace motley {
+
+class RangeAnswers {
+ public:
+  // The answer of a worker to an order: a row of the code, or one of the vectors over a list.
+  struct Answer {
+    WorkerId worker = 0;
+    uint32_t order = 0;
+    uint32_t row = 0;
+    Tally tally;
+  };
+  struct Hooks {
+    // The row is complete in this range, or all of the vector is here. Runs once for each.
+    std::function<void(const Answer&)> arrived;
+    std::function<void()> decodable;  // The rows that came are enough here.
+    // The answer was refused. `touched`: part of it is in the sum, so the update must be opened
+    // again.
+    std::function<void(const Answer&, bool touched, const Status& why)> refused;
+  };
+  // A slice that is arriving, of one connection.
+  struct Slice {
+    AlignedVector values;
+    Header header;
+    bool coming = false;
+  };
+
+  // `slice_length` is in floats. The sum is formed here, and `parallel` is borrowed. `keep_rows` is
+  // as in DecodeLimits. All slices that wait have at most `most_waiting` floats together.
+  RangeAnswers(Route route, uint32_t shard, size_t slice_length, ParallelFor& parallel,
+               bool keep_rows, size_t most_waiting, Hooks hooks);
+
+  // An update starts, or starts again, with rows of `form`, or with lists if it is null. What came
+  // for the attempt before is gone. Slices that waited for this are taken now.
+  void Open(const Update& update, uint32_t attempt, std::shared_ptr<const CodeForm> form);
+
+  // A header announces a slice. Begin makes room for it, or returns false to discard it.
+  // kDataError: the slice belongs to no answer. kResource: there is no memory for it.
+  Result<bool> Begin(WorkerId worker, const Header& header, Slice& slice);
+  // The slice is here. kResource: there is no memory to add it. A refused slice is reported by the
+  // hook.
+  Status Finish(WorkerId worker, Slice& slice);
+  void Forget(WorkerId worker);  // Nothing more comes of what this worker began.
+
+  // The coordinator's decision that a vector that arrived counts. kDataError: there is none.
+  Status Add(const Answer& which);
+  // Ends the sum, and the update takes no more slices. Rows must be decodable.
+  Status EndSum();
+  Result<ApproximateDecoding> EndSum(const std::vector<bool>& rows);
+
+  bool open() const { return open_; }
+  StepId step() const { return update_.id; }
+  uint32_t attempt() const { return attempt_; }
+  // The range's sum once it has ended, padding included. Whoever works with it elsewhere holds it.
+  std::shared_ptr<AlignedVector> values() { return home_; }
+  const Tally& tally() const { return sum_.tally(); }
+  double amplification() const { return sum_.amplification(); }
+
+ private:
+  using Key = std::tuple<WorkerId, uint32_t, uint32_t>;  // Worker, order, row.
+  struct Part {                                          // The part of an answer that is here.
+    SlicesCame came;
+    std::vector<AlignedVector> slices;  // The slices of a list's vector.
+    bool settled = false;               // It arrived or was refused.
+  };
+  struct Early {
+    WorkerId worker;
+    Slice slice;
+  };
+
+  size_t slices() const;
+  Result<size_t> LocalSlice(const Header& header) const;
+  Status Take(WorkerId worker, Slice& slice);
+  Status TakeRow(const Answer& answer, Part& part, size_t index, Slice& slice, const Claim& claim);
+  void TakeOfList(const Answer& answer, Part& part, size_t index, Slice& slice, const Claim& claim);
+  void Refuse(const Answer& answer, Part& part, bool touched, const Status& why);
+
+  const Route route_;
+  const uint32_t shard_;
+  const size_t slice_length_;
+  const size_t most_waiting_;
+  Hooks hooks_;
+  const std::shared_ptr<AlignedVector> home_;
+  SpareSlices spare_;
+  StepSum sum_;
+  Update update_;
+  uint32_t attempt_ = 0;
+  std::shared_ptr<const CodeForm> form_;  // Null: lists.
+  Slicing cut_;                           // The cut of whole answers to the open update.
+  bool open_ = false;
+  bool decodable_ = false;
+  std::vector<bool> row_done_;
+  std::map<Key, Part> parts_;
+  std::list<Early> early_;  // In the order of arrival.
+  size_t waiting_ = 0;      // Floats in early_.
+};
+
+}  // namespace motley

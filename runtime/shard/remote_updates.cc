@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/remote_updates.h"
+
+#include <utility>
+#include <variant>
+
+#include "coding/schemes.h"
+
+namespace motley {
+namespace {
+
+// Commands that touch no update.
+bool MayPass(const Command& command) {
+  return std::holds_alternative<Notify>(command) || std::holds_alternative<EndJob>(command) ||
+         std::holds_alternative<DropWorker>(command) ||
+         std::holds_alternative<PlacePartitions>(command);
+}
+
+// The update that the command opens.
+std::optional<StepId> Opens(const Command& command) {
+  if (const auto* rows = std::get_if<OpenStep>(&command)) return rows->step;
+  if (const auto* lists = std::get_if<OpenLeases>(&command)) return lists->step;
+  return std::nullopt;
+}
+
+}  // namespace
+
+RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options,
+                             const Route& route, uint64_t first_version, Answers& answers,
+                             Hooks hooks)
+    : route_(route),
+      answers_(answers),
+      hooks_(std::move(hooks)),
+      shards_(loop, transport,
+              {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
+               options.followers},
+              {hooks_.node,
+               [this](const wire::ShardRowT& whole) {
+                 answers_.OnWhole(whole);
+                 hooks_.answered();
+               },
+               [this](const wire::ShardRefusedT& refused) {
+                 answers_.OnRefused(refused);
+                 hooks_.answered();
+               },
+               [this] { answers_.OnSummed(open_); },
+               [this](const Status&) {
+                 lost_ = open_;
+                 if (!losing_) hooks_.raise(UpdateLost{*TakeLost()});
+               },
+               [this] { Drain(); },
+               [this](uint32_t shard, WorkerId lost, std::optional<WorkerId> owner) {
+                 hooks_.notice(notice::ShardMoved{shard, lost, owner});
+               },
+               hooks_.failed}),
+      first_version_(first_version) {
+  answers_.SetRemote(&shards_);
+}
+
+bool RemoteUpdates::Holds(const Command& command) {
+  if (MayPass(command)) return false;
+  if (!began() && Opens(command)) Begin();
+  if (held_.empty() && !draining_ && MayGo(command)) return false;
+  if (const std::optional<StepId> opens = Opens(command)) GiveUp(*opens);
+  held_.push_back(command);
+  return true;
+}
+
+// The scheduler has given up the attempt that is open, so nothing may count for it any more, and
+// what waits for it is void. Workers must still hear that their orders are. Those that never got
+// one are free.
+void RemoteUpdates::GiveUp(StepId step) {
+  answers_.GiveUp(step);
+  std::deque<Command> left;
+  for (Command& each : std::exchange(held_, {})) {
+    if (const auto* row = std::get_if<AssignRow>(&each)) {
+      hooks_.raise(WorkerFree{row->worker, 0, Duration::zero(), 0});
+    } else if (std::holds_alternative<CancelWork>(each)) {
+      left.push_back(std::move(each));
+    }
+  }
+  held_ = std::move(left);
+}
+
+// New followers are found before an update opens.
+bool RemoteUpdates::MayGo(const Command& command) {
+  if (!began() || !shards_.placed()) return false;
+  const std::optional<StepId> opens = Opens(command);
+  if (!opens) return true;
+  shards_.FindFollowers();
+  if (!shards_.placed()) return false;
+  open_ = *opens;
+  return true;
+}
+
+// Commands that come meanwhile wait behind the others.
+void RemoteUpdates::Drain() {
+  for (const auto& then : std::exchange(when_placed_, {})) then();
+  if (std::exchange(draining_, true)) return;
+  while (!held_.empty() && MayGo(held_.front())) {
+    const Command next = std::move(held_.front());
+    held_.pop_front();
+    hooks_.execute(next);
+  }
+  draining_ = false;
+}
+
+void RemoteUpdates::Ready(WorkerId worker, const std::string& address) {
+  ready_[worker] = address;
+  shards_.Joined(worker, address);
+}
+
+void RemoteUpdates::Lost(WorkerId worker, Incarnation incarnation, const Status& why) {
+  ready_.erase(worker);
+  // What waits was meant for this incarnation, and not for one that joins soon.
+  std::erase_if(held_, [worker](const Command& each) {
+    return std::visit(
+        [worker](const auto& command) {
+          if constexpr (requires { command.worker; }) return command.worker == worker;
+          return false;
+        },
+        each);
+  });
+  losing_ = true;
+  shards_.Lost(worker, incarnation, why);
+  losing_ = false;
+}
+
+void RemoteUpdates::Begin() {
+  std::vector<WorkerId> nodes;
+  for (const auto& [worker, address] : ready_) {
+    if (!address.empty()) nodes.push_back(worker);
+  }
+  if (nodes.empty()) {
+    return hooks_.failed(Status::Unavailable(
+        "no worker can hold a part of the vector: a worker needs a processor for that, and a port "
+        "at which others reach it; or use `reduce` star"));
+  }
+  std::vector<WorkerId> owners;
+  for (size_t shard = 0; shard < route_.shards(); ++shard) {
+    owners.push_back(nodes[shard % nodes.size()]);
+  }
+  shards_.Place(owners, ready_, hooks_.first());
+}
+
+void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summed) {
+  const bool approximately = command.approximately && !answers_.decodable(command.step);
+  if (Status closed = answers_.CloseRemotely(command.step); !closed.ok()) {
+    return hooks_.failed(closed);
+  }
+  hooks_.answered();
+  shards_.EndSum(approximately, std::move(summed));
+}
+
+}  // namespace motley

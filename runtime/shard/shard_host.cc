@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/shard_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/form_bytes.h"
+#include "coding/kernels/combine.h"
+#include "runtime/links/messages.h"
+#include "runtime/memory_need.h"
+#include "runtime/shard/held_shard.h"
+#include "training/optimizers/optimizer_rule.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kMostVersions = 6;  // Versions of a shard that slow readers may keep.
+
+wire::Weight ToWire(const Complex& value) { return {value.real(), value.imag()}; }
+
+std::vector<double> RealParts(const std::vector<Complex>& values) {
+  std::vector<double> real;
+  for (const Complex& value : values) real.push_back(value.real());
+  return real;
+}
+
+}  // namespace
+
+void SetOptimizer(wire::ShardHoldT& hold, const OptimizerOptions& options) {
+  hold.optimizer = options.name;
+  hold.numbers = {options.learning_rate, options.l2, options.clip};
+  for (const RuleOption& option : FindOptimizerRule(options.name)->options) {
+    hold.numbers.push_back(options.*option.value);
+  }
+}
+
+Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold) {
+  const OptimizerRule* rule = FindOptimizerRule(hold.optimizer);
+  if (rule == nullptr || hold.numbers.size() != 3 + rule->options.size()) {
+    return Status::DataError("a shard with an optimizer that this release does not have");
+  }
+  OptimizerOptions options;
+  options.name = hold.optimizer;
+  options.learning_rate = hold.numbers[0];
+  options.l2 = hold.numbers[1];
+  options.clip = hold.numbers[2];
+  for (size_t i = 0; i < rule->options.size(); ++i) {
+    options.*rule->options[i].value = hold.numbers[3 + i];
+  }
+  return options;
+}
+
+ShardHost::ShardHost(Parts parts, Job job) : parts_(std::move(parts)), job_(std::move(job)) {}
+
+ShardHost::~ShardHost() {
+  for (const auto& [id, peer] : peers_) {
+    peer->readers.clear();
+    parts_.transport.Disconnect(id);
+  }
+}
+
+ShardHost::Held* ShardHost::Find(uint32_t shard) {
+  const auto found = held_.find(shard);
+  return found == held_.end() ? nullptr : found->second.get();
+}
+
+template <typename Message>
+void ShardHost::Report(const Message& message) {
+  SendControl(parts_.transport, parts_.coordinator, parts_.header, message);
+}
+
+// --- What the coordinator says ---
+
+Result<bool> ShardHost::OnMessage(const wire::ControlT& control) {
+  Status fine;
+  if (const auto* hold = control.body.AsShardHold()) {
+    fine = OrNoMemory("a shard", [&] { return Hold(*hold); });
+  } else if (const auto* open = control.body.AsShardOpen()) {
+    fine = OrNoMemory("a shard's sum", [&] { return Open(*open); });
+  } else if (const auto* add = control.body.AsShardAdd()) {
+    fine = Add(*add);
+  } else if (const auto* finish = control.body.AsShardFinish()) {
+    fine = EndSums(*finish);
+  } else if (const auto* apply = control.body.AsShardApply()) {
+    fine = Apply(*apply);
+  } else if (const auto* fetch = control.body.AsShardFetch()) {
+    fine = Fetch(*fetch);
+  } else if (const auto* gone = control.body.AsShardGone()) {
+    Gone(*gone);
+  } else if (control.body.AsShardDrop() != nullptr) {
+    for (const auto& [id, peer] : peers_) peer->readers.clear();
+    held_.clear();
+  } else {
+    return false;
+  }
+  if (!fine.ok()) return fine;
+  return true;
+}
+
+Status ShardHost::Hold(const wire::ShardHoldT& hold) {
+  if (hold.shard >= job_.route.shards()) {
+    return Status::DataError(fmt::format("shard {} of {}", hold.shard, job_.route.shards()));
+  }
+  Held* held = Find(hold.shard);
+  if (hold.known && held == nullptr) {
+    return Status::DataError(fmt::format("shard {} was never sent here", hold.shard));
+  }
+  // Readers name the epoch. They also refer to what is replaced below.
+  if (held != nullptr && (!hold.known || hold.epoch != held->epoch)) {
+    for (const auto& [id, peer] : peers_) {
+      std::erase_if(peer->readers, [&](const auto& each) { return each.first == hold.shard; });
+    }
+  }
+  if (!hold.known) {
+    MOTLEY_ASSIGN_OR_RETURN(const OptimizerOptions options, OptimizerOf(hold));
+    auto& place = held_[hold.shard];
+    place = std::make_unique<Held>(hold.shard, job_, parts_.transport, parts_.device,
+                                   hold.keep_rows, HooksOf(hold.shard));
+    held = place.get();
+    MOTLEY_ASSIGN_OR_RETURN(held->optimizer, Optimizer::Create(options, held->count));
+    if (hold.state_floats != held->optimizer->state().size()) {
+      return Status::DataError(
+          fmt::format("{} floats of optimizer state for shard {}, where {} belong",
+                      hold.state_floats, hold.shard, held->optimizer->state().size()));
+    }
+    held->incoming.resize(held->count + hold.state_floats);
+    held->keep_rows = hold.keep_rows;
+    held->optimizer_steps = hold.optimizer_steps;
+    held->version = hold.version;
+  }
+  held->epoch = hold.epoch;
+  held->owner = hold.owner;
+  held->followers = hold.followers;
+  if (held->ready) Ready(*held);
+  return Status::Ok();
+}
+
+Result<std::span<std::byte>> ShardHost::BeginState(const Header& header) {
+  Held* held = Find(header.shard);
+  const size_t floats = header.length / sizeof(float);
+  const bool fits = held != nullptr && !held->ready && header.offset == held->came &&
+                    header.total == held->incoming.size() &&
+                    floats * sizeof(float) == header.length &&
+                    floats <= held->incoming.size() - held->came;
+  if (!fits) {
+    return Status::DataError(
+        fmt::format("a piece at {} of shard {}'s state out of order", header.offset, header.shard));
+  }
+  return std::as_writable_bytes(std::span(held->incoming).subspan(held->came, floats));
+}
+
+Status ShardHost::FinishState(const Header& header) {
+  Held* held = Find(header.shard);
+  if (held == nullptr || held->ready) return Status::Ok();
+  held->came += header.length / sizeof(float);
+  if (held->came < held->incoming.size()) return Status::Ok();
+  const std::span<const float> all(held->incoming);
+  MOTLEY_RETURN_IF_ERROR(held->optimizer->Restore(held->optimizer_steps, all.subspan(held->count)));
+  held->incoming.resize(held->count);
+  return OrNoMemory("a shard's values", [&] {
+    auto first = std::make_shared<std::vector<float>>(std::exchange(held->incoming, {}));
+    held->versions = std::make_unique<VersionPool>(first, kMostVersions);
+    held->versions->SetCrowded([this, shard = held->shard] { return FreeVersion(shard); });
+    held->parameters = std::move(first);
+    Ready(*held);
+    return Status::Ok();
+  });
+}
+
+// The shard's values are here, under this role.
+void ShardHost::Ready(Held& held) {
+  held.ready = true;
+  for (const auto& [id, peer] : peers_) {
+    if (peer->joined) Serve(held, *peer, id);
+  }
+  wire::ShardHeldT answer;
+  answer.shard = held.shard;
+  answer.epoch = held.epoch;
+  Report(answer);
+}
+
+// The connection that still reads the oldest version is cut; the worker may connect again.
+bool ShardHost::FreeVersion(uint32_t shard) {
+  const Held* held = Find(shard);
+  const auto oldest = held->publisher.OldestReader(held->version);
+  if (!oldest) return false;
+  Cut(oldest->peer, Status::Unavailable("it has not read an old version of a shard for so long "
+                                        "that no memory is left for a new one"));
+  return true;
+}
+
+Status ShardHost::Open(const wire::ShardOpenT& open) {
+  std::shared_ptr<const CodeForm> form;
+  if (!open.lists && open.same_code) {
+    form = form_;
+  } else if (!open.lists) {
+    const auto bytes = std::as_bytes(std::span(open.code));
+    MOTLEY_ASSIGN_OR_RETURN(CodeForm decoded, DecodeForm(bytes, job_.partitions));
+    form_ = form = std::make_shared<const CodeForm>(std::move(decoded));
+  }
+  if (!open.lists && form == nullptr) return Status::DataError("an update under an unknown code");
+  open_ = open;
+  for (const auto& [shard, held] : held_) {
+    if (held->owner && held->ready) {
+      held->answers.Open({open.step, open.base_version}, open.attempt, form);
+    }
+  }
+  return Status::Ok();
+}
+
+Status ShardHost::Add(const wire::ShardAddT& add) {
+  for (const auto& [shard, held] : held_) {
+    RangeAnswers& answers = held->answers;
+    if (!held->owner || answers.step() != add.step || answers.attempt() != add.attempt) continue;
+    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}));
+  }
+  return Status::Ok();
+}
+
+Status ShardHost::EndSums(const wire::ShardFinishT& finish) {
+  const std::vector<bool> rows(finish.rows.begin(), finish.rows.end());
+  for (const auto& [shard, held] : held_) {
+    RangeAnswers& answers = held->answers;
+    if (!held->owner || !answers.open() || answers.step() != finish.step ||
+        answers.attempt() != finish.attempt) {
+      continue;
+    }
+    if (rows.empty()) {
+      MOTLEY_RETURN_IF_ERROR(answers.EndSum());
+      Summed(*held, nullptr);
+    } else {
+      MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, answers.EndSum(rows));
+      Summed(*held, &best);
+    }
+  }
+  return Status::Ok();
+}
+
+Status ShardHost::Apply(const wire::ShardApplyT& apply) {
+  for (const auto& [shard, held] : held_) {
+    if (!held->ready) continue;
+    MOTLEY_RETURN_IF_ERROR(OrNoMemory("a shard's update", [&] { return ApplyTo(*held, apply); }));
+  }
+  return Status::Ok();
+}
+
+Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
+  const auto sum = held.SumOf(apply.step, apply.attempt);
+  if (held.applying || held.version != apply.step || sum == nullptr) {
+    return Status::DataError(fmt::format("an update of shard {} to version {} without its sum",
+                                         held.shard, apply.step + 1));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<std::vector<float>> next, held.versions->Spare());
+  Contribution from;
+  from.weight = apply.weight;
+  from.rate_factor = apply.rate_factor;
+  if (apply.norm >= 0) from.norm = apply.norm;
+  held.applying = true;
+  // The work shares all that it uses, since this object may be gone before it is done.
+  auto work = [sum, next, from, before = held.parameters, optimizer = held.optimizer,
+               &device = parts_.device] {
+    std::copy(before->begin(), before->end(), next->begin());
+    const std::span<float> sums = std::span(*sum).first(next->size());
+    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(device, sums, *next, from));
+    if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
+    return Status::DataError("training diverged");
+  };
+  parts_.device.Submit(
+      0, std::move(work),
+      alive_.Guard([this, shard = held.shard, step = apply.step, next](const Status& status) {
+        OnApplied(shard, step, next, status);
+      }));
+  return Status::Ok();
+}
+
+void ShardHost::OnApplied(uint32_t shard, StepId step,
+                          const std::shared_ptr<std::vector<float>>& next, const Status& status) {
+  Held* held = Find(shard);
+  if (held == nullptr) return;
+  held->applying = false;
+  wire::ShardAppliedT applied;
+  applied.shard = shard;
+  applied.step = step;
+  applied.finite = status.code() != StatusCode::kDataError;
+  if (applied.finite && !status.ok()) applied.error = status.ToString();
+  if (status.ok()) {
+    held->parameters = next;
+    held->version = step + 1;
+    if (held->owner) {
+      for (const auto& [id, peer] : peers_) PublishTo(*peer, *held);
+    }
+  }
+  Report(applied);
+}
+
+Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
+  Held* held = Find(fetch.shard);
+  if (held == nullptr || !held->ready || held->applying) {
+    return Status::DataError(fmt::format("shard {} is not ready to be read", fetch.shard));
+  }
+  return OrNoMemory("a copy of a shard", [&] {
+    auto copy = std::make_shared<std::vector<float>>(*held->parameters);
+    if (fetch.sum) {
+      const auto sum = held->SumOf(open_ ? open_->step : 0, open_ ? open_->attempt : 0);
+      if (sum == nullptr) return Status::DataError("there is no sum to be read");
+      copy->assign(sum->begin(), sum->begin() + static_cast<std::ptrdiff_t>(held->count));
+    }
+    Header header = parts_.header;
+    header.kind = FrameKind::kShardState;
+    header.shard = fetch.shard;
+    header.row_id = fetch.id;
+    header.version = held->version;
+    header.step = held->optimizer->steps();
+    if (fetch.state) {
+      const std::span<const float> state = held->optimizer->state();
+      copy->insert(copy->end(), state.begin(), state.end());
+    }
+    header.total = copy->size();
+    for (size_t at = 0; at < copy->size(); at += job_.slice_length) {
+      header.offset = at;
+      const size_t size = std::min(job_.slice_length, copy->size() - at);
+      const BytesView piece = AsBytes(std::span<const float>(*copy).subspan(at, size));
+      parts_.transport.Send(parts_.coordinator, header, {&piece, 1}, Priority::kBulk,
+                            [copy](const Status&) {});
+    }
+    return Status::Ok();
+  });
+}
+
+void ShardHost::Gone(const wire::ShardGoneT& gone) {
+  gone_.emplace(gone.worker, gone.incarnation);
+  std::vector<PeerId> cut;
+  for (const auto& [id, peer] : peers_) {
+    const bool meant =
+        peer->joined && peer->worker == gone.worker && peer->incarnation == gone.incarnation;
+    if (meant) cut.push_back(id);
+  }
+  for (const PeerId id : cut) Cut(id, Status::Unavailable("the worker is gone"));
+}
+
+// --- Sums ---
+
+RangeAnswers::Hooks ShardHost::HooksOf(uint32_t shard) {
+  RangeAnswers::Hooks hooks;
+  hooks.arrived = [this, shard](const RangeAnswers::Answer& answer) {
+    const Held& held = *Find(shard);
+    wire::ShardRowT row;
+    row.shard = shard;
+    row.step = held.answers.step();
+    row.attempt = held.answers.attempt();
+    row.worker = answer.worker;
+    row.order = answer.order;
+    row.row = answer.row;
+    row.loss = std::make_unique<wire::Weight>(ToWire(answer.tally.loss));
+    row.weight = std::make_unique<wire::Weight>(ToWire(answer.tally.weight));
+    Report(row);
+  };
+  hooks.decodable = [this, shard] {
+    Held& held = *Find(shard);
+    if (held.keep_rows) return;
+    if (Status ended = held.answers.EndSum(); !ended.ok()) return parts_.failed(ended);
+    Summed(held, nullptr);
+  };
+  hooks.refused = [this, shard](const RangeAnswers::Answer& answer, bool touched,
+                                const Status& why) {
+    const Held& held = *Find(shard);
+    wire::ShardRefusedT refused;
+    refused.shard = shard;
+    refused.step = held.answers.step();
+    refused.attempt = held.answers.attempt();
+    refused.worker = answer.worker;
+    refused.order = answer.order;
+    refused.row = answer.row;
+    refused.touched = touched;
+    refused.error = why.ToString();
+    Report(refused);
+  };
+  return hooks;
+}
+
+void ShardHost::Summed(Held& held, const ApproximateDecoding* best) {
+  wire::ShardSummedT summed;
+  summed.shard = held.shard;
+  summed.step = held.answers.step();
+  summed.attempt = held.answers.attempt();
+  const Tally& tally = held.answers.tally();
+  summed.loss = std::make_unique<wire::Weight>(ToWire(tally.loss));
+  summed.weight = std::make_unique<wire::Weight>(ToWire(tally.weight));
+  summed.amplification = held.answers.amplification();
+  if (held.optimizer->needs_norm()) {
+    summed.squares = SumOfSquares(std::span(*held.answers.values()).first(held.count));
+  }
+  if (best != nullptr) {
+    summed.weights = RealParts(best->a);
+    summed.coverage = RealParts(best->coverage);
+    summed.error = best->error;
+  }
+  SendSum(held);
+  Report(summed);
+}
+
+// Sends a copy, because the update may start again while the followers still read.
+void ShardHost::SendSum(Held& held) {
+  if (held.followers.empty()) return;
+  const auto values = std::span<const float>(*held.answers.values()).first(held.count);
+  const auto copy = std::make_shared<const std::vector<float>>(values.begin(), values.end());
+  for (const WorkerId follower : held.followers) {
+    const PeerId peer = parts_.link(follower);
+    if (peer == 0) continue;  // The coordinator will lose it, too.
+    Header header = parts_.header;
+    header.kind = FrameKind::kShardSum;
+    header.shard = held.shard;
+    header.step = held.answers.step();
+    header.attempt = held.answers.attempt();
+    header.total = copy->size();
+    for (size_t at = 0; at < copy->size(); at += job_.slice_length) {
+      header.offset = at;
+      const size_t size = std::min(job_.slice_length, copy->size() - at);
+      const BytesView piece = AsBytes(std::span<const float>(*copy).subspan(at, size));
+      parts_.transport.Send(peer, header, {&piece, 1}, Priority::kBulk, [copy](const Status&) {});
+    }
+  }
+}
+
+Status ShardHost::FinishSum(Held& held, const Header& header) {
+  Held::Sum& sum = held.sum;
+  if (header.step != sum.step || header.attempt != sum.attempt || sum.whole) return Status::Ok();
+  sum.came.Add(header.offset / job_.slice_length);
+  if (sum.came.count < sum.came.seen.size()) return Status::Ok();
+  sum.whole = true;
+  wire::ShardSafeT safe;
+  safe.shard = held.shard;
+  safe.step = sum.step;
+  safe.attempt = sum.attempt;
+  Report(safe);
+  return Status::Ok();
+}
+
+}  // namespace motley

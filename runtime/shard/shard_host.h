@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shards of a job that a node other than the coordinator holds: their values, their optimizer's
+// state and the sums of the open update. The node owns a shard, or follows its owner.
+//
+//   owner      takes slices of answers from workers, sums them, reports what is whole, sends the
+//              sum to the followers, applies it when the coordinator says so, and sends the new
+//              values to all workers
+//   follower   takes the owner's sum, applies it at the same word, and so has the same values
+//
+// Nothing here decides anything: the coordinator (runtime/coordinator/remote_shards.h) opens
+// updates, counts vectors of lists, commits, and names another owner. The host is the receiver of
+// connections that other workers make. Loop thread only, but for updates, which the device makes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/loop/loop.h"
+#include "devices/device.h"
+#include "runtime/alive.h"
+#include "runtime/links/route.h"
+#include "runtime/shard/publisher.h"
+#include "runtime/shard/range_answers.h"
+#include "runtime/shard/version_pool.h"
+#include "training/optimizers/optimizer.h"
+#include "transport/transport.h"
+#include "transport/wire/control.h"
+
+namespace motley {
+
+class ShardHost final : public Receiver {
+ public:
+  struct Job {
+    uint32_t id = 0;
+    std::string token;
+    uint32_t workers = 0;     // Places in the job.
+    uint32_t partitions = 0;  // k
+    Route route;
+    size_t slice_length = 0;  // Floats.
+  };
+  struct Parts {
+    Loop& loop;
+    Transport& transport;
+    Device& device;  // Shares the host's memory. Applies updates.
+    PeerId coordinator;
+    Header header;  // Messages to the coordinator have its job and incarnation.
+    // The connection to another worker's host, for sums; 0: there is none.
+    std::function<PeerId(WorkerId)> link;
+    // The node cannot hold its shards: it should leave the job.
+    std::function<void(const Status&)> failed;
+  };
+
+  ShardHost(Parts parts, Job job);
+  ~ShardHost() override;
+
+  // A message of the coordinator; false: it is not about shards. kDataError: it makes no sense
+  // here.
+  Result<bool> OnMessage(const wire::ControlT& control);
+  // A slice of a shard's state from the coordinator.
+  Result<std::span<std::byte>> BeginState(const Header& header);
+  Status FinishState(const Header& header);
+
+  // Connections from other workers.
+  void OnConnected(PeerId peer, const PeerIdentity& identity) override;
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
+  void OnLost(PeerId peer, const Status& why) override;
+
+ private:
+  struct Held;  // A shard that this node owns or follows.
+  struct Peer {
+    bool joined = false;
+    bool cut = false;  // It is being sent away.
+    WorkerId worker = 0;
+    Incarnation incarnation = 0;
+    Bytes control;
+    RangeAnswers::Slice slice;
+    std::vector<std::pair<uint32_t, std::unique_ptr<Publisher::Reader>>> readers;  // By shard.
+  };
+
+  Held* Find(uint32_t shard);
+  Result<Held*> HeldOf(const Header& header);
+  template <typename Message>
+  void Report(const Message& message);
+
+  // The coordinator's messages.
+  Status Hold(const wire::ShardHoldT& hold);
+  Status Open(const wire::ShardOpenT& open);
+  Status Add(const wire::ShardAddT& add);
+  Status EndSums(const wire::ShardFinishT& finish);
+  Status Apply(const wire::ShardApplyT& apply);
+  Status Fetch(const wire::ShardFetchT& fetch);
+  void Gone(const wire::ShardGoneT& gone);
+
+  void Ready(Held& held);
+  void Serve(Held& held, Peer& peer, PeerId id);
+  void PublishTo(Peer& peer, Held& held);
+  RangeAnswers::Hooks HooksOf(uint32_t shard);
+  void Summed(Held& held, const ApproximateDecoding* best);
+  void SendSum(Held& held);
+  Status FinishSum(Held& held, const Header& header);
+  Status ApplyTo(Held& held, const wire::ShardApplyT& apply);
+  void OnApplied(uint32_t shard, StepId step, const std::shared_ptr<std::vector<float>>& next,
+                 const Status& status);
+
+  void OnJoin(PeerId id, Peer& peer);
+  void Cut(PeerId peer, const Status& why);
+  bool FreeVersion(uint32_t shard);
+
+  Parts parts_;
+  Job job_;
+  std::map<uint32_t, std::unique_ptr<Held>> held_;
+  std::map<PeerId, std::unique_ptr<Peer>> peers_;
+  std::set<std::pair<WorkerId, Incarnation>> gone_;
+  std::shared_ptr<const CodeForm> form_;  // The last code.
+  // The open update, for shards that come while it is open.
+  std::optional<wire::ShardOpenT> open_;
+  Alive alive_;
+};
+
+// The optimizer's settings as numbers, and back. kInvalidArgument: there is no such optimizer, or
+// it has other settings.
+void SetOptimizer(wire::ShardHoldT& hold, const OptimizerOptions& options);
+Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold);
+
+}  // namespace motley

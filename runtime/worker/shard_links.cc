@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/shard_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/links/messages.h"
+
+namespace motley {
+namespace {
+
+// The coordinator notices a lost owner at about the same time, and names another one.
+constexpr Duration kReplacedWithin = std::chrono::seconds(5);
+constexpr Duration kConnectedWithin = std::chrono::seconds(10);
+
+// "host:port" without its port.
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+bool Loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "[::1]" || host == "localhost";
+}
+
+}  // namespace
+
+ShardLinks::ShardLinks(Parts parts, Hooks hooks)
+    : parts_(std::move(parts)), hooks_(std::move(hooks)) {}
+
+ShardLinks::~ShardLinks() {
+  while (!links_.empty()) Drop(links_.begin()->first);
+}
+
+PeerId ShardLinks::Link(WorkerId worker) const {
+  for (const auto& [peer, link] : links_) {
+    if (link.worker == worker) return peer;
+  }
+  return 0;
+}
+
+void ShardLinks::Drop(PeerId peer) {
+  const auto found = links_.find(peer);
+  if (found->second.timer != 0) parts_.loop.Cancel(found->second.timer);
+  links_.erase(found);
+  parts_.transport.Disconnect(peer);
+}
+
+// Workers beside the server announce the address at which the server sees them, which leads nowhere
+// from other machines.
+std::string ShardLinks::Reachable(const std::string& address) const {
+  const std::string server = HostOf(parts_.server);
+  if (!Loopback(HostOf(address)) || Loopback(server)) return address;
+  return server + address.substr(address.rfind(':'));
+}
+
+Status ShardLinks::SetShards(const wire::ShardsT& shards) {
+  if (shards.owners.size() != parts_.shards) {
+    return Status::DataError(fmt::format("owners of {} shards, of which there are {}",
+                                         shards.owners.size(), parts_.shards));
+  }
+  for (const WorkerId owner : shards.owners) {
+    if (owner >= shards.addresses.size() || shards.addresses[owner].empty()) {
+      return Status::DataError(fmt::format("worker {} owns a shard and has no address", owner));
+    }
+  }
+  std::vector<PeerId> surplus;
+  for (const auto& [peer, link] : links_) {
+    const bool wanted = link.worker < shards.addresses.size() &&
+                        Reachable(shards.addresses[link.worker]) == link.address;
+    if (!wanted) surplus.push_back(peer);
+  }
+  for (const PeerId peer : surplus) Drop(peer);
+  for (WorkerId worker = 0; worker < shards.addresses.size(); ++worker) {
+    const std::string address = Reachable(shards.addresses[worker]);
+    if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
+  }
+  owners_ = shards.owners;
+  return Status::Ok();
+}
+
+void ShardLinks::Connect(WorkerId worker, const std::string& address) {
+  const PeerId peer = parts_.transport.Connect(address);
+  One& link = links_[peer];
+  link.worker = worker;
+  link.address = address;
+  link.timer = parts_.loop.After(kConnectedWithin, alive_.Guard([this, peer] {
+    links_[peer].timer = 0;
+    OnLost(peer, Status::Unavailable(fmt::format(
+                     "no connection within {} s",
+                     std::chrono::duration_cast<std::chrono::seconds>(kConnectedWithin).count())));
+  }));
+  SendControl(parts_.transport, peer, parts_.header, parts_.join);
+}
+
+void ShardLinks::OnConnected(PeerId peer, const PeerIdentity&) {
+  One& link = links_[peer];
+  link.up = true;
+  if (link.timer != 0) parts_.loop.Cancel(std::exchange(link.timer, 0));
+}
+
+void ShardLinks::OnLost(PeerId peer, const Status& why) {
+  One& link = links_[peer];
+  link.arriving.values = nullptr;
+  if (link.timer != 0) parts_.loop.Cancel(link.timer);
+  const Status lost =
+      Status::Unavailable(fmt::format("{} worker {} at {}, which holds a part of the vector: {}",
+                                      link.up ? "lost the connection to" : "cannot reach",
+                                      link.worker, link.address, why.ToString()));
+  link.timer = parts_.loop.After(kReplacedWithin, alive_.Guard([this, peer, lost] {
+    links_[peer].timer = 0;
+    hooks_.failed(lost);
+  }));
+}
+
+std::span<std::byte> ShardLinks::OnPayload(PeerId peer, const Header& header) {
+  One& link = links_[peer];
+  if (header.kind == FrameKind::kControl) {
+    link.control.resize(header.length);
+    return link.control;
+  }
+  const bool ours = header.job == parts_.header.job &&
+                    header.incarnation == parts_.header.incarnation &&
+                    header.kind == FrameKind::kParameters;
+  if (!ours) return {};
+  const auto room = parts_.parameters.Begin(header, link.arriving);
+  if (room.ok()) return *room;
+  hooks_.failed(room.status().WithContext("cannot take the parameters of a shard"));
+  return {};
+}
+
+void ShardLinks::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
+  One& link = links_[peer];
+  if (discarded) return;
+  if (header.kind != FrameKind::kControl) {
+    parts_.parameters.Finish(link.arriving);
+    return hooks_.advance();
+  }
+  const auto control = DecodeControl(link.control);
+  if (!control.ok()) return hooks_.failed(control.status());
+  if (const wire::LeaveT* leave = control->body.AsLeave()) {
+    OnLost(peer, Status::Unavailable("it said: " + ReasonOf(*leave)));
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose workers hold the shards of the vector.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "coding/schemes.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+JobOptions Options(uint32_t workers, const std::string& code, uint32_t shards) {
+  JobOptions options = JobWorld::Options(workers, code);
+  options.shards = shards;
+  options.holders = JobOptions::Holders::kWorkers;
+  return options;
+}
+
+void ExpectSerialParameters(const JobWorld& world, const JobResult& end) {
+  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+  EXPECT_EQ(end.steps, world.options.steps);
+  const std::vector<double> serial = world.SerialParameters();
+  ASSERT_EQ(end.parameters->size(), serial.size());
+  for (size_t i = 0; i < serial.size(); ++i) {
+    ASSERT_NEAR(end.parameters->at(i), serial[i], 2e-5) << i;
+  }
+}
+
+struct Shape {
+  std::string code;
+  uint32_t workers = 1;
+  uint32_t shards = 1;
+};
+
+void PrintTo(const Shape& job, std::ostream* out) {
+  *out << job.code << ", " << job.workers << " workers, " << job.shards << " shards";
+}
+
+std::vector<Shape> Shapes() {
+  std::vector<Shape> all;
+  for (const Scheme& scheme : Schemes()) {
+    for (const uint32_t shards : {1, 3, 4, 7}) all.push_back({scheme.name, 4, shards});
+  }
+  all.push_back({"none", 1, 1});
+  all.push_back({"none", 2, 2});
+  return all;
+}
+
+class WorkerShards : public testing::TestWithParam<Shape> {};
+
+TEST_P(WorkerShards, GiveTheParametersOfASerialLoop) {
+  const auto& [code, workers, shards] = GetParam();
+  JobWorld world(Options(workers, code, shards));
+  world.StartServer();
+  world.StartWorkers();
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_EQ(world.result->scheduler.steps_restarted, 0u);
+  EXPECT_NEAR(world.result->batch_loss.at(0), std::log(4.0), 1e-5);
+  world.RunUntil([&] { return world.loop.pending() == 0; });
+  for (const auto& worker : world.workers) {
+    ASSERT_TRUE(worker->ended);
+    EXPECT_TRUE(worker->ended->ok()) << worker->ended->ToString();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, WorkerShards, testing::ValuesIn(Shapes()), [](const auto& tested) {
+  const Shape& job = tested.param;
+  return TestNameOf(job.code) + std::to_string(job.workers) + "Workers" +
+         std::to_string(job.shards) + "Shards";
+});
+
+// The state of the optimizer must follow the shard.
+TEST(WorkerShards, OutliveTheirOwners) {
+  for (const char* optimizer : {"sgd", "momentum", "adam"}) {
+    for (const char* code : {"none", "repetition", "adaptive", "auto"}) {
+      for (const StepId at : {0, 3, 6}) {
+        SCOPED_TRACE(testing::Message() << optimizer << ", " << code << ", in step " << at);
+        JobWorld world(Options(4, code, 4));
+        world.options.optimizer.name = optimizer;
+        world.options.optimizer.learning_rate = 0.01;
+        world.StartServer();
+        world.StartWorkers();
+        bool killed = false;
+        world.watcher.on_step = [&](StepId step) {
+          if (step != at || std::exchange(killed, true)) return;
+          world.Kill(*world.workers[1]);
+        };
+        ExpectSerialParameters(world, world.Run());
+        EXPECT_TRUE(killed);
+      }
+    }
+  }
+}
+
+TEST(WorkerShards, FindNewFollowers) {
+  JobWorld world(Options(4, "none", 4));
+  world.options.optimizer.name = "momentum";
+  world.StartServer();
+  world.StartWorkers();
+  std::vector<size_t> to_kill = {1, 2, 3};
+  world.watcher.on_step = [&](StepId step) {
+    if (step % 3 != 2 || to_kill.empty()) return;
+    world.Kill(*world.workers[to_kill.back()]);
+    to_kill.pop_back();
+  };
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_TRUE(to_kill.empty());
+}
+
+TEST(WorkerShards, AreLostWithoutFollowers) {
+  JobWorld world(Options(3, "none", 3));
+  world.options.followers = 0;
+  world.StartServer();
+  world.StartWorkers();
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 4) world.Kill(*world.workers[1]);
+  };
+  const JobResult& end = world.Run();
+  EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(end.status.ToString().find("no worker followed it"), std::string::npos)
+      << end.status.ToString();
+}
+
+}  // namespace
+}  // namespace motley
