@@ -214,13 +214,21 @@ void ServerJob::OnAppliedRemotely(StepId step, double weight) {
 bool ServerJob::Fetch(bool state, std::function<void()> then) {
   RemoteShards& shards = remote_->shards();
   if (!shards.began() || model_->Has(shards.version(), state)) return true;
-  if (shards.fetching() || shards.applying()) return false;
+  if (shards.applying()) return false;
+  if (shards.fetching()) {  // Another copy is on its way, perhaps for a new follower.
+    remote_->WhenPlaced([this] {
+      if (ended_) FinishWhenQuiet();
+    });
+    return false;
+  }
   if (!shards.reachable()) return true;  // The job ends with the last version that was read.
   const auto part = state ? RemoteShards::Part::kValuesAndState : RemoteShards::Part::kValues;
   shards.Fetch(part, [this, state, then = std::move(then)](Result<RemoteShards::State> read) {
     if (read.ok()) {
       model_->Read(std::move(read).value());
-      return then();
+      then();
+      if (ended_) FinishWhenQuiet();
+      return;
     }
     // A shard is moving. Its new owner can be asked soon.
     remote_->WhenPlaced([this, state, then] {
