@@ -11,15 +11,18 @@
 namespace motley {
 namespace {
 
+// A shard is lost if its owner and all of its followers die before another one follows.
+bool LostShard(const JobOptions& job, const SimResult& result) {
+  return job.holders == JobOptions::Holders::kWorkers && result.live_workers > 0 &&
+         result.job.status.code() == StatusCode::kUnavailable;
+}
+
 // Adds to `wrong` what is wrong with a run besides broken invariants.
 void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
   const JobOptions& job = scenario.options.job;
   if (!result.job.status.ok()) {
     if (result.live_workers == 0) return;  // A job may end without workers.
-    // A shard is lost if its owner and all of its followers die before another one follows.
-    const bool lost_shard = job.holders == JobOptions::Holders::kWorkers &&
-                            result.job.status.code() == StatusCode::kUnavailable;
-    if (lost_shard) return;
+    if (LostShard(job, result)) return;
     wrong.push_back(fmt::format("the job ended with {} live workers: {}", result.live_workers,
                                 result.job.status.ToString()));
     return;
@@ -60,6 +63,7 @@ SeedReport RunSeed(uint64_t seed) {
   report.virtual_seconds = first->virtual_seconds;
   report.reached = first->reached;
   report.violations = first->violations;
+  if (LostShard(scenario.options.job, *first)) ++report.reached["shard lost with its followers"];
   Judge(scenario, *first, report.violations);
   const bool comparable = !SomebodyLies(scenario.options);
   if (comparable && CompareWithCalm(scenario, *first, report.violations))

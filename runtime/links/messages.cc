@@ -96,6 +96,17 @@ SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, 
                         });
 }
 
+void SendVector(Transport& transport, PeerId peer, Header header,
+                const std::shared_ptr<const std::vector<float>>& values, size_t slice_length) {
+  header.total = values->size();
+  for (size_t at = 0; at < values->size(); at += slice_length) {
+    header.offset = at;
+    const size_t size = std::min(slice_length, values->size() - at);
+    const BytesView piece = AsBytes(std::span<const float>(*values).subspan(at, size));
+    transport.Send(peer, header, {&piece, 1}, Priority::kBulk, [values](const Status&) {});
+  }
+}
+
 wire::ErrorT ErrorMessage(const Status& why, StepId step) {
   wire::ErrorT error;
   error.code = static_cast<uint32_t>(why.code());

@@ -3,6 +3,7 @@
 // they are sent, the goodbye, and orders as runs of partitions. Loop thread only.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,17 @@ void SendControl(Transport& transport, PeerId peer, Header header, const Message
                  Priority priority = Priority::kControl, Transport::Done done = nullptr) {
   header.kind = FrameKind::kControl;
   SendBytes(transport, peer, header, EncodeControl(message), priority, std::move(done));
+}
+
+// Sends a vector of floats in slices of this length as frames of the header's kind, and keeps it
+// until all have left.
+void SendVector(Transport& transport, PeerId peer, Header header,
+                const std::shared_ptr<const std::vector<float>>& values, size_t slice_length);
+
+// Complex numbers of messages. None counts as 0.
+inline wire::Weight ToWire(const Complex& value) { return {value.real(), value.imag()}; }
+inline Complex FromWire(const std::unique_ptr<wire::Weight>& value) {
+  return value == nullptr ? Complex() : Complex(value->re(), value->im());
 }
 
 // An Error about `step`, with the text of `why`.

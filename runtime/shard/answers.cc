@@ -24,10 +24,6 @@ Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
                   of_norm ? claim.norm_limit : claim.projection));
 }
 
-Complex FromWire(const std::unique_ptr<wire::Weight>& weight) {
-  return weight == nullptr ? Complex() : Complex(weight->re(), weight->im());
-}
-
 }  // namespace
 
 Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)

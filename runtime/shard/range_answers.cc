@@ -80,16 +80,6 @@ Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) 
   return sum_.FinishApproximately(rows);
 }
 
-void RangeAnswers::Forget(WorkerId worker) {
-  std::erase_if(parts_, [&](const auto& each) {
-    return std::get<0>(each.first) == worker && !each.second.settled;
-  });
-  std::erase_if(early_, [&](const Early& each) {
-    if (each.worker == worker) waiting_ -= each.slice.values.size();
-    return each.worker == worker;
-  });
-}
-
 // --- Slices ---
 
 size_t RangeAnswers::slices() const {

@@ -69,7 +69,6 @@ class RangeAnswers {
   // The slice is here. kResource: there is no memory to add it. A refused slice is reported by the
   // hook.
   Status Finish(WorkerId worker, Slice& slice);
-  void Forget(WorkerId worker);  // Nothing more comes of what this worker began.
 
   // The coordinator's decision that a vector that arrived counts. kDataError: there is none.
   Status Add(const Answer& which);

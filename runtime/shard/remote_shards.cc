@@ -13,14 +13,6 @@
 #include "runtime/shard/shard_host.h"
 
 namespace motley {
-namespace {
-
-Complex FromWire(const std::unique_ptr<wire::Weight>& weight) {
-  return weight == nullptr ? Complex() : Complex(weight->re(), weight->im());
-}
-
-}  // namespace
-
 RemoteShards::RemoteShards(Loop& loop, Transport& transport, Setup setup, Hooks hooks)
     : loop_(loop), transport_(transport), setup_(std::move(setup)), hooks_(std::move(hooks)) {}
 
@@ -142,13 +134,7 @@ void RemoteShards::SendState(WorkerId worker, uint32_t number, const State& stat
   header.kind = FrameKind::kShardState;
   header.shard = number;
   header.version = state.version;
-  header.total = copy->size();
-  for (size_t at = 0; at < copy->size(); at += setup_.slice_length) {
-    header.offset = at;
-    const size_t length = std::min(setup_.slice_length, copy->size() - at);
-    const BytesView piece = AsBytes(std::span<const float>(*copy).subspan(at, length));
-    transport_.Send(node->peer, header, {&piece, 1}, Priority::kBulk, [copy](const Status&) {});
-  }
+  SendVector(transport_, node->peer, header, copy, setup_.slice_length);
 }
 
 Status RemoteShards::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
@@ -206,6 +192,7 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   const auto of_worker = [worker](const auto& each) { return each.second == worker; };
   std::erase_if(pending_, of_worker);
   std::erase_if(told_, of_worker);
+  have_code_.erase(worker);  // It misses the codes of updates that it takes no part in.
   const bool had = Nodes().contains(worker);
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
@@ -369,22 +356,30 @@ Status RemoteShards::Open(const Update& update, uint32_t attempt,
     shard.safe.clear();
     shard.applied.clear();
   }
-  opened_ = {};
-  opened_.step = update.id;
-  opened_.base_version = update.base_version;
-  opened_.attempt = attempt;
-  opened_.lists = !rows_;
-  // Nodes that took over a shard may have no code yet, so it is sent again after each restart.
-  opened_.same_code = rows_ && form == form_ && attempt == 1;
-  if (rows_ && !opened_.same_code) {
-    const Bytes code = EncodeForm(*form);
-    const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
-    opened_.code.assign(bytes, bytes + code.size());
+  wire::ShardOpenT open;
+  open.step = update.id;
+  open.base_version = update.base_version;
+  open.attempt = attempt;
+  open.lists = !rows_;
+  if (rows_ && form != form_) {
     form_ = form;
+    have_code_.clear();
+  }
+  // Only nodes that do not have the code are sent it.
+  wire::ShardOpenT with_code = open;
+  open.same_code = rows_;
+  const std::set<WorkerId> nodes = Nodes();
+  if (rows_ && !std::includes(have_code_.begin(), have_code_.end(), nodes.begin(), nodes.end())) {
+    const Bytes code = EncodeForm(*form);
     MOTLEY_RETURN_IF_ERROR(CheckSendable(FrameKind::kControl, code.size() + 256)
                                .WithContext("the code does not fit into a message to its shards"));
+    const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
+    with_code.code.assign(bytes, bytes + code.size());
   }
-  TellAll(opened_);
+  for (const WorkerId node : nodes) {
+    const bool has = !rows_ || !have_code_.insert(node).second;
+    Tell(node, has ? open : with_code);
+  }
   return Status::Ok();
 }
 

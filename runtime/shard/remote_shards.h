@@ -211,8 +211,8 @@ class RemoteShards {
   bool open_ = false;
   Update update_;
   uint32_t attempt_ = 0;
-  std::shared_ptr<const CodeForm> form_;  // The last code that nodes were sent.
-  wire::ShardOpenT opened_;
+  std::shared_ptr<const CodeForm> form_;    // The last code that nodes were sent.
+  std::set<WorkerId> have_code_;            // Nodes that have it.
   bool rows_ = false;                       // The open update has rows; otherwise lists.
   std::map<Key, std::set<uint32_t>> came_;  // Shards that have the row or vector.
   std::vector<bool> whole_;                 // Rows that all shards have.

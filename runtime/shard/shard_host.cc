@@ -20,8 +20,6 @@ namespace {
 
 constexpr uint64_t kMostVersions = 6;  // Versions of a shard that slow readers may keep.
 
-wire::Weight ToWire(const Complex& value) { return {value.real(), value.imag()}; }
-
 std::vector<double> RealParts(const std::vector<Complex>& values) {
   std::vector<double> real;
   for (const Complex& value : values) real.push_back(value.real());
@@ -188,8 +186,9 @@ bool ShardHost::FreeVersion(uint32_t shard) {
   const Held* held = Find(shard);
   const auto oldest = held->publisher.OldestReader(held->version);
   if (!oldest) return false;
-  Cut(oldest->peer, Status::Unavailable("it has not read an old version of a shard for so long "
-                                        "that no memory is left for a new one"));
+  // At once, because the version must be free when this returns.
+  parts_.transport.Disconnect(oldest->peer);
+  OnLost(oldest->peer, Status::Ok());
   return true;
 }
 
@@ -319,14 +318,7 @@ Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
       const std::span<const float> state = held->optimizer->state();
       copy->insert(copy->end(), state.begin(), state.end());
     }
-    header.total = copy->size();
-    for (size_t at = 0; at < copy->size(); at += job_.slice_length) {
-      header.offset = at;
-      const size_t size = std::min(job_.slice_length, copy->size() - at);
-      const BytesView piece = AsBytes(std::span<const float>(*copy).subspan(at, size));
-      parts_.transport.Send(parts_.coordinator, header, {&piece, 1}, Priority::kBulk,
-                            [copy](const Status&) {});
-    }
+    SendVector(parts_.transport, parts_.coordinator, header, copy, job_.slice_length);
     return Status::Ok();
   });
 }
@@ -416,13 +408,7 @@ void ShardHost::SendSum(Held& held) {
     header.shard = held.shard;
     header.step = held.answers.step();
     header.attempt = held.answers.attempt();
-    header.total = copy->size();
-    for (size_t at = 0; at < copy->size(); at += job_.slice_length) {
-      header.offset = at;
-      const size_t size = std::min(job_.slice_length, copy->size() - at);
-      const BytesView piece = AsBytes(std::span<const float>(*copy).subspan(at, size));
-      parts_.transport.Send(peer, header, {&piece, 1}, Priority::kBulk, [copy](const Status&) {});
-    }
+    SendVector(parts_.transport, peer, header, copy, job_.slice_length);
   }
 }
 

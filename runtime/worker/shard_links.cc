@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/links/messages.h"
+#include "transport/stream/schemes.h"
 
 namespace motley {
 namespace {
@@ -18,10 +19,6 @@ constexpr Duration kConnectedWithin = std::chrono::seconds(10);
 
 // "host:port" without its port.
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
-bool Loopback(const std::string& host) {
-  return host.starts_with("127.") || host == "[::1]" || host == "localhost";
-}
 
 }  // namespace
 
@@ -49,9 +46,8 @@ void ShardLinks::Drop(PeerId peer) {
 // Workers beside the server announce the address at which the server sees them, which leads nowhere
 // from other machines.
 std::string ShardLinks::Reachable(const std::string& address) const {
-  const std::string server = HostOf(parts_.server);
-  if (!Loopback(HostOf(address)) || Loopback(server)) return address;
-  return server + address.substr(address.rfind(':'));
+  if (!ReachedOnlyFromHere(address) || ReachedOnlyFromHere(parts_.server)) return address;
+  return HostOf(parts_.server) + address.substr(address.rfind(':'));
 }
 
 Status ShardLinks::SetShards(const wire::ShardsT& shards) {

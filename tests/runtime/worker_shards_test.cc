@@ -112,6 +112,29 @@ TEST(WorkerShards, FindNewFollowers) {
   EXPECT_TRUE(to_kill.empty());
 }
 
+// In the end a newcomer has all that the first workers held.
+TEST(WorkerShards, PassToNewcomers) {
+  JobWorld world(Options(3, "cyclic", 3));
+  world.options.optimizer.name = "momentum";
+  world.options.steps = 40;
+  world.StartServer();
+  world.StartWorkers();
+  std::vector<size_t> to_kill = {0, 2, 1};
+  world.watcher.on_step = [&](StepId step) {
+    // A step that begins again kills nobody else.
+    if (to_kill.empty() || step != 10 * (3 - to_kill.size()) + 3) return;
+    world.Kill(*world.workers[to_kill.back()]);
+    if (to_kill.size() == 3) world.loop.Post([&] { world.StartWorker(1); });
+    to_kill.pop_back();
+  };
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_TRUE(to_kill.empty());
+  world.RunUntil([&] { return world.loop.pending() == 0; });
+  const auto& newcomer = *world.workers.back();
+  ASSERT_TRUE(newcomer.ended);
+  EXPECT_TRUE(newcomer.ended->ok()) << newcomer.ended->ToString();
+}
+
 TEST(WorkerShards, AreLostWithoutFollowers) {
   JobWorld world(Options(3, "none", 3));
   world.options.followers = 0;
