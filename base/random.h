@@ -20,7 +20,8 @@ enum class Stream : uint32_t {
   kSimulation = 6,  // Every decision of a simulated world.
   kTest = 7,
   kIncarnation = 8,
-  kDropout = 9,  // The units that are dropped; the ids are step and layer.
+  kDropout = 9,    // The units that are dropped; the ids are step and layer.
+  kRounding = 10,  // Values that are rounded for the wire; the ids name a slice.
 };
 
 class Random {
@@ -40,6 +41,14 @@ class Random {
   double Normal();
   // Exponential with the given mean.
   double Exponential(double mean);
+
+  // The key and the last word of the counter. Kernels that draw many numbers at once compute the
+  // same Philox blocks: block i has the counter {i, 0, 0, last_counter}.
+  struct Philox {
+    uint32_t key[2];
+    uint32_t last_counter;
+  };
+  Philox philox() const { return {{key_[0], key_[1]}, counter_[3]}; }
 
   template <typename T>
   void Shuffle(std::span<T> values) {  // Fisher-Yates.
