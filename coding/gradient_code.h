@@ -21,6 +21,10 @@ Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
 struct CodeQuality {
   double worst_amplification = 0;  // max over sets of ||a||_inf * max|B|; 1 is perfect.
   double worst_residual = 0;       // max over sets of |a B - 1|.
+  // How much larger than with plain sums the variance of the sum is if each answer has an error in
+  // proportion to its norm: max over sets of sum_i |a_i|^2 ||b_i||^2 / k. With m parts it is the
+  // mean over the parts. 1: no larger. This counts partial gradients as equally long and unrelated.
+  double worst_noise = 0;
   uint64_t sets_checked = 0;
   bool exhaustive = false;
 };

@@ -22,10 +22,47 @@ namespace {
 constexpr size_t kManyWorkers = 512;
 constexpr size_t kMostCyclicWorkers = 96;
 
+// Schemes with other answers than one sum of a gradient's length from each worker, or with other
+// steps.
+std::vector<Scheme> OtherSchemes() {
+  return {
+      {.name = "multi-message",
+       .summary = "a vector for every few partitions, the first copy of each counts; no code",
+       .sharing = Sharing::kRowList,
+       .build = &BuildMultiMessageCode,
+       .for_auto = true},
+      {.name = "approximate",
+       .summary = "copies as of repetition; a step need not wait for what exactness takes",
+       .build = &BuildApproximateCode,
+       .exact = false,
+       .weighs = true,
+       .least_copies = 1,
+       .most_planned_workers = kManyWorkers},
+      {.name = "short",
+       .summary = "answers 1/m as long as a gradient, for s + m copies, for thin links (Ye, Abbe)",
+       .build = &BuildShortCode,
+       .has_parts = true,
+       .weighs = true,
+       .for_auto = true},
+      {.name = "partial-coded",
+       .summary = "answers 1/m as long, weighted by who has done what of up to s + m copies "
+                  "(Ramamoorthy)",
+       .sharing = Sharing::kKeptRows,
+       .build = &BuildPartialCodedCode,
+       .has_parts = true,
+       .weighs = true},
+      {.name = "adaptive",
+       .summary = "no coding; work moves within a step from who is late to whoever has a copy",
+       .sharing = Sharing::kLeases,
+       .least_copies = 1,
+       .for_auto = true},
+  };
+}
+
 // Jobs choose no code with equal shares: where all workers are alike repetition is as fast, and
 // elsewhere heterogeneous is faster; building them takes a job's loop too long.
 std::vector<Scheme> MakeList() {
-  return {
+  std::vector<Scheme> all = {
       {.name = "auto",
        .summary = "chosen from the others while the job runs, by what the workers turn out to be",
        .sharing = Sharing::kChosenLater,
@@ -44,54 +81,35 @@ std::vector<Scheme> MakeList() {
        .summary = "Tandon's random cyclic code; equal shares whatever the speeds; for small n, s",
        .build = &BuildCyclicCode,
        .follows_speeds = false,
+       .weighs = true,
        .most_planned_workers = kMostCyclicWorkers},
       {.name = "heterogeneous",
        .summary = "coded shares that follow the speeds (Wang et al.), on the unit circle",
        .build = &BuildHeterogeneousCode,
+       .weighs = true,
        .for_auto = true},
       {.name = "group",
        .summary = "heterogeneous shares, plain sums in groups that tile the data; coded outside",
        .build = &BuildGroupCode,
+       .weighs = true,
        .most_planned_workers = kManyWorkers,
        .for_auto = true},
       {.name = "rs",
        .summary = "Reed-Solomon on the unit circle; equal shares whatever the speeds",
        .build = &BuildReedSolomonCode,
        .follows_speeds = false,
+       .weighs = true,
        .most_planned_workers = kManyWorkers},
       {.name = "graph",
        .summary = "two blocks per worker, plain sums; little error beyond s; equal shares",
        .build = &BuildGraphCode,
        .follows_speeds = false,
+       .weighs = true,
        .least_copies = 0},
-      {.name = "multi-message",
-       .summary = "a vector for every few partitions, the first copy of each counts; no code",
-       .sharing = Sharing::kRowList,
-       .build = &BuildMultiMessageCode,
-       .for_auto = true},
-      {.name = "approximate",
-       .summary = "copies as of repetition; a step need not wait for what exactness takes",
-       .build = &BuildApproximateCode,
-       .exact = false,
-       .least_copies = 1,
-       .most_planned_workers = kManyWorkers},
-      {.name = "short",
-       .summary = "answers 1/m as long as a gradient, for s + m copies, for thin links (Ye, Abbe)",
-       .build = &BuildShortCode,
-       .has_parts = true,
-       .for_auto = true},
-      {.name = "partial-coded",
-       .summary = "answers 1/m as long, weighted by who has done what of up to s + m copies "
-                  "(Ramamoorthy)",
-       .sharing = Sharing::kKeptRows,
-       .build = &BuildPartialCodedCode,
-       .has_parts = true},
-      {.name = "adaptive",
-       .summary = "no coding; work moves within a step from who is late to whoever has a copy",
-       .sharing = Sharing::kLeases,
-       .least_copies = 1,
-       .for_auto = true},
   };
+  const std::vector<Scheme> others = OtherSchemes();
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 }  // namespace

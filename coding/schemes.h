@@ -47,6 +47,8 @@ struct Scheme {
   bool follows_speeds = true;  // Otherwise loads are equal whatever the speeds.
   bool has_parts = false;      // Answers are parts of gradients: CodeRequest::parts counts.
   bool keeps_copies = true;    // Otherwise each partition is one worker's, and s is 0.
+  // Sums weigh answers, so that their errors grow or shrink. Otherwise answers are only added.
+  bool weighs = false;
 
   // What the planner tries of it: copies of each partition from so many on (0: it is not tried),
   uint32_t least_copies = 2;

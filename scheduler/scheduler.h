@@ -50,11 +50,11 @@ struct SchedulerOptions {
   std::optional<Duration> gather_time;
   // The wait for a worker when the last one was lost.
   Duration return_timeout = std::chrono::minutes(10);
-  // For "auto". `most_sums` is the number of gradient-length vectors that the server has room for
-  // in a step; 0 means any number. The simulator's campaign draws another code every
-  // `draw_codes_every` steps; 0 means never.
+  // For "auto". `most_sums`: gradient-length vectors that the server has room for in a step; 0: any
+  // number. The simulator's campaign draws another code every `draw_codes_every` steps; 0: never.
   uint32_t most_sums = 0;
   uint32_t draw_codes_every = 0;
+  bool unweighted = false;  // "auto" chooses only schemes whose answers are added as they are.
   // For rows on links that bear no more workers: this many of the fastest take part, and the others
   // stand by; 0: all take part.
   uint32_t most_workers = 0;

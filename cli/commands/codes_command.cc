@@ -113,9 +113,9 @@ std::string CodeText(const CodeForm& form, const CodeRequest& request, const Cod
   if (form.parts > 1) text += fmt::format("answers are 1/{} as long as a gradient\n", form.parts);
   text += fmt::format(
       "conditioning over {}{} straggler sets: amplification up to {:.3g}, residual "
-      "up to {:.1e}\n\n",
+      "up to {:.1e}, variance of rounded answers times up to {:.3g}\n\n",
       quality.exhaustive ? "all " : "", quality.sets_checked, quality.worst_amplification,
-      quality.worst_residual);
+      quality.worst_residual, quality.worst_noise);
   const auto ideal = IdealLoads(request.speeds, form);
   const std::vector<size_t> loads = LoadsOf(form);
   Table table({"worker", "speed", "partitions", "ideal"});
@@ -166,6 +166,7 @@ std::string CodeJson(const CodeForm& form, const CodeRequest& request, const Cod
                                  {"ideal_loads", IdealLoads(request.speeds, form)},
                                  {"worst_amplification", quality.worst_amplification},
                                  {"worst_residual", quality.worst_residual},
+                                 {"worst_noise", quality.worst_noise},
                                  {"sets_checked", quality.sets_checked},
                                  {"exhaustive", quality.exhaustive},
                                  {"rows", rows}};

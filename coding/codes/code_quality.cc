@@ -7,6 +7,25 @@
 #include "coding/placement/straggler_sets.h"
 
 namespace motley {
+namespace {
+
+double NoiseOf(const CodeForm& form, const std::vector<Complex>& a) {
+  double sum = 0;
+  for (RowId row = 0; row < form.rows.size(); ++row) {
+    double weights = 0;
+    double coefficients = 0;
+    for (uint32_t part = 0; part < form.parts; ++part) {
+      weights += std::norm(a[size_t{row} * form.parts + part]);
+      for (size_t e = 0; e < form.rows[row].size(); ++e) {
+        coefficients += std::norm(form.B(row, e, part));
+      }
+    }
+    sum += weights * coefficients;
+  }
+  return sum / (static_cast<double>(form.parts) * form.partitions);
+}
+
+}  // namespace
 
 CodeQuality AssessCode(const CodeForm& form, uint64_t samples, uint64_t seed) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -26,6 +45,8 @@ CodeQuality AssessCode(const CodeForm& form, uint64_t samples, uint64_t seed) {
         std::max(quality.worst_residual, result.ok() ? result->residual : kInfinity);
     quality.worst_amplification =
         std::max(quality.worst_amplification, result.ok() ? result->amplification : kInfinity);
+    quality.worst_noise =
+        std::max(quality.worst_noise, result.ok() ? NoiseOf(form, result->a) : kInfinity);
   }
   return quality;
 }

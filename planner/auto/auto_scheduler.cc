@@ -207,7 +207,7 @@ void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
   if (BrokeItsPromise(*ranking)) return Take(left_->candidate, round, *ranking, out);
   const auto factor = FactorOf(current_, *ranking, round.request().cluster);
   if (factor && decided_) Learn(current_.scheme, *factor);
-  const ChoiceRequest request = {current_, !decided_, experience_};
+  const ChoiceRequest request = {current_, !decided_, experience_, options_.unweighted};
   if (const auto chosen = Choose(request, *ranking, round.request().cluster)) {
     Take(*chosen, round, *ranking, out);
   }

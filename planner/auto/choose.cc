@@ -130,8 +130,9 @@ std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ran
   };
   std::vector<const PlannedScheme*> able;
   for (const PlannedScheme& planned : ranking.schemes) {
-    const bool serves = planned.refused.empty() && planned.exact;
-    if (serves && SchemeNamed(planned.candidate.scheme).for_auto) able.push_back(&planned);
+    const Scheme& scheme = SchemeNamed(planned.candidate.scheme);
+    const bool wanted = scheme.for_auto && !(request.unweighted && scheme.weighs);
+    if (wanted && planned.refused.empty() && planned.exact) able.push_back(&planned);
   }
   if (able.empty()) return {};
   if (running == nullptr && request.first) running = Foreseen(kPlain, ranking);

@@ -29,6 +29,7 @@ struct ChoiceRequest {
   Candidate running = kLeases;
   bool first = true;  // `running` is only the start: a small gain is enough for a change.
   std::vector<Experience> before;
+  bool unweighted = false;  // Only schemes whose sums weigh no answers.
 };
 
 // Leases with copies compute nothing twice, but cost messages, and `moving_seconds` for sending the

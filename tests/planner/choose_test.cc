@@ -67,6 +67,16 @@ TEST(Choose, PassesOverWhatNoJobRunsAndWhatLeavesAnError) {
   EXPECT_EQ(Choose(Runs(kPlain), ranking, Cluster()), std::nullopt);
 }
 
+TEST(Choose, PassesOverWeightsWhereAnswersAreOnlyAdded) {
+  Ranking ranking = Schemes(1, 1);
+  ranking.schemes.push_back(Scheme({"heterogeneous", 2}, 0.1));
+  ranking.schemes.push_back(Scheme({"short", 3}, 0.1));
+  ChoiceRequest request = Runs(kPlain);
+  EXPECT_NE(Choose(request, ranking, Cluster()), kPlain);
+  request.unweighted = true;
+  EXPECT_EQ(Choose(request, ranking, Cluster()), kPlain);
+}
+
 // Leases with copies cost nothing while no worker is slow.
 TEST(Choose, WhoKnowsNothingInsuresHimselfWhereThatIsCheap) {
   PlannedCluster cluster = Cluster();

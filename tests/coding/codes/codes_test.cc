@@ -117,6 +117,48 @@ TEST(AssessCode, RepetitionIsPerfectAndRandomCodesAreWorseThanReedSolomon) {
   EXPECT_GT(cyclic.worst_amplification, rs.worst_amplification);
 }
 
+// Draws answers with errors, and decodes them.
+TEST(AssessCode, KnowsHowErrorsOfAnswersGrow) {
+  for (const char* name : {"none", "repetition", "cyclic", "rs", "heterogeneous", "short"}) {
+    const uint32_t s = SchemeNamed(name).keeps_copies ? 2 : 0;
+    const CodeForm form = MustBuild(name, EqualRequest(8, s, 16));
+    const double noise = AssessCode(form, 100, 1).worst_noise;
+    if (!SchemeNamed(name).weighs) {
+      EXPECT_NEAR(noise, 1, 1e-9) << name;
+      continue;
+    }
+    EXPECT_GT(noise, 0.05) << name;
+    EXPECT_LT(noise, 2000) << name;
+    std::vector<bool> present(form.rows.size(), true);
+    present[0] = present[5] = false;
+    const auto solved = Solve(form, present);
+    ASSERT_TRUE(solved.ok()) << name;
+    Random random(9, Stream::kTest);
+    double errors = 0;
+    constexpr int kDraws = 4000;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::vector<Complex> sums(form.parts);
+      for (RowId row = 0; row < form.rows.size(); ++row) {
+        double squares = 0;
+        for (size_t e = 0; e < form.rows[row].size(); ++e) {
+          for (uint32_t part = 0; part < form.parts; ++part) {
+            squares += std::norm(form.B(row, e, part));
+          }
+        }
+        const double re = random.Normal();
+        const double im = random.Normal();
+        const Complex error = Complex(re, im) * std::sqrt(squares / 2);
+        for (uint32_t part = 0; part < form.parts; ++part) {
+          sums[part] += solved->a[size_t{row} * form.parts + part] * error;
+        }
+      }
+      for (const Complex& sum : sums) errors += std::norm(sum);
+    }
+    const double found = errors / kDraws / form.parts / form.partitions;
+    EXPECT_LE(found, 1.1 * noise) << name;
+  }
+}
+
 TEST(AssessCode, ACodeThatBreaksItsPromiseIsSeen) {
   CodeForm form = MustBuild("none", EqualRequest(4, 0, 8));
   form.stragglers = 1;
