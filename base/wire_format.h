@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace motley {
@@ -36,6 +37,15 @@ constexpr size_t WireBytes(WireFormat format, size_t count) {
   if (format == WireFormat::kFloat32) return count * sizeof(float);
   if (format == WireFormat::kBf16) return count * sizeof(uint16_t);
   return count + (count + kInt8Block - 1) / kInt8Block * sizeof(float);
+}
+
+// The floats whose bytes these could be, rounded down.
+constexpr size_t WireFloats(WireFormat format, size_t bytes) {
+  if (format == WireFormat::kFloat32) return bytes / sizeof(float);
+  if (format == WireFormat::kBf16) return bytes / sizeof(uint16_t);
+  constexpr size_t kBlock = kInt8Block + sizeof(float);
+  const size_t scales = (bytes + kBlock - 1) / kBlock * sizeof(float);
+  return bytes > scales ? bytes - scales : 0;
 }
 
 }  // namespace motley

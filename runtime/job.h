@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/wire_format.h"
 #include "checkpoint/checkpoint.h"
 #include "coding/decode/decoder.h"
 #include "data/data_source.h"
@@ -82,6 +83,10 @@ struct JobOptions : SchedulerOptions {
   Holders holders = Holders::kServer;
   // Workers that follow each shard that a worker holds, so that it outlives its owner.
   uint32_t followers = 1;
+  // How answers, and parameters for workers, travel. Sums, updates, followers and checkpoints have
+  // float32 whatever travels. `unweighted` and `audit_fraction` 0 belong to it
+  // (docs/decisions/0050).
+  WireFormat wire = WireFormat::kFloat32;
   // For tests: the server reads each version back from the workers that hold its shards.
   bool read_every_version = false;
   // Part of the steps whose answers are compared with sums that the server forms itself: the first

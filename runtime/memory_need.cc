@@ -24,6 +24,9 @@ constexpr uint64_t kAudit = 3;
 
 constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.
 constexpr uint64_t kAnswers = 2;           // One being computed, and one on its way.
+// Versions and answers that travel in half of their bytes or less are kept in that form, too.
+constexpr uint64_t kPackedVersions = kVersions / 2;
+constexpr uint64_t kPackedAnswers = (kAnswers + 1) / 2;
 constexpr uint64_t kMostCounted = 1u << 20;
 
 uint64_t Times(uint64_t a, uint64_t b) {
@@ -73,7 +76,8 @@ uint64_t ServerVectors(const JobOptions& options) {
   // behind the state.
   const uint64_t judged = JudgedVersions(options);
   const uint64_t joined = judged > 0 && options.checkpoint.every > 0 ? 1 + state : 0;
-  return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined;
+  const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : kPackedVersions;
+  return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined + packed;
 }
 
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
@@ -95,7 +99,9 @@ uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memor
   return static_cast<uint32_t>(std::clamp<uint64_t>(room, 1, kMostCounted));
 }
 
-uint64_t WorkerVectors() { return kParameterBuffers + kAnswers; }
+uint64_t WorkerVectors(WireFormat wire) {
+  return kParameterBuffers + kAnswers + (wire == WireFormat::kFloat32 ? 0 : kPackedAnswers);
+}
 
 Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
                    uint64_t memory_bytes) {

@@ -25,7 +25,7 @@ uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t m
 // The part of ServerVectors that may be sums and answers of the open step, so that code "auto"
 // chooses one that keeps within `memory_bytes`; 0: any number.
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
-uint64_t WorkerVectors();
+uint64_t WorkerVectors(WireFormat wire = WireFormat::kFloat32);
 
 // kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: unknown, so
 // everything fits). The message says how much `who` needs, how much may be used, and what to do.

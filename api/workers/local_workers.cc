@@ -49,7 +49,7 @@ Status CheckTogether(const JobOptions& job, uint64_t parameters,
                      const std::vector<DeviceGroup>& devices, uint64_t memory_bytes) {
   uint64_t vectors = ServerVectors(job);
   for (const DeviceGroup& group : devices) {
-    vectors += WorkerVectors() + (group.joined() ? group.devices.size() : 0);
+    vectors += WorkerVectors(job.wire) + (group.joined() ? group.devices.size() : 0);
   }
   return CheckMemory(fmt::format("the server and its {} workers on this machine", devices.size()),
                      parameters, vectors, memory_bytes);

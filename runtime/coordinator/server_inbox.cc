@@ -92,7 +92,7 @@ std::span<std::byte> ServerInbox::BeginSlice(PeerId peer, Session& session, cons
   if (!wanted.ok() || !*wanted) return {};
   to_.watch.Progress();
   session.transfer.Began(header, to_.loop.Now());
-  return std::as_writable_bytes(std::span(slice.values));
+  return slice.Room();
 }
 
 // A bad answer is the worker's fault; running out of memory is the server's.

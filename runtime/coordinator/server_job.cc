@@ -54,7 +54,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       blocks_(data, schedule_.partition_sizes()),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
-      vector_probe_(env.loop, env.transport, model_->route().Answers(options.slice_length),
+      vector_probe_(env.loop, env.transport,
+                    model_->route().Answers(options.slice_length, options.wire),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
@@ -167,6 +168,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.beats = true;
   accept.listen = remote_ != nullptr;
   accept.workers = options_.workers;
+  accept.wire = static_cast<uint8_t>(options_.wire);
   return accept;
 }
 

@@ -113,8 +113,8 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
       route_(std::move(route)),
       gradient_(std::move(parts.gradient)),
       sums_([this, &parallel = device.parallel(), length = options.slice_length,
-             keep_rows = !SchemeNamed(options.code).exact] {
-        return std::make_shared<UpdateSum>(route_, length, parallel, keep_rows);
+             keep_rows = !SchemeNamed(options.code).exact, wire = options.wire] {
+        return std::make_shared<UpdateSum>(route_, length, parallel, keep_rows, wire);
       }),
       version_(options.resume != nullptr ? options.resume->step : 0),
       versions_(parts.first,
@@ -123,8 +123,10 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
     shards_.push_back(std::make_unique<ParameterShard>(
         std::move(parts.optimizers[shard]),
         std::make_unique<Publisher>(
-            transport, route_.Parameters(options.slice_length), static_cast<uint32_t>(shard),
-            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; })));
+            transport, route_.Parameters(options.slice_length, options.wire),
+            static_cast<uint32_t>(shard),
+            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; },
+            options.seed)));
   }
   parameters_ = std::move(parts.first);
 }

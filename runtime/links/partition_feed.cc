@@ -71,7 +71,7 @@ Status PartitionFeed::SendBlock(PartitionId partition) {
   header.kind = FrameKind::kPartition;
   header.row_id = partition;
   header.total = block->size();
-  const Slicing cut(block->size(), kBlockPieceBytes, 1);
+  const Slicing cut(block->size(), kBlockPieceBytes);  // Bytes instead of floats.
   queued_bytes_ += block->size();
   for (size_t piece = 0; piece < cut.count(); ++piece) {
     header.offset = cut.begin(piece);

@@ -43,10 +43,10 @@ size_t Route::parameters(size_t shard) const {
   return std::min(end(shard), parameters_) - begin(shard);
 }
 
-Slicing Route::Parameters(size_t slice_length) const {
+Slicing Route::Parameters(size_t slice_length, WireFormat wire) const {
   std::vector<size_t> ends = ends_;
   ends.back() = parameters_;
-  return Slicing(std::move(ends), slice_length);
+  return Slicing(std::move(ends), slice_length, wire);
 }
 
 }  // namespace motley

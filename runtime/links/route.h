@@ -37,9 +37,11 @@ class Route {
   std::vector<uint64_t> ends() const { return {ends_.begin(), ends_.end()}; }
 
   // The cut of vectors that workers send, and of parameters, into slices of this many floats
-  // (even).
-  Slicing Answers(size_t slice_length) const { return Slicing(ends_, slice_length); }
-  Slicing Parameters(size_t slice_length) const;
+  // (even), and how they travel.
+  Slicing Answers(size_t slice_length, WireFormat wire) const {
+    return Slicing(ends_, slice_length, wire);
+  }
+  Slicing Parameters(size_t slice_length, WireFormat wire) const;
 
  private:
   Route() = default;

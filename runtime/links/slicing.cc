@@ -15,13 +15,21 @@ constexpr double kNormFloor = 1e-30;  // Lets a slice of zeros pass.
 
 }  // namespace
 
-Slicing::Slicing(std::vector<size_t> ends, size_t length, size_t unit_bytes)
-    : ends_(std::move(ends)), length_(length), unit_bytes_(unit_bytes) {
+Slicing::Slicing(std::vector<size_t> ends, size_t length, WireFormat format)
+    : ends_(std::move(ends)), length_(length), format_(format) {
   firsts_ = {0};
   for (size_t shard = 0; shard < ends_.size(); ++shard) {
     const size_t size = ends_[shard] - begin_of(shard);
     firsts_.push_back(firsts_.back() + (size + length_ - 1) / length_);
   }
+}
+
+size_t Slicing::bytes_of(size_t shard) const {
+  size_t sum = 0;
+  for (size_t slice = first_slice(shard); slice < first_slice(shard + 1); ++slice) {
+    sum += bytes(slice);
+  }
+  return sum;
 }
 
 size_t Slicing::Holding(size_t offset) const {
@@ -51,7 +59,11 @@ Result<size_t> SliceOf(const Slicing& cut, const Header& header) {
                                          header.offset, header.shard, cut.ShardOf(slice),
                                          cut.begin_of(cut.ShardOf(slice))));
   }
-  const size_t bytes = cut.size(slice) * cut.unit_bytes();
+  if (header.format != cut.format()) {
+    return Status::DataError(fmt::format("a slice as {} where {} is expected",
+                                         NameOf(header.format), NameOf(cut.format())));
+  }
+  const size_t bytes = cut.bytes(slice);
   if (header.length != bytes) {
     return Status::DataError(fmt::format("a slice of {} bytes at {}, where {} are expected",
                                          header.length, header.offset, bytes));

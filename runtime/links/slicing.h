@@ -22,15 +22,15 @@ namespace motley {
 class Slicing {
  public:
   Slicing() = default;
-  // One range. `total` and `length` are in units; `length` > 0.
-  Slicing(size_t total, size_t length, size_t unit_bytes = sizeof(float))
-      : Slicing(std::vector<size_t>{total}, length, unit_bytes) {}
+  // One range. `total` and `length` are in floats; `length` > 0.
+  Slicing(size_t total, size_t length, WireFormat format = WireFormat::kFloat32)
+      : Slicing(std::vector<size_t>{total}, length, format) {}
   // One range for each of `ends`, which grow from range to range and are not empty.
-  Slicing(std::vector<size_t> ends, size_t length, size_t unit_bytes = sizeof(float));
+  Slicing(std::vector<size_t> ends, size_t length, WireFormat format = WireFormat::kFloat32);
 
-  size_t total() const { return ends_.back(); }  // Units in the whole vector.
-  size_t length() const { return length_; }  // Units in a slice that is not the last of a range.
-  size_t unit_bytes() const { return unit_bytes_; }
+  size_t total() const { return ends_.back(); }  // Floats in the whole vector.
+  size_t length() const { return length_; }  // Floats in a slice that is not the last of a range.
+  WireFormat format() const { return format_; }    // How slices travel.
   size_t count() const { return firsts_.back(); }  // Slices of the vector.
   size_t begin(size_t slice) const {
     const size_t shard = ShardOf(slice);
@@ -39,6 +39,8 @@ class Slicing {
   size_t size(size_t slice) const {
     return std::min(length_, ends_[ShardOf(slice)] - begin(slice));
   }
+  size_t bytes(size_t slice) const { return WireBytes(format_, size(slice)); }  // On the wire.
+  size_t bytes_of(size_t shard) const;  // All slices of a shard.
 
   size_t shards() const { return ends_.size(); }
   size_t ShardOf(size_t slice) const {
@@ -52,7 +54,7 @@ class Slicing {
   size_t first_slice(size_t shard) const { return firsts_[shard]; }
   // The slices of a shard are [first_slice(shard), first_slice(shard + 1)).
 
-  size_t Holding(size_t offset) const;  // The slice that this unit is in. `offset` < total().
+  size_t Holding(size_t offset) const;  // The slice that this float is in. `offset` < total().
   // The slice that begins at `offset`, or count() if none does.
   size_t At(size_t offset) const;
 
@@ -60,7 +62,7 @@ class Slicing {
   std::vector<size_t> ends_ = {0};
   std::vector<size_t> firsts_ = {0, 0};  // The first slice of each range, and the count.
   size_t length_ = 1;
-  size_t unit_bytes_ = sizeof(float);
+  WireFormat format_ = WireFormat::kFloat32;
 };
 
 // The slice that a header announces. kDataError names the field that does not fit the cut.

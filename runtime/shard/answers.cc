@@ -151,6 +151,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   Status fine = Check(header, *order, slice);
   if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
   MOTLEY_RETURN_IF_ERROR(At(header.step).sum->MakeRoom(slice.index, slice.values));
+  MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
   order->came.tally = header.tally;
   slice.step = header.step;
   slice.order = number;
@@ -189,6 +190,7 @@ Status Answers::Finish(WorkerId worker, Slice& slice) {
   if (number == 0) return Status::Ok();
   Order* order = orders_.First(worker, slice.step, number);
   if (order == nullptr) return Status::Ok();
+  (void)slice.packed.Finish(slice.values);  // Bytes that make no sense become NaN.
   return order->listed ? FinishOfList(worker, *order, slice) : FinishRow(worker, *order, slice);
 }
 

@@ -26,6 +26,7 @@
 #include "base/ids.h"
 #include "coding/decode/stream_decoder.h"
 #include "runtime/audit/answer_log.h"
+#include "runtime/links/packed_slice.h"
 #include "runtime/links/slicing.h"
 #include "runtime/shard/batch_weight.h"
 #include "runtime/shard/order_book.h"
@@ -55,11 +56,14 @@ class Answers {
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.
   struct Slice {
-    AlignedVector values;  // The room for the slice.
+    AlignedVector values;
+    PackedSlice packed;
     StepId step = 0;
     uint32_t order = 0;  // 0: no slice is arriving.
     size_t index = 0;
     Claim claim;  // The claim in the header.
+
+    std::span<std::byte> Room() { return packed.Room(values); }  // For the payload.
   };
 
   Answers(uint32_t workers, uint32_t partitions, Hooks hooks);

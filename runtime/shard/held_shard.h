@@ -17,10 +17,11 @@ struct ShardHost::Held {
       : shard(number),
         count(job.route.parameters(number)),
         // All workers' slices may come before the update is opened here.
-        answers(job.route, number, job.slice_length, device.parallel(), keep,
+        answers(job.route, number, job.slice_length, job.wire, device.parallel(), keep,
                 job.workers * job.route.size(number), std::move(hooks)),
-        publisher(transport, job.route.Parameters(job.slice_length), number,
-                  [this](uint64_t asked) { return asked == version ? parameters : nullptr; }) {}
+        publisher(
+            transport, job.route.Parameters(job.slice_length, job.wire), number,
+            [this](uint64_t asked) { return asked == version ? parameters : nullptr; }, job.seed) {}
 
   // A follower's copy of the owner's sum.
   struct Sum {

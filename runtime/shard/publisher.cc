@@ -5,11 +5,18 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "coding/kernels/wire_floats.h"
+#include "runtime/links/packed_slice.h"
 
 namespace motley {
 
-Publisher::Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest)
-    : transport_(transport), cut_(std::move(cut)), shard_(shard), newest_(std::move(newest)) {}
+Publisher::Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest,
+                     uint64_t seed)
+    : transport_(transport),
+      cut_(std::move(cut)),
+      shard_(shard),
+      newest_(std::move(newest)),
+      seed_(seed) {}
 
 Publisher::~Publisher() {
   for (const auto& flight : flights_) flight->owner = nullptr;
@@ -33,9 +40,24 @@ bool Publisher::Reader::Publish(uint64_t version, ParameterCopy copy) {
   return true;
 }
 
-uint64_t Publisher::Reader::bytes() const {
-  const Slicing& cut = publisher_.cut_;
-  return (cut.end_of(publisher_.shard_) - cut.begin_of(publisher_.shard_)) * cut.unit_bytes();
+uint64_t Publisher::Reader::bytes() const { return publisher_.cut_.bytes_of(publisher_.shard_); }
+
+// `values` are those of the shard.
+std::shared_ptr<const Bytes> Publisher::Packed(uint64_t version, std::span<const float> values) {
+  if (cut_.format() == WireFormat::kFloat32) return nullptr;
+  if (packed_ != nullptr && packed_version_ == version) return packed_;
+  if (packed_ == nullptr || packed_.use_count() > 1) {
+    packed_ = std::make_shared<Bytes>(cut_.bytes_of(shard_));
+  }
+  packed_version_ = version;
+  std::span<std::byte> to(*packed_);
+  for (size_t slice = cut_.first_slice(shard_); slice < cut_.first_slice(shard_ + 1); ++slice) {
+    const size_t begin = cut_.begin(slice);
+    PackFloats(cut_.format(), values.subspan(begin - cut_.begin_of(shard_), cut_.size(slice)),
+               DrawsOfParameters(seed_, version, begin), to.first(cut_.bytes(slice)));
+    to = to.subspan(cut_.bytes(slice));
+  }
+  return packed_;
 }
 
 void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
@@ -57,23 +79,28 @@ void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
   flight->sends.assign(count, 0);
   flight->left = count;
   flight->copy = std::move(copy);
+  const std::span<const float> values(flight->copy->data() + (cut.begin_of(shard) - copy_begin),
+                                      cut.end_of(shard) - cut.begin_of(shard));
+  flight->packed = publisher_.Packed(version, values);
+  BytesView left = flight->packed != nullptr ? BytesView(*flight->packed) : AsBytes(values);
   publisher_.flights_.push_back(flight);
   Header header = header_;
   header.kind = FrameKind::kParameters;
   header.version = header.step = version;
   header.total = cut.total();
   header.shard = shard;
+  header.format = cut.format();
   for (size_t slice = 0; slice < count; ++slice) {
     header.offset = cut.begin(first + slice);
-    const std::span<const float> values(flight->copy->data() + (header.offset - copy_begin),
-                                        cut.size(first + slice));
-    const BytesView piece = AsBytes(values);
+    const BytesView piece = left.first(cut.bytes(first + slice));
+    left = left.subspan(piece.size());
     flight->sends[slice] =
         publisher_.transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1),
                                    Priority::kBulk, [flight, slice](const Status&) {
                                      flight->sends[slice] = 0;
                                      if (--flight->left > 0) return;
                                      flight->copy = nullptr;
+                                     flight->packed = nullptr;
                                      if (flight->owner != nullptr) flight->owner->OnEnded(*flight);
                                    });
   }

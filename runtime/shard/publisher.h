@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends a shard's parameters to workers, slice by slice from the one copy that all sends share.
+// Sends a shard's parameters to workers, slice by slice from the one copy that all sends share. If
+// they travel in another format, each version is rounded once, so that all workers get the same.
 // Loop thread only.
 //
 // Back-pressure: a reader pins at most one version, for each shard. A newer version takes back the
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -29,8 +31,8 @@ class Publisher {
   using Newest = std::function<ParameterCopy(uint64_t version)>;
 
   // `cut` is that of all parameters, of which the publisher sends the slices of `shard`. Copies
-  // have all parameters, or those of the shard alone.
-  Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest);
+  // have all parameters, or those of the shard alone. `seed` is the job's.
+  Publisher(Transport& transport, Slicing cut, uint32_t shard, Newest newest, uint64_t seed = 0);
   ~Publisher();
 
   // The versions that one connection has received. It takes back what has not left when it is
@@ -75,11 +77,13 @@ class Publisher {
     Reader* reader = nullptr;    // Null once it is gone.
     PeerId peer = 0;
     uint64_t version = 0;
-    ParameterCopy copy;         // Null once all slices have left or were taken back.
-    std::vector<SendId> sends;  // One for each slice of the shard; 0: done.
-    size_t left = 0;            // Slices that are not done.
+    ParameterCopy copy;                   // Null once all slices have left or were taken back.
+    std::shared_ptr<const Bytes> packed;  // The slices as they travel; null: as they are.
+    std::vector<SendId> sends;            // One for each slice of the shard; 0: done.
+    size_t left = 0;                      // Slices that are not done.
   };
 
+  std::shared_ptr<const Bytes> Packed(uint64_t version, std::span<const float> values);
   void TakeBack(Flight& flight);
   void OnEnded(const Flight& flight);
 
@@ -87,6 +91,9 @@ class Publisher {
   const Slicing cut_;
   const uint32_t shard_;
   const Newest newest_;
+  const uint64_t seed_;
+  std::shared_ptr<Bytes> packed_;  // The newest version that was sent, as it travels.
+  uint64_t packed_version_ = 0;
   std::vector<std::shared_ptr<Flight>> flights_;  // Those that have slices left.
 };
 

@@ -12,11 +12,11 @@
 
 namespace motley {
 
-RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, ParallelFor& parallel,
-                           bool keep_rows, size_t most_waiting, Hooks hooks)
+RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, WireFormat wire,
+                           ParallelFor& parallel, bool keep_rows, size_t most_waiting, Hooks hooks)
     : route_(std::move(route)),
       shard_(shard),
-      slice_length_(slice_length),
+      whole_(route_.Answers(slice_length, wire)),
       most_waiting_(most_waiting),
       hooks_(std::move(hooks)),
       home_(std::make_shared<AlignedVector>(route_.size(shard))),
@@ -46,7 +46,7 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
     sum_.OpenLists();
     row_done_.clear();
   }
-  cut_ = Slicing(std::move(cut_ends), slice_length_);
+  cut_ = Slicing(std::move(cut_ends), whole_.length(), whole_.format());
   // A hook may open the update again. The rest is then compared with that.
   std::list<Early> early = std::exchange(early_, {});
   waiting_ = 0;
@@ -108,20 +108,24 @@ Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& s
   const auto of_slice = std::pair(header.step, header.attempt);
   const auto now = std::pair(update_.id, attempt_);
   if (of_slice < now || (of_slice == now && !open_)) return false;
-  const size_t floats = header.length / sizeof(float);
+  const size_t floats = WireFloats(whole_.format(), header.length);
   if (of_slice == now) {
     const Result<size_t> index = LocalSlice(header);
     if (!index.ok()) return index.status();
     const auto found = parts_.find({worker, header.row_id, header.row});
     if (found != parts_.end() && found->second.settled) return false;
-  } else if (floats > slice_length_ || floats * sizeof(float) != header.length) {
-    return Status::DataError(fmt::format("a slice of {} bytes, where {} are the most",
-                                         header.length, slice_length_ * sizeof(float)));
+  } else if (floats > whole_.length() || header.format != whole_.format() ||
+             WireBytes(header.format, floats) != header.length) {
+    return Status::DataError(fmt::format("a slice of {} bytes as {}, where {} as {} are the most",
+                                         header.length, NameOf(header.format),
+                                         WireBytes(whole_.format(), whole_.length()),
+                                         NameOf(whole_.format())));
   } else if (waiting_ + floats > most_waiting_) {
     return Status::DataError(
         fmt::format("too many slices for steps after {}, which is open", update_.id));
   }
   MOTLEY_RETURN_IF_ERROR(spare_.MakeRoom(slice.values, floats));
+  MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
   slice.header = header;
   slice.coming = true;
   return true;
@@ -131,12 +135,13 @@ Status RangeAnswers::Finish(WorkerId worker, Slice& slice) {
   if (!std::exchange(slice.coming, false)) return Status::Ok();
   const auto of_slice = std::pair(slice.header.step, slice.header.attempt);
   const auto now = std::pair(update_.id, attempt_);
+  if (of_slice < now || (of_slice == now && !open_)) return Status::Ok();  // The update ended.
+  (void)slice.packed.Finish(slice.values);  // Bytes that make no sense become NaN.
   if (of_slice > now) {
     waiting_ += slice.values.size();
     early_.push_back({worker, std::exchange(slice, Slice())});
     return Status::Ok();
   }
-  if (of_slice < now || !open_) return Status::Ok();  // The update ended or restarted meanwhile.
   return Take(worker, slice);
 }
 

@@ -24,6 +24,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "coding/code_form.h"
+#include "runtime/links/packed_slice.h"
 #include "runtime/links/route.h"
 #include "runtime/shard/step_sum.h"
 #include "transport/wire/header.h"
@@ -50,14 +51,18 @@ class RangeAnswers {
   // A slice that is arriving, of one connection.
   struct Slice {
     AlignedVector values;
+    PackedSlice packed;
     Header header;
     bool coming = false;
+
+    std::span<std::byte> Room() { return packed.Room(values); }  // For the payload.
   };
 
-  // `slice_length` is in floats. The sum is formed here, and `parallel` is borrowed. `keep_rows` is
-  // as in DecodeLimits. All slices that wait have at most `most_waiting` floats together.
-  RangeAnswers(Route route, uint32_t shard, size_t slice_length, ParallelFor& parallel,
-               bool keep_rows, size_t most_waiting, Hooks hooks);
+  // `slice_length` is in floats, and `wire` is how answers travel. The sum is formed here, and
+  // `parallel` is borrowed. `keep_rows` is as in DecodeLimits. All slices that wait have at most
+  // `most_waiting` floats together.
+  RangeAnswers(Route route, uint32_t shard, size_t slice_length, WireFormat wire,
+               ParallelFor& parallel, bool keep_rows, size_t most_waiting, Hooks hooks);
 
   // An update starts, or starts again, with rows of `form`, or with lists if it is null. What came
   // for the attempt before is gone. Slices that waited for this are taken now.
@@ -105,7 +110,7 @@ class RangeAnswers {
 
   const Route route_;
   const uint32_t shard_;
-  const size_t slice_length_;
+  const Slicing whole_;  // The cut of whole vectors.
   const size_t most_waiting_;
   Hooks hooks_;
   const std::shared_ptr<AlignedVector> home_;

@@ -45,7 +45,9 @@ class ShardHost final : public Receiver {
     uint32_t workers = 0;     // Places in the job.
     uint32_t partitions = 0;  // k
     Route route;
-    size_t slice_length = 0;  // Floats.
+    size_t slice_length = 0;                 // Floats.
+    WireFormat wire = WireFormat::kFloat32;  // How answers, and parameters for workers, travel.
+    uint64_t seed = 0;                       // For rounding.
   };
   struct Parts {
     Loop& loop;

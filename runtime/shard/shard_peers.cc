@@ -61,7 +61,7 @@ std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
     const Result<bool> wanted = (*held)->answers.Begin(peer.worker, header, peer.slice);
     if (!wanted.ok()) Cut(id, wanted.status());
     if (!wanted.ok() || !*wanted) return {};
-    return std::as_writable_bytes(std::span(peer.slice.values));
+    return peer.slice.Room();
   }
   if (header.kind != FrameKind::kShardSum || (*held)->owner) return {};
   Held::Sum& sum = (*held)->sum;

@@ -9,14 +9,15 @@
 
 namespace motley {
 
-UpdateSum::UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows)
-    : own_(route.end(route.shards() - 1)), home_(own_) {
+UpdateSum::UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows,
+                     WireFormat wire)
+    : own_(route.end(route.shards() - 1)), home_(own_), wire_(wire) {
   MakeSums(route, slice_length, parallel, keep_rows);
 }
 
 UpdateSum::UpdateSum(std::span<float> home, const Route& route, size_t slice_length,
-                     ParallelFor& parallel, bool keep_rows)
-    : home_(home) {
+                     ParallelFor& parallel, bool keep_rows, WireFormat wire)
+    : home_(home), wire_(wire) {
   MakeSums(route, slice_length, parallel, keep_rows);
 }
 
@@ -49,7 +50,8 @@ void UpdateSum::Cut() {
   for (const auto& sum : sums_) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + sum->cut().total());
   }
-  if (cut_.total() != ends.back()) cut_ = Slicing(std::move(ends), sums_.front()->cut().length());
+  if (cut_.total() == ends.back()) return;
+  cut_ = Slicing(std::move(ends), sums_.front()->cut().length(), wire_);
 }
 
 Result<StreamDecoder::Outcome> UpdateSum::AddSlice(RowId row, size_t slice, AlignedVector& values,

@@ -19,11 +19,12 @@ namespace motley {
 
 class UpdateSum {
  public:
-  // `slice_length` is in floats. `keep_rows` is as in DecodeLimits.
-  UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows);
+  // `slice_length` is in floats. `keep_rows` is as in DecodeLimits. `wire` is how answers travel.
+  UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows,
+            WireFormat wire = WireFormat::kFloat32);
   // The same, formed in borrowed memory.
   UpdateSum(std::span<float> home, const Route& route, size_t slice_length, ParallelFor& parallel,
-            bool keep_rows);
+            bool keep_rows, WireFormat wire = WireFormat::kFloat32);
 
   // The sum once it is finished. Nobody else may touch it from OpenRows or OpenLists until then.
   std::span<float> values() { return home_; }
@@ -65,6 +66,7 @@ class UpdateSum {
 
   AlignedVector own_;  // Empty if the memory is borrowed.
   const std::span<float> home_;
+  const WireFormat wire_;
   std::vector<size_t> ends_;
   SpareSlices spare_;
   std::vector<std::unique_ptr<StepSum>> sums_;  // By shard.

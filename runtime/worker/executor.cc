@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <complex>
 #include <utility>
 
+#include "base/signs.h"
 #include "coding/decode/part_sums.h"
 #include "devices/host_device.h"
 #include "runtime/links/messages.h"
@@ -19,6 +22,29 @@ constexpr Duration kProgressInterval = std::chrono::milliseconds(50);
 constexpr Duration kProgressOfLists = std::chrono::milliseconds(10);
 constexpr size_t kMaxQueued = 1024;  // Orders: a list of rows, and a few after losses.
 
+// The name of an answer within its step. Rows with the same terms have the same name at all
+// workers. Lists grow while they are computed, and no two workers have the same.
+uint64_t AnswerName(const WorkOrder::What& what, const Header& header) {
+  uint64_t name = MixedSeed(what.parts);
+  const auto mix = [&name](uint64_t value) { name = MixedSeed(name ^ value); };
+  const auto mix_number = [&mix](const std::complex<double>& number) {
+    mix(std::bit_cast<uint64_t>(number.real()));
+    mix(std::bit_cast<uint64_t>(number.imag()));
+  };
+  if (!what.cover_known) {
+    mix(header.row_id);
+    mix(header.row);
+    return name;
+  }
+  for (const PartitionTerm& term : what.terms) {
+    mix(term.begin);
+    mix(term.end);
+    mix_number(term.coefficient);
+    for (const auto& part : term.other_parts) mix_number(part);
+  }
+  return name;
+}
+
 }  // namespace
 
 Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> failed)
@@ -29,7 +55,7 @@ Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> fail
           env.transport,
           parts_.peer_of != nullptr ? parts_.peer_of
                                     : [peer = parts_.peer](uint32_t) { return peer; },
-          parts_.cut, [this] { Advance(); }),
+          parts_.cut, parts_.seed, [this] { Advance(); }),
       kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
 
 Executor::~Executor() {
@@ -144,14 +170,15 @@ void Executor::Flush(const wire::FlushT& flush) {
 void Executor::SendProbe(uint32_t slices) {
   const Slicing& cut = parts_.cut;
   const auto zeros =
-      std::make_shared<const Bytes>(std::min(cut.length(), cut.total()) * sizeof(float));
+      std::make_shared<const Bytes>(WireBytes(cut.format(), std::min(cut.length(), cut.total())));
   Header header = parts_.header;
   header.kind = FrameKind::kProbe;
   header.total = cut.total();
+  header.format = cut.format();
   for (size_t slice = 0; slice < std::min<size_t>(slices, cut.count()); ++slice) {
     header.offset = cut.begin(slice);
     header.shard = static_cast<uint32_t>(cut.ShardOf(slice));
-    const BytesView piece = BytesView(*zeros).first(cut.size(slice) * sizeof(float));
+    const BytesView piece = BytesView(*zeros).first(cut.bytes(slice));
     env_.transport.Send(parts_.peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
                         [zeros](const Status&) {});
   }
@@ -215,7 +242,7 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   header.row_id = what.order;
   header.attempt = what.attempt;
   header.row = what.cover_known ? what.row : first_.vectors++;
-  outbox_.Describe(*answer, header);
+  outbox_.Describe(*answer, header, AnswerName(what, header));
   std::fill(answer->sum->begin(), answer->sum->end(), 0.0f);
   first_.answer = answer;
   first_.sum = answer->sum;

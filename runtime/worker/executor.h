@@ -36,8 +36,9 @@ class Executor {
     ParameterInbox& parameters;
     const PartitionInbox& partitions;
     PeerId peer = 0;
-    Header header;  // The header of its messages: job and incarnation.
-    Slicing cut;    // The cut of whole vectors.
+    Header header;      // The header of its messages: job and incarnation.
+    Slicing cut;        // The cut of whole vectors.
+    uint64_t seed = 0;  // The job's, for rounding.
     // The connections to the nodes that sum the shards; null: all are the server's.
     Outbox::PeerOf peer_of = nullptr;
   };

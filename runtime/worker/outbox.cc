@@ -8,19 +8,33 @@
 #include "base/assert.h"
 #include "coding/decode/part_sums.h"
 #include "coding/kernels/sketch.h"
+#include "coding/kernels/wire_floats.h"
+#include "runtime/links/packed_slice.h"
 #include "runtime/memory_need.h"
 
 namespace motley {
 
-Outbox::Outbox(Transport& transport, PeerOf peer_of, Slicing cut, std::function<void()> freed)
+Outbox::Outbox(Transport& transport, PeerOf peer_of, Slicing cut, uint64_t seed,
+               std::function<void()> freed)
     : transport_(transport),
       peer_of_(std::move(peer_of)),
       cut_(std::move(cut)),
+      seed_(seed),
       freed_(std::move(freed)) {
   for (Vector& vector : vectors_) {
-    vector.sum = std::make_shared<std::vector<float>>(cut_.total());
     vector.cut = cut_;
+    MakeRoom(vector);
   }
+}
+
+// Old memory is freed first, so that memory need not hold both.
+void Outbox::MakeRoom(Vector& vector) const {
+  const Slicing& cut = vector.cut;
+  vector.sum = nullptr;
+  vector.packed = nullptr;
+  vector.sum = std::make_shared<std::vector<float>>(cut.total());
+  if (cut.format() == WireFormat::kFloat32) return;
+  vector.packed = std::make_shared<Bytes>(cut.count() * WireBytes(cut.format(), cut.length()));
 }
 
 Outbox::Vector* Outbox::Free() {
@@ -34,23 +48,22 @@ Status Outbox::Fit(Vector& vector, uint32_t parts) const {
   if (parts == 1) {
     if (vector.cut.total() != cut_.total()) vector.cut = cut_;
   } else {
-    vector.cut =
-        Slicing(AnswerEnds(Field::kComplexPacked, cut_.total(), cut_.ends(), parts), cut_.length());
+    vector.cut = Slicing(AnswerEnds(Field::kComplexPacked, cut_.total(), cut_.ends(), parts),
+                         cut_.length(), cut_.format());
   }
-  const size_t length = vector.cut.total();
-  if (vector.sum->size() == length) return Status::Ok();
-  // Freed first, so that memory need not hold both.
-  vector.sum = std::make_shared<std::vector<float>>();
+  if (vector.sum != nullptr && vector.sum->size() == vector.cut.total()) return Status::Ok();
   return OrNoMemory("the worker's answer", [&] {
-    vector.sum->resize(length);
+    MakeRoom(vector);
     return Status::Ok();
   });
 }
 
-void Outbox::Describe(Vector& vector, const Header& header) {
+void Outbox::Describe(Vector& vector, const Header& header, uint64_t name) {
+  vector.name = name;
   vector.header = header;
   vector.header.kind = FrameKind::kGradient;
   vector.header.total = vector.sum->size();
+  vector.header.format = vector.cut.format();
   vector.final.assign(vector.cut.count(), 0);
   vector.sends.clear();
 }
@@ -80,8 +93,24 @@ void Outbox::Send(Vector& vector) {
   if (vector.unsent == 0) freed_();
 }
 
+// Returns the slice as it travels. Its values become those that will arrive, so that norm and
+// sketch are theirs.
+BytesView Outbox::Pack(Vector& vector, size_t slice) const {
+  const Slicing& cut = vector.cut;
+  const std::span<float> values = std::span(*vector.sum).subspan(cut.begin(slice), cut.size(slice));
+  if (vector.packed == nullptr) return AsBytes(std::span<const float>(values));
+  const std::span<std::byte> to =
+      std::span(*vector.packed)
+          .subspan(slice * WireBytes(cut.format(), cut.length()), cut.bytes(slice));
+  PackFloats(cut.format(), values,
+             DrawsOfAnswer(seed_, vector.header.step, vector.name, cut.begin(slice)), to,
+             values.data());
+  return to;
+}
+
 void Outbox::SendSlice(Vector& vector, size_t slice) {
   const Slicing& cut = vector.cut;
+  const BytesView piece = Pack(vector, slice);
   const std::span<const float> values =
       std::span(*vector.sum).subspan(cut.begin(slice), cut.size(slice));
   Header header = vector.header;
@@ -97,11 +126,12 @@ void Outbox::SendSlice(Vector& vector, size_t slice) {
   auto sent = alive_.Guard([this, &vector](const Status&) {
     if (--vector.unsent == 0 && !vector.computing) freed_();
   });
-  const BytesView piece = AsBytes(values);
-  // The sends keep the vector alive if this object is destroyed first.
+  // The sends keep the bytes alive if this object is destroyed first.
+  std::shared_ptr<const void> keep = vector.sum;
+  if (vector.packed != nullptr) keep = vector.packed;
   vector.sends.push_back(transport_.Send(
       peer_of_(header.shard), header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
-      [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));
+      [sent = std::move(sent), keep = std::move(keep)](const Status& status) { sent(status); }));
 }
 
 void Outbox::Cancel(StepId step, uint32_t order) {

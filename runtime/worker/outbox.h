@@ -26,9 +26,11 @@ class Outbox {
     bool computing = false;
 
     // The members below are the outbox's own.
-    Header header;              // The header of its slices: the step and the order that it answers.
-    Slicing cut;                // Its own: answers to codes with parts are shorter.
-    std::vector<size_t> final;  // Final values in each slice; kSent: it was sent.
+    Header header;      // The header of its slices: the step and the order that it answers.
+    uint64_t name = 0;  // Equal answers of a step have equal names (packed_slice.h).
+    std::shared_ptr<Bytes> packed;  // Its slices as they travel; null: as they are.
+    Slicing cut;                    // Its own: answers to codes with parts are shorter.
+    std::vector<size_t> final;      // Final values in each slice; kSent: it was sent.
     std::vector<SendId> sends;
     size_t unsent = 0;
   };
@@ -36,8 +38,10 @@ class Outbox {
   // The connection to the node that sums this shard.
   using PeerOf = std::function<PeerId(uint32_t shard)>;
 
-  // `cut` is that of whole vectors. `freed` runs when a vector has left or was taken back.
-  Outbox(Transport& transport, PeerOf peer_of, Slicing cut, std::function<void()> freed);
+  // `cut` is that of whole vectors. `seed` is the job's. `freed` runs when a vector has left or was
+  // taken back.
+  Outbox(Transport& transport, PeerOf peer_of, Slicing cut, uint64_t seed,
+         std::function<void()> freed);
 
   // The filter changes whole vectors, so with it no slice leaves early.
   void SetFilter(AnswerFilter filter) { filter_ = std::move(filter); }
@@ -49,9 +53,9 @@ class Outbox {
   Status Fit(Vector& vector, uint32_t parts) const;
   // The vector will answer this step and order. Each slice fills in its length, offset, norm,
   // sketch and tally when it leaves.
-  void Describe(Vector& vector, const Header& header);
-  // Values [begin, end) will not change any more. Slices leave once all their values are final,
-  // behind what was sent before. With a filter none leaves here.
+  void Describe(Vector& vector, const Header& header, uint64_t name);
+  // Values [begin, end) will not change any more, and nobody else will read them. Slices leave once
+  // all their values are final, behind what was sent before. With a filter none leaves here.
   void Final(Vector& vector, size_t begin, size_t end);
   // All of the vector is final. Sends the slices that have not been sent.
   void Send(Vector& vector);
@@ -62,11 +66,14 @@ class Outbox {
 
  private:
   static constexpr size_t kSent = SIZE_MAX;
+  void MakeRoom(Vector& vector) const;
   void SendSlice(Vector& vector, size_t slice);
+  BytesView Pack(Vector& vector, size_t slice) const;
 
   Transport& transport_;
   const PeerOf peer_of_;
   const Slicing cut_;  // The cut of whole vectors.
+  const uint64_t seed_;
   std::function<void()> freed_;
   AnswerFilter filter_;
   std::array<Vector, 2> vectors_;

@@ -129,8 +129,8 @@ void ShardLinks::OnPayloadDone(PeerId peer, const Header& header, bool discarded
   One& link = links_[peer];
   if (discarded) return;
   if (header.kind != FrameKind::kControl) {
-    parts_.parameters.Finish(link.arriving);
-    return hooks_.advance();
+    const Status fine = parts_.parameters.Finish(link.arriving);
+    return fine.ok() ? hooks_.advance() : hooks_.failed(fine);
   }
   const auto control = DecodeControl(link.control);
   if (!control.ok()) return hooks_.failed(control.status());

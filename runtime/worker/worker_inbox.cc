@@ -41,20 +41,26 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arrivin
     coming_.seen.assign(cut_.count(), false);
     coming_.seen_count = 0;
   }
+  MOTLEY_RETURN_IF_ERROR(arriving.packed.Begin(header));
   arriving.values = coming_.values;
-  const std::span<float> values(*coming_.values);
-  return std::as_writable_bytes(
-      values.subspan(cut_.begin(arriving.slice), cut_.size(arriving.slice)));
+  return arriving.packed.Room(SliceIn(*coming_.values, arriving.slice));
 }
 
-void ParameterInbox::Finish(Arriving& arriving) {
+std::span<float> ParameterInbox::SliceIn(std::vector<float>& values, size_t slice) const {
+  return std::span(values).subspan(cut_.begin(slice), cut_.size(slice));
+}
+
+Status ParameterInbox::Finish(Arriving& arriving) {
   const auto values = std::exchange(arriving.values, nullptr);
-  if (values == nullptr || values != coming_.values || coming_.seen[arriving.slice]) return;
-  coming_.seen[arriving.slice] = true;
-  if (++coming_.seen_count < cut_.count()) return;
+  const size_t slice = arriving.slice;
+  if (values == nullptr || values != coming_.values || coming_.seen[slice]) return Status::Ok();
+  MOTLEY_RETURN_IF_ERROR(arriving.packed.Finish(SliceIn(*values, slice)));
+  coming_.seen[slice] = true;
+  if (++coming_.seen_count < cut_.count()) return Status::Ok();
   std::swap(whole_, coming_);
   coming_.values = nullptr;
   used_ = false;
+  return Status::Ok();
 }
 
 void ParameterInbox::NewEpoch(const Header& header) {

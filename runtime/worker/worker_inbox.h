@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/links/packed_slice.h"
 #include "runtime/links/slicing.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/worker/workshop.h"
@@ -25,16 +26,18 @@ class ParameterInbox {
   struct Arriving {
     std::shared_ptr<std::vector<float>> values;  // Kept, even if its version is given up meanwhile.
     size_t slice = 0;
+    PackedSlice packed;
   };
   // The room for a slice; empty if the version is not newer. A slice of a later epoch of its shard
   // comes from a new owner. It replaces what earlier owners sent of a version that nobody used, and
   // nothing of theirs is taken any more. kDataError: the slice does not fit the
   // parameters. kResource: there is no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header, Arriving& arriving);
-  void Finish(Arriving& arriving);  // The slice arrived.
+  // The slice arrived. kDataError: its bytes are no parameters.
+  Status Finish(Arriving& arriving);
   // The same for the only connection.
   Result<std::span<std::byte>> Begin(const Header& header) { return Begin(header, only_); }
-  void Finish() { Finish(only_); }
+  Status Finish() { return Finish(only_); }
   // The newest version that arrived in whole, if it is this one or a newer one; otherwise null. The
   // server decides which versions an update may use by what it publishes before the update is done.
   ParameterCopy AtLeast(uint64_t version);
@@ -48,6 +51,7 @@ class ParameterInbox {
     size_t seen_count = 0;
   };
   Result<std::shared_ptr<std::vector<float>>> Spare();
+  std::span<float> SliceIn(std::vector<float>& values, size_t slice) const;
 
   Slicing cut_;
   std::vector<std::shared_ptr<std::vector<float>>> copies_;

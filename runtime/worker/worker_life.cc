@@ -338,8 +338,7 @@ Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
 Status WorkerLife::FinishBulk(const Header& header) {
   if (header.kind == FrameKind::kPartition) return session_->partitions->Finish();
   if (header.kind == FrameKind::kShardState) return session_->host->FinishState(header);
-  session_->parameters->Finish();
-  return Status::Ok();
+  return session_->parameters->Finish();
 }
 
 void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {

@@ -41,7 +41,7 @@ Status WorkerLife::SetUpShards(const wire::AcceptT& accept, const Route& route, 
           [links = session.links.get()](WorkerId worker) { return links->Link(worker); }, failed},
       ShardHost::Job{accept.job, options_.token, accept.workers,
                      static_cast<uint32_t>(accept.partition_sizes.size()), route,
-                     accept.slice_length});
+                     accept.slice_length, static_cast<WireFormat>(accept.wire), accept.seed});
   return Status::Ok();
 }
 
@@ -71,12 +71,14 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
                               alive_.Guard([this](const Device& device, const Status& why) {
                                 OnDeviceLost(device, why);
                               })));
+  MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
   MOTLEY_ASSIGN_OR_RETURN(const Route route,
                           Route::Parse(shop->trainer->parameter_count(), accept.shard_ends));
   auto session = std::make_unique<Session>();
   session->job = accept.job;
   session->shop = shop;
-  session->parameters = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
+  session->parameters =
+      std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length, wire));
   session->partitions = std::make_unique<PartitionInbox>(
       shop, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
       alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
@@ -87,7 +89,8 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
                         *session->partitions,
                         peer_,
                         header,
-                        route.Answers(accept.slice_length)};
+                        route.Answers(accept.slice_length, wire),
+                        accept.seed};
   if (accept.listen) {
     MOTLEY_RETURN_IF_ERROR(SetUpShards(accept, route, *session));
     parts.peer_of = [this, links = session->links.get()](uint32_t shard) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <numeric>
 
 #include "base/text.h"
@@ -77,12 +78,18 @@ std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::Acc
 
 }  // namespace
 
+Result<WireFormat> WireOf(const wire::AcceptT& accept) {
+  if (accept.wire < std::size(kWireFormats)) return kWireFormats[accept.wire];
+  return Status::DataError(fmt::format("the server sends vectors in format {}", accept.wire));
+}
+
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept,
                                                std::shared_ptr<const ForeignTrainer> foreign,
                                                DeviceLost lost) {
   MOTLEY_RETURN_IF_ERROR(CheckWelcome(accept));
   MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
+  MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
   std::unique_ptr<Model> model;
   if (foreign == nullptr) {
     auto made = Model::Create({.name = accept.model,
@@ -98,7 +105,7 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
   }
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the worker", foreign ? foreign->parameter_count : model->parameter_count(),
-                  WorkerVectors() + device.parts().size(), HostMemoryOf(device)));
+                  WorkerVectors(wire) + device.parts().size(), HostMemoryOf(device)));
   if (model != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckDevice(device, *model));
     for (const Device* part : device.parts()) {

@@ -20,6 +20,9 @@ struct Workshop {
   std::unique_ptr<Trainer> trainer;
 };
 
+// How vectors travel. kDataError: there is no such format.
+Result<WireFormat> WireOf(const wire::AcceptT& accept);
+
 // Makes what the server's welcome asks for. `foreign` is this worker's own trainer, or null. A
 // built-in model trains on all parts of a joined device. `lost` is notified of parts that fail
 // while others go on. kDataError: the welcome is invalid. kConflict: this release cannot build the

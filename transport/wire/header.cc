@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <iterator>
 
 namespace motley {
 namespace {
@@ -15,9 +16,9 @@ constexpr uint32_t kMagic = 0x594c544du;  // "MTLY"
 // The header's own checksum, its last eight bytes, covers all bytes before it.
 constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
-bool KnownKind(uint32_t kind) {
-  return kind >= static_cast<uint32_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint32_t>(FrameKind::kShardSum);
+bool KnownKind(uint16_t kind) {
+  return kind >= static_cast<uint16_t>(FrameKind::kControl) &&
+         kind <= static_cast<uint16_t>(FrameKind::kShardSum);
 }
 
 // The field of flags holds the shared page and these bits.
@@ -50,7 +51,8 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
   };
   put(kMagic);
   put(kProtocolVersion);
-  put(static_cast<uint32_t>(header.kind));
+  put(static_cast<uint16_t>(header.kind));
+  put(static_cast<uint16_t>(header.format));
   put(header.job);
   put(header.incarnation);
   put(header.step);
@@ -80,7 +82,8 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   };
   uint32_t magic = 0;
   uint32_t version = 0;
-  uint32_t kind = 0;
+  uint16_t kind = 0;
+  uint16_t format = 0;
   uint32_t flags = 0;
   DecodedHeader decoded;
   Header& header = decoded.header;
@@ -104,6 +107,11 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
     return Status::DataError(fmt::format("a frame of unknown kind {}", kind));
   }
   header.kind = static_cast<FrameKind>(kind);
+  get(format);
+  if (format >= std::size(kWireFormats)) {
+    return Status::DataError(fmt::format("a frame of unknown format {}", format));
+  }
+  header.format = kWireFormats[format];
   get(header.job);
   get(header.incarnation);
   get(header.step);

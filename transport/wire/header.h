@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/tally.h"
+#include "base/wire_format.h"
 
 namespace motley {
 
@@ -48,13 +49,15 @@ struct Header {
   double sketch = 0;   // Projection of this slice on SignsOf (runtime/links/slicing.h).
   Tally tally;         // For the whole answer; every slice repeats it.
   uint32_t length = 0;  // Payload bytes.
+  // How the floats of gradients, parameters and probes travel; other kinds have float32.
+  WireFormat format = WireFormat::kFloat32;
   // The slices before this one had left before it was computed. The time since then does not count
   // against the link.
   bool paused = false;
 };
 
 // Both ends must have the same version; every header carries it.
-inline constexpr uint32_t kProtocolVersion = 10;
+inline constexpr uint32_t kProtocolVersion = 11;
 inline constexpr size_t kHeaderSize = 144;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

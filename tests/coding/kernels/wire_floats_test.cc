@@ -204,6 +204,17 @@ TEST(WireFormats, HaveNamesAndSizes) {
   EXPECT_LT(static_cast<double>(WireBytes(WireFormat::kInt8, 1 << 18)) / (4 << 18), 0.26);
 }
 
+TEST(WireFormats, FloatsFollowFromBytes) {
+  for (const WireFormat format : kWireFormats) {
+    for (size_t count = 0; count < 2000; ++count) {
+      ASSERT_EQ(WireFloats(format, WireBytes(format, count)), count) << NameOf(format);
+    }
+    for (size_t bytes = 0; bytes < 2000; ++bytes) {
+      ASSERT_LE(WireBytes(format, WireFloats(format, bytes)), bytes) << NameOf(format);
+    }
+  }
+}
+
 // Cuts at multiples of a block change nothing but the draws.
 TEST(WireFormats, DependOnTheSliceAlone) {
   Random random(5, Stream::kTest);

@@ -22,6 +22,7 @@ Header FullHeader() {
           .sketch = -0.0625,
           .tally = {.loss = {1e300, -2}, .weight = {4055, 1.0 / 3}},
           .length = kMaxBulkBytes,
+          .format = WireFormat::kInt8,
           .paused = true};
 }
 
@@ -45,6 +46,7 @@ TEST(Header, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(got.sketch, header.sketch);
   EXPECT_EQ(got.tally, header.tally);
   EXPECT_EQ(got.length, header.length);
+  EXPECT_EQ(got.format, header.format);
   EXPECT_TRUE(got.paused);
   for (const bool checked : {true, false}) {
     for (const bool paused : {true, false}) {
@@ -96,6 +98,16 @@ TEST(Header, UnknownKindsAreRefused) {
   for (int kind : {0, 10, 255}) {
     const auto bytes = EncodeHeader({.kind = static_cast<FrameKind>(kind)}, 0);
     EXPECT_EQ(DecodeHeader(bytes).code(), StatusCode::kDataError) << kind;
+  }
+}
+
+TEST(Header, UnknownFormatsAreRefused) {
+  for (const WireFormat format : kWireFormats) {
+    EXPECT_TRUE(DecodeHeader(EncodeHeader({.format = format}, 0)).ok());
+  }
+  for (int format : {3, 255}) {
+    const auto bytes = EncodeHeader({.format = static_cast<WireFormat>(format)}, 0);
+    EXPECT_EQ(DecodeHeader(bytes).code(), StatusCode::kDataError) << format;
   }
 }
 
