@@ -20,6 +20,8 @@ struct JobPlan {
   std::vector<double> speeds;           // Emulated, one per worker; empty: no emulation.
   std::optional<Duration> sample_time;  // Modelled time of a sample at speed 1.
   std::vector<Fault> faults;
+  // How much larger decoding makes the variance of rounded answers; 1 if nothing is weighed.
+  double rounding_noise = 1;
   uint64_t samples = 0;
   uint64_t steps_per_epoch = 1;
 

@@ -246,6 +246,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.quorum = given.quorum;
   TakeText(given.reduce, request.reduce);
   request.followers = given.followers;
+  TakeText(given.wire, request.wire);
   TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);

@@ -234,15 +234,8 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
       ->group("Output");
 }
 
-CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
-  CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
-  AddDataFlags(train, flags);
-  AddModelFlags(
-      train, flags.job,
-      {"; default: chosen from model and data, and printed",
-       "Passes over the data, exactly this many; default: until there is no more progress"});
-  AddLearningFlags(train, flags);
-  AddClusterFlags(train, flags.job, MostWorkers::kRange);
+// Where the vector is, and how it travels.
+void AddVectorFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--reduce", flags.job.reduce,
                    "Where the vector is summed: star (at the server, default), or direct (at the "
@@ -256,6 +249,24 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->type_name("N")
       ->transform(Within(1U, 3U))
       ->group("Workers");
+  train
+      ->add_option("--wire", flags.job.wire,
+                   "How gradients and parameters travel: float32 (default), bf16 (half the bytes, "
+                   "rounded), or int8 (about a quarter, rounded by chance; on average exact)")
+      ->type_name("FORMAT")
+      ->group("Workers");
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
+  CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
+  AddDataFlags(train, flags);
+  AddModelFlags(
+      train, flags.job,
+      {"; default: chosen from model and data, and printed",
+       "Passes over the data, exactly this many; default: until there is no more progress"});
+  AddLearningFlags(train, flags);
+  AddClusterFlags(train, flags.job, MostWorkers::kRange);
+  AddVectorFlags(train, flags);
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);

@@ -74,6 +74,7 @@ constexpr std::array kWords = {
     FlagWord{"validation", "--validation"},
     FlagWord{"wait", "--wait"},
     FlagWord{"weight_decay", "--weight-decay"},
+    FlagWord{"wire", "--wire"},
     FlagWord{"worker_speeds", "--worker-speeds"},
     FlagWord{"workers", "--workers"},
 };

@@ -190,6 +190,11 @@ typedef struct motley_job_options {
   const char* reduce;
   /** Reduce direct: workers that follow each part, 1 to 3, so that it outlives its owner. 0: 1. */
   uint32_t followers;
+  /** All-in-one, server: how gradients and parameters travel between server and workers. NULL or
+      "float32": as they are. "bf16": rounded to the nearest number of half the bytes. "int8":
+      rounded to about a quarter of the bytes, by chance, so that the mean is right. The model
+      itself stays float32. Nothing is audited unless it is float32. */
+  const char* wire;
 } motley_job_options;
 
 /**
@@ -209,7 +214,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0                        \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL                  \
   }
 
 #ifdef __cplusplus

@@ -33,6 +33,40 @@ TEST(PlanJob, StartsTwoWorkersUnlessTold) {
   EXPECT_EQ(PlanJob(request, 0)->job.workers, 5U);
 }
 
+TEST(PlanJob, RoundsWhatTravels) {
+  JobRequest request;
+  EXPECT_EQ(PlanJob(request, 0)->job.wire, WireFormat::kFloat32);
+  EXPECT_GT(PlanJob(request, 0)->job.audit_fraction, 0);
+  for (const WireFormat wire : {WireFormat::kBf16, WireFormat::kInt8}) {
+    request.wire = NameOf(wire);
+    const auto plan = PlanJob(request, 0);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_EQ(plan->job.wire, wire);
+    EXPECT_EQ(plan->job.audit_fraction, 0);
+    EXPECT_EQ(plan->job.unweighted, wire == WireFormat::kInt8);
+    EXPECT_EQ(plan->rounding_noise, 1);
+  }
+  request.wire = "fp16";
+  ExpectRefused(request, "`wire`");
+  request.wire = "int8";
+  request.audit = 0.1;
+  ExpectRefused(request, "would take rounding for a wrong answer");
+  request.audit = 0;
+  request.workers = 8;
+  request.tolerate = 2;
+  request.code = "heterogeneous";
+  const auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_NE(plan->rounding_noise, 1);
+  EXPECT_LT(plan->rounding_noise, 20);
+  request.code = "cyclic";
+  request.workers = 24;
+  request.tolerate = 8;
+  ExpectRefused(request, "multiplies the variance of rounding");
+  request.wire = "float32";
+  EXPECT_TRUE(PlanJob(request, 0).ok());
+}
+
 TEST(PlanJob, PeopleHaveMoreTimeToStartWorkersThanAProgram) {
   JobRequest request;
   request.data = "there";
