@@ -77,8 +77,9 @@ struct JobOptions : SchedulerOptions {
   // Ranges that the vector is cut into, each summed, updated and published by a shard of its own. A
   // small model has fewer.
   uint32_t shards = 1;
-  // The nodes that hold the shards.
-  enum class Holders : uint8_t { kServer, kWorkers };
+  // The nodes that hold the shards. kChosen: the server, or the workers if their links are measured
+  // to be faster (scheduler/placement/reduction.h).
+  enum class Holders : uint8_t { kServer, kWorkers, kChosen };
   Holders holders = Holders::kServer;
   // Workers that follow each shard that a worker holds, so that it outlives its owner.
   uint32_t followers = 1;

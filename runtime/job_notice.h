@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "scheduler/notice.h"
+#include "scheduler/placement/reduction.h"
 
 namespace motley {
 namespace notice {
@@ -107,6 +109,14 @@ struct ShardMoved {
   uint32_t lost;
   std::optional<uint32_t> owner;
 };
+// Who sums the vector, chosen by the links that were measured.
+struct VectorPlaced {
+  ReduceChoice choice;
+  std::vector<WorkerId> nodes;  // The workers of the choice, in its order.
+  double bytes;                 // Length of the vector.
+  // A worker got nothing from another one, which may be unable to connect. The server sums then.
+  std::optional<std::pair<WorkerId, WorkerId>> unreached;
+};
 struct CheckpointNote {  // A note about the folders (WrittenCheckpoint::notes).
   std::string text;
 };
@@ -118,7 +128,7 @@ using JobNotice =
                  notice::Back, notice::Reported, notice::Trouble, notice::Diverges,
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
-                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved,
+                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved, notice::VectorPlaced,
                  notice::CheckpointNote>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.

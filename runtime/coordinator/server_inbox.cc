@@ -43,10 +43,10 @@ bool ServerInbox::Ours(const Session& session, const Header& header) const {
 std::span<std::byte> ServerInbox::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
   const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
-  if (worker && to_.remote != nullptr && header.kind == FrameKind::kShardState) {
+  if (worker && to_.remote != nullptr && RemoteUpdates::Takes(header.kind)) {
     const Session* session = SessionOf(*worker);
     if (session == nullptr || !Ours(*session, header)) return {};
-    const auto room = to_.remote->shards().BeginState(*worker, header);
+    const auto room = to_.remote->BeginFrame(*worker, header);
     if (room.ok()) return *room;
     to_.peers.SendAway(peer, room.status());
     return {};
@@ -128,8 +128,8 @@ void ServerInbox::OnPayloadDone(PeerId peer, const Header& header, bool discarde
   Session* session = SessionOf(*worker);
   if (session == nullptr) return;
   if (header.kind == FrameKind::kProbe) return session->turn.Finish();
-  if (header.kind == FrameKind::kShardState) {
-    const Status fine = to_.remote->shards().FinishState(*worker, header);
+  if (RemoteUpdates::Takes(header.kind)) {
+    const Status fine = to_.remote->FinishFrame(*worker, header);
     return fine.ok() ? void() : to_.peers.SendAway(peer, fine);
   }
   FinishSlice(peer, *session, header);
@@ -236,10 +236,10 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
   if (!fine.ok()) to_.peers.SendAway(peer, fine);
 }
 
-// Takes what a worker reports about shards that it holds.
+// Takes what a worker reports about shards that it holds, and about its links.
 bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine) {
   if (to_.remote == nullptr || SessionOf(worker) == nullptr) return false;
-  const Result<bool> taken = to_.remote->shards().OnMessage(worker, control);
+  const Result<bool> taken = to_.remote->OnMessage(worker, control);
   if (!taken.ok()) fine = taken.status();
   return !taken.ok() || *taken;
 }

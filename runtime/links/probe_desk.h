@@ -28,11 +28,18 @@ inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;
 inline constexpr int kProbeSlicesUnderWay = 2;
 inline constexpr size_t kMostProbes = 16;  // Connections at a time.
 
-// Keeps some slices under way on one connection until Stop.
+struct StreamRules {
+  FrameKind kind = FrameKind::kProbe;
+  int under_way = kProbeSlicesUnderWay;
+  uint64_t most = UINT64_MAX;  // Slices in all.
+};
+
+// Keeps some slices under way on one connection while it is set.
 class ProbeStream {
  public:
   // All are borrowed. Slices that are still under way may outlive the stream.
-  ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice);
+  ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice,
+              Header header = {}, StreamRules rules = {});
   ~ProbeStream();
 
   void Set(bool on);

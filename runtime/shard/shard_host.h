@@ -27,6 +27,7 @@
 #include "base/loop/loop.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/links/link_load.h"
 #include "runtime/links/route.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/range_answers.h"
@@ -55,6 +56,7 @@ class ShardHost final : public Receiver {
     Header header;  // Messages to the coordinator have its job and incarnation.
     // The connection to another worker's host, for sums; 0: there is none.
     std::function<PeerId(WorkerId)> link;
+    LinkLoad& load;  // Counts the frames that measure links.
     // The node cannot hold its shards: it should leave the job.
     std::function<void(const Status&)> failed;
   };

@@ -51,7 +51,7 @@ std::string ShardLinks::Reachable(const std::string& address) const {
 }
 
 Status ShardLinks::SetShards(const wire::ShardsT& shards) {
-  if (shards.owners.size() != parts_.shards) {
+  if (!shards.owners.empty() && shards.owners.size() != parts_.shards) {
     return Status::DataError(fmt::format("owners of {} shards, of which there are {}",
                                          shards.owners.size(), parts_.shards));
   }
@@ -96,6 +96,7 @@ void ShardLinks::OnConnected(PeerId peer, const PeerIdentity&) {
 }
 
 void ShardLinks::OnLost(PeerId peer, const Status& why) {
+  if (!remote()) return Drop(peer);  // Nothing depends on it yet.
   One& link = links_[peer];
   link.arriving.values = nullptr;
   if (link.timer != 0) parts_.loop.Cancel(link.timer);

@@ -41,8 +41,9 @@ class ShardLinks final : public Receiver {
   ShardLinks(Parts parts, Hooks hooks);
   ~ShardLinks() override;
 
-  // The coordinator says who holds what. kDataError: it names no owner for a shard, or one without
-  // an address.
+  // The coordinator says who holds what. Without owners the worker only connects to all that have
+  // an address, as far as it can. kDataError: it names no owner for a shard, or one without an
+  // address.
   Status SetShards(const wire::ShardsT& shards);
   bool remote() const { return !owners_.empty(); }  // Shards are held by workers.
   // The connection to the owner of a shard. Precondition: remote().

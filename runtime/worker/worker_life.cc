@@ -24,6 +24,7 @@ constexpr Duration kRefusedRetry = std::chrono::seconds(20);
 constexpr Duration kQuietConnect = std::chrono::seconds(1);
 // A server that drops its worker before it had work in this many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
+constexpr uint32_t kMostTestMilliseconds = 5000;  // Longer than any server wants.
 // After this time without an answer the user is notified.
 constexpr Duration kAnswerLimit = std::chrono::seconds(5);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
@@ -332,12 +333,17 @@ Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
   if (header.kind == FrameKind::kShardState && session_->host != nullptr) {
     return session_->host->BeginState(header);
   }
+  if (header.kind == FrameKind::kLoad) return session_->load.Room(header);
   return Status::DataError("a gradient, which only workers send");
 }
 
 Status WorkerLife::FinishBulk(const Header& header) {
   if (header.kind == FrameKind::kPartition) return session_->partitions->Finish();
   if (header.kind == FrameKind::kShardState) return session_->host->FinishState(header);
+  if (header.kind == FrameKind::kLoad) {
+    session_->load.Arrived(session_->places, header);
+    return Status::Ok();
+  }
   session_->parameters->Finish();
   return Status::Ok();
 }
@@ -382,6 +388,7 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
   if (state_ != State::kWorking) return;
   if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
+  if (const wire::LinkTestT* test = control.body.AsLinkTest()) return OnLinkTest(*test);
   if (const wire::CancelT* cancel = control.body.AsCancel()) {
     return session_->executor->Cancel(cancel->step, cancel->order);
   }
@@ -391,6 +398,22 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
     return;
   }
   OnShards(control);
+}
+
+// The server sends this before any work, so the load delays nothing.
+void WorkerLife::OnLinkTest(const wire::LinkTestT& test) {
+  std::vector<LinkLoad::To> to;
+  for (const uint32_t node : test.nodes) {
+    const bool server = node == session_->places;
+    const PeerId peer = server                       ? peer_
+                        : session_->links != nullptr ? session_->links->Link(node)
+                                                     : 0;
+    if (peer != 0) to.push_back({peer, OwnHeader()});
+  }
+  const Duration time = std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
+  session_->load.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
+    SendControl(env_.transport, peer_, OwnHeader(), report);
+  });
 }
 
 void WorkerLife::Answer(const wire::ProbeT& probe) {

@@ -38,12 +38,15 @@ class WorkerLife final : public WorkerNode, private Receiver {
   // All that the worker knows of a job. It is made when the server accepts the worker, and gone
   // when the worker connects again.
   struct Session {
+    Session(Loop& loop, Transport& transport) : load(loop, transport) {}
     ~Session() { *measured = true; }
 
     uint32_t job = 0;
+    uint32_t places = 0;  // Workers in the job.
     std::shared_ptr<Workshop> shop;
     std::unique_ptr<ParameterInbox> parameters;
     std::unique_ptr<PartitionInbox> partitions;
+    LinkLoad load;
     // Null unless workers own shards.
     std::unique_ptr<ShardLinks> links;
     std::unique_ptr<ShardHost> host;
@@ -88,6 +91,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnShards(const wire::ControlT& control);
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
+  void OnLinkTest(const wire::LinkTestT& test);
   void OnOrder(const wire::OrderT& order);
   void CountStep(StepId step);  // The worker has work in this step.
 

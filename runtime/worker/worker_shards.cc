@@ -38,7 +38,7 @@ Status WorkerLife::SetUpShards(const wire::AcceptT& accept, const Route& route, 
   session.host = std::make_unique<ShardHost>(
       ShardHost::Parts{
           env_.loop, env_.transport, device, peer_, header,
-          [links = session.links.get()](WorkerId worker) { return links->Link(worker); }, failed},
+          [links = session.links.get()](WorkerId worker) { return links->Link(worker); }, session.load, failed},
       ShardHost::Job{accept.job, options_.token, accept.workers,
                      static_cast<uint32_t>(accept.partition_sizes.size()), route,
                      accept.slice_length});
@@ -73,8 +73,9 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
                               })));
   MOTLEY_ASSIGN_OR_RETURN(const Route route,
                           Route::Parse(shop->trainer->parameter_count(), accept.shard_ends));
-  auto session = std::make_unique<Session>();
+  auto session = std::make_unique<Session>(env_.loop, env_.transport);
   session->job = accept.job;
+  session->places = accept.workers;
   session->shop = shop;
   session->parameters = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length));
   session->partitions = std::make_unique<PartitionInbox>(

@@ -17,7 +17,7 @@ constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint32_t>(FrameKind::kShardSum);
+         kind <= static_cast<uint32_t>(FrameKind::kLoad);
 }
 
 // The field of flags holds the shared page and these bits.
