@@ -105,7 +105,7 @@ std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) 
   return std::make_unique<Checkpointer>(
       env_.loop, *env_.disk, options_, std::move(about),
       Checkpointer::Hooks{
-          [this](ServerModel::SnapshotDone done) { TakeSnapshot(std::move(done)); },
+          [this](SnapshotDone done) { TakeSnapshot(std::move(done)); },
           [this] { return History(); },
           [this](uint64_t steps) { observer_.OnEvent(event::CheckpointSafe{steps}); },
           [this](const JobNotice& notice) { Say(notice); }, [this] { FinishWhenQuiet(); }});

@@ -105,7 +105,7 @@ class ServerJob final : public ServerNode {
 
   // Judging (server_updates.cc).
   void OnNotJudged(const Status& why);
-  void TakeSnapshot(ServerModel::SnapshotDone done);
+  void TakeSnapshot(SnapshotDone done);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
   JobHistory History() const;

@@ -10,7 +10,6 @@
 #include "coding/kernels/combine.h"
 #include "coding/schemes.h"
 #include "runtime/audit/job_gradient.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
 #include "training/optimizers/optimizer.h"
 #include "training/trainers/trainer.h"

@@ -109,7 +109,7 @@ void ServerJob::OnNotJudged(const Status& why) {
       why, validator_->best() ? std::optional(validator_->best_version()) : std::nullopt});
 }
 
-void ServerJob::TakeSnapshot(ServerModel::SnapshotDone done) {
+void ServerJob::TakeSnapshot(SnapshotDone done) {
   // No newer version exists before the snapshot is taken. So the validator has judged this version
   // at most, even if it judges now.
   model_->TakeSnapshot([this, done = std::move(done)](Result<ModelSnapshot> snapshot) mutable {

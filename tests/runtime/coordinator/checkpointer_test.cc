@@ -71,7 +71,7 @@ struct Rig {
   Rig()
       : saver(
             loop, disk, Options(), About(),
-            {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
+            {[this](const SnapshotDone& done) { done(Snapshot()); },
              [this] {
                JobHistory history;
                history.batch_loss.resize(version + not_applied, 0.5);
