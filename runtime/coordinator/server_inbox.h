@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "runtime/coordinator/event_pump.h"
-#include "runtime/coordinator/job_record.h"
 #include "runtime/coordinator/server_peers.h"
 #include "runtime/coordinator/session.h"
 #include "runtime/coordinator/step_watch.h"
@@ -20,6 +19,7 @@
 #include "runtime/links/probe_desk.h"
 #include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
+#include "runtime/saving/job_record.h"
 #include "runtime/shard/answers.h"
 #include "runtime/shard/remote_updates.h"
 #include "transport/transport.h"

@@ -9,9 +9,9 @@
 
 #include "base/counted.h"
 #include "coding/schemes.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/links/messages.h"
 #include "runtime/memory_need.h"
+#include "runtime/saving/saved_job.h"
 #include "runtime/worker_names.h"
 
 namespace motley {

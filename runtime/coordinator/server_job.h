@@ -10,9 +10,7 @@
 
 #include "runtime/alive.h"
 #include "runtime/coordinator/auditor.h"
-#include "runtime/coordinator/checkpointer.h"
 #include "runtime/coordinator/event_pump.h"
-#include "runtime/coordinator/job_record.h"
 #include "runtime/coordinator/loss_watch.h"
 #include "runtime/coordinator/server_inbox.h"
 #include "runtime/coordinator/server_model.h"
@@ -23,6 +21,8 @@
 #include "runtime/coordinator/validator.h"
 #include "runtime/links/vector_probe.h"
 #include "runtime/observer_fan.h"
+#include "runtime/saving/checkpointer.h"
+#include "runtime/saving/job_record.h"
 #include "runtime/shard/answers.h"
 #include "runtime/shard/remote_updates.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/coordinator/checkpointer.h"
+#include "runtime/saving/checkpointer.h"
 
 #include <cmath>
 #include <utility>

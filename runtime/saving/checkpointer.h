@@ -16,7 +16,7 @@
 #include "base/time.h"
 #include "checkpoint/store/disk.h"
 #include "runtime/alive.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 
