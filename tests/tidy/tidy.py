@@ -107,8 +107,6 @@ LARGE_CLASSES = {
     ("planner/auto/observed_cluster.h", "ObservedCluster", "methods"): 34,
     ("runtime/coordinator/auditor.h", "Auditor", "data members"): 30,
     ("runtime/saving/checkpointer.h", "Checkpointer", "data members"): 22,
-    ("runtime/coordinator/server_job.h", "ServerJob", "data members"): 33,
-    ("runtime/coordinator/server_job.h", "ServerJob", "methods"): 62,
     ("runtime/coordinator/server_model.h", "ServerModel", "data members"): 15,
     ("runtime/coordinator/server_peers.h", "ServerPeers", "data members"): 16,
     ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 34,
