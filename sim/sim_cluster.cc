@@ -11,8 +11,8 @@
 
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/observer_fan.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"

@@ -146,6 +146,7 @@ Status PlanReduction(const JobRequest& request, JobOptions& job) {
         request.followers));
   }
   if (!direct && !chosen) return Status::Ok();
+  if (chosen && request.audit > 0) return Status::Ok();  // Audits need answers at the server.
   if (direct && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }
@@ -160,7 +161,7 @@ Status PlanReduction(const JobRequest& request, JobOptions& job) {
   job.holders = direct ? JobOptions::Holders::kWorkers : JobOptions::Holders::kChosen;
   if (direct) job.shards = job.workers;
   job.followers = std::max(request.followers, 1U);
-  job.audit_fraction = 0;
+  if (direct) job.audit_fraction = 0;
   return Status::Ok();
 }
 

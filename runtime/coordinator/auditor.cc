@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 namespace {

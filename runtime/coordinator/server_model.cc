@@ -10,7 +10,6 @@
 #include "coding/kernels/combine.h"
 #include "coding/schemes.h"
 #include "runtime/audit/job_gradient.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
 #include "runtime/shard/remote_updates.h"
 #include "training/optimizers/optimizer.h"

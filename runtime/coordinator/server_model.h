@@ -15,6 +15,7 @@
 #include "runtime/audit/job_gradient.h"
 #include "runtime/job.h"
 #include "runtime/links/route.h"
+#include "runtime/saving/saved_job.h"
 #include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/remote_shards.h"
@@ -24,24 +25,12 @@
 
 namespace motley {
 
-struct SavedJob;
-
 // The end of a job whose parameters are no longer finite after this step.
 Status Diverged(StepId step);
-
-// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
-// The last holder must release it on the loop thread, because its memory is then reused.
-struct ModelSnapshot {
-  ParameterCopy parameters;
-  uint64_t optimizer_steps = 0;
-  ParameterCopy optimizer_state;
-  ValidationState validation;  // The caller fills it in, as of this version.
-};
 
 class ServerModel {
  public:
   using Done = std::function<void(Status)>;
-  using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
   // kInvalidArgument when model, optimizer and data do not fit together. kResource when the model
   // does not fit into memory. Also returns errors of the caller's trainer about its first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/coordinator/job_record.h"
+#include "runtime/saving/job_record.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests what a checkpoint says about its job, and in what another job may differ.
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/coordinator/job_record.h"
 #include "runtime/memory_need.h"
+#include "runtime/saving/job_record.h"
 #include "tests/runtime/job_world.h"
 #include "tests/training/test_data.h"
 

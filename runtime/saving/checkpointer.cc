@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/coordinator/checkpointer.h"
+#include "runtime/saving/checkpointer.h"
 
 #include <cmath>
 #include <utility>
@@ -86,7 +86,7 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   JobDescription about = about_;
   about.history = std::move(history);
   about.history.validation = snapshot.validation;
-  const ParameterCopy best = snapshot.validation.best;
+  const auto best = snapshot.validation.best;
   about.best_follows = best != nullptr;
   const auto written = std::make_shared<WrittenCheckpoint>();
   auto work = [state = std::move(state), about = std::move(about), code = options_.code, best,

@@ -16,8 +16,7 @@
 #include "base/time.h"
 #include "checkpoint/store/disk.h"
 #include "runtime/alive.h"
-#include "runtime/coordinator/saved_job.h"
-#include "runtime/coordinator/server_model.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 
@@ -28,9 +27,9 @@ class Checkpointer {
   static constexpr Duration kPatience = std::chrono::seconds(30);
 
   struct Hooks {
-    std::function<void(ServerModel::SnapshotDone)> take;  // ServerModel::TakeSnapshot
-    std::function<JobHistory()> history;                  // The history up to the newest version.
-    std::function<void(uint64_t steps)> safe;             // The job may be resumed from here.
+    std::function<void(SnapshotDone)> take;    // ServerModel::TakeSnapshot
+    std::function<JobHistory()> history;       // The history up to the newest version.
+    std::function<void(uint64_t steps)> safe;  // The job may be resumed from here.
     std::function<void(const JobNotice&)> notice;
     std::function<void()> idle;  // SaveLast may give another result now.
   };

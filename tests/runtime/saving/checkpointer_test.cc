@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests when a job's state is saved, what is reported about it, and how the job's end waits, with a
 // disk that does nothing by itself.
-#include "runtime/coordinator/checkpointer.h"
+#include "runtime/saving/checkpointer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ struct Rig {
   Rig()
       : saver(
             loop, disk, Options(), About(),
-            {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
+            {[this](const SnapshotDone& done) { done(Snapshot()); },
              [this] {
                JobHistory history;
                history.batch_loss.resize(version + not_applied, 0.5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -24,6 +24,7 @@ class JobRecord {
   void Decoded(double batch_loss, double amplification, const ApproximateSum* approximate);
   void Applied(Time now);
 
+  bool began() const { return started_; }  // A step was opened.
   double last_batch_loss() const { return result_.batch_loss.back(); }
   uint64_t steps() const { return result_.steps; }
   // The history so far. The caller adds the audits.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,16 @@ struct SavedJob {
   // The best version, if it is not the last; otherwise null.
   std::shared_ptr<const std::vector<float>> best;
 };
+
+// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
+// The last holder must release it on the loop thread, because its memory is then reused.
+struct ModelSnapshot {
+  std::shared_ptr<const std::vector<float>> parameters;
+  uint64_t optimizer_steps = 0;
+  std::shared_ptr<const std::vector<float>> optimizer_state;
+  ValidationState validation;  // The caller fills it in, as of this version.
+};
+using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
 // kDataError when the description does not fit the numbers, or they are not finite.
 Result<SavedJob> Understand(const CheckpointState& state);

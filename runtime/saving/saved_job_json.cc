@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 namespace {
