@@ -128,8 +128,8 @@ using JobNotice =
                  notice::Back, notice::Reported, notice::Trouble, notice::Diverges,
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
-                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved, notice::VectorPlaced,
-                 notice::CheckpointNote>;
+                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved,
+                 notice::VectorPlaced, notice::CheckpointNote>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {

@@ -305,7 +305,9 @@ std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
         "other could share that work",
         vector, names.One(n.unreached->first), names.One(n.unreached->second));
   }
-  const auto ms = [](const ReduceCost& cost) { return fmt::format("{:.0f} ms", 1e3 * cost.Total()); };
+  const auto ms = [](const ReduceCost& cost) {
+    return fmt::format("{:.0f} ms", 1e3 * cost.Total());
+  };
   if (n.choice.kind == Reduce::kStar) {
     return fmt::format(
         "the server sums {}: with the links that were measured it moves in {} of a step, and "
@@ -319,10 +321,10 @@ std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
                          100 * shares[i]);
   }
   if (n.nodes.size() > kMostNamed) parts += ", ...";
-  std::string text =
-      fmt::format("the workers sum {} ({}). With the links that were measured it moves in {} of a "
-                  "step",
-                  vector, parts, ms(n.choice.cost));
+  std::string text = fmt::format(
+      "the workers sum {} ({}). With the links that were measured it moves in {} of a "
+      "step",
+      vector, parts, ms(n.choice.cost));
   if (reason.kind != ReduceReason::Kind::kAsked) {
     text += fmt::format(", and the server alone would need {}", ms(reason.star));
   }

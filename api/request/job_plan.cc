@@ -131,8 +131,9 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// Sets who holds the vector.
-Status PlanReduction(const JobRequest& request, JobOptions& job) {
+// Sets who holds the vector. `here`: all workers are in this process, so no links are worth
+// measuring.
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   const bool direct = request.reduce == "direct";
   const bool chosen = request.reduce == "auto";
   if (!direct && !chosen && request.reduce != "star") {
@@ -146,7 +147,8 @@ Status PlanReduction(const JobRequest& request, JobOptions& job) {
         request.followers));
   }
   if (!direct && !chosen) return Status::Ok();
-  if (chosen && request.audit > 0) return Status::Ok();  // Audits need answers at the server.
+  // Audits need answers at the server.
+  if (chosen && (here || request.audit > 0)) return Status::Ok();
   if (direct && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }
@@ -302,7 +304,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
-  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, plan.job));
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

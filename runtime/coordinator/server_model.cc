@@ -11,7 +11,7 @@
 #include "coding/schemes.h"
 #include "runtime/audit/job_gradient.h"
 #include "runtime/memory_need.h"
-#include "runtime/shard/remote_updates.h"
+#include "runtime/survey/vector_placement.h"
 #include "training/optimizers/optimizer.h"
 #include "training/trainers/trainer.h"
 

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/shard/remote_updates.h"
 
-#include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 #include <variant>
 
 #include "coding/schemes.h"
-#include "scheduler/placement/reduction.h"
-#include "transport/stream/schemes.h"
 
 namespace motley {
 namespace {
-
-// Below this length (floats, 1 MiB) messages and latencies take longer than bytes do.
-constexpr size_t kLongVector = size_t{1} << 18;
-constexpr double kRoughly = 0.1;  // Measurements of links differ by this much.
-// Each shard costs a few messages in every step, so there are not many, and none of them is short.
-constexpr size_t kShardsPerWorker = 4;
-constexpr size_t kMostFineShards = 64;
-constexpr size_t kShortShard = size_t{1} << 16;
 
 // Commands that touch no update.
 bool MayPass(const Command& command) {
@@ -41,9 +28,7 @@ std::optional<StepId> Opens(const Command& command) {
 RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options,
                              const Route& route, uint64_t first_version, Answers& answers,
                              Hooks hooks)
-    : options_(options),
-      route_(route),
-      answers_(answers),
+    : answers_(answers),
       hooks_(std::move(hooks)),
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
@@ -67,30 +52,23 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  hooks_.notice(notice::ShardMoved{shard, lost, owner});
                },
                hooks_.failed}),
-      survey_(loop, transport, options.workers,
-              [this](WorkerId worker) -> std::optional<LinkLoad::To> {
-                const auto node = hooks_.node(worker);
-                if (!node) return std::nullopt;
-                return LinkLoad::To{node->peer, node->header};
-              }),
+      placement_(loop, transport, options, route,
+                 {[this](WorkerId worker) -> std::optional<LinkLoad::To> {
+                    const auto node = hooks_.node(worker);
+                    if (!node) return std::nullopt;
+                    return LinkLoad::To{node->peer, node->header};
+                  },
+                  [this](const std::vector<WorkerId>& owners) {
+                    shards_.Place(owners, ready_, hooks_.first());
+                  },
+                  [this] { KeepStar(); }, hooks_.failed, hooks_.notice}),
       first_version_(first_version) {
   answers_.SetRemote(&shards_);
 }
 
-bool WorkersMayHold(const JobOptions& options, size_t floats) {
-  if (options.holders == JobOptions::Holders::kChosen) return floats >= kLongVector;
-  return options.holders == JobOptions::Holders::kWorkers;
-}
-
-uint32_t ShardsFor(const JobOptions& options, size_t floats) {
-  if (!WorkersMayHold(options, floats)) return options.shards;
-  const size_t fine = std::min<size_t>(kShardsPerWorker * options.workers, kMostFineShards);
-  return std::max(options.shards, static_cast<uint32_t>(std::min(floats / kShortShard, fine)));
-}
-
 bool RemoteUpdates::Holds(const Command& command) {
-  if (star_ || MayPass(command)) return false;
-  if (!began() && Opens(command)) Begin();
+  if (placement_.star() || MayPass(command)) return false;
+  if (!began() && Opens(command)) placement_.Decide(ready_);
   if (held_.empty() && !draining_ && MayGo(command)) return false;
   if (const std::optional<StepId> opens = Opens(command)) GiveUp(*opens);
   held_.push_back(command);
@@ -115,7 +93,7 @@ void RemoteUpdates::GiveUp(StepId step) {
 
 // New followers are found before an update opens.
 bool RemoteUpdates::MayGo(const Command& command) {
-  if (star_) return true;
+  if (placement_.star()) return true;
   if (!began() || !shards_.placed()) return false;
   const std::optional<StepId> opens = Opens(command);
   if (!opens) return true;
@@ -145,18 +123,18 @@ void RemoteUpdates::Ready(WorkerId worker, const std::string& address) {
 Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& control) {
   const wire::LinkReportT* report = control.body.AsLinkReport();
   if (report == nullptr) return shards_.OnMessage(worker, control);
-  MOTLEY_RETURN_IF_ERROR(survey_.OnReport(worker, *report));
+  MOTLEY_RETURN_IF_ERROR(placement_.survey().OnReport(worker, *report));
   return true;
 }
 
 Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
-  if (header.kind == FrameKind::kLoad) return survey_.Room(header);
+  if (header.kind == FrameKind::kLoad) return placement_.survey().Room(header);
   return shards_.BeginState(worker, header);
 }
 
 Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
   if (header.kind != FrameKind::kLoad) return shards_.FinishState(worker, header);
-  survey_.Arrived(worker, header);
+  placement_.survey().Arrived(worker, header);
   return Status::Ok();
 }
 
@@ -172,98 +150,12 @@ void RemoteUpdates::Lost(WorkerId worker, Incarnation incarnation, const Status&
         each);
   });
   losing_ = true;
-  survey_.Lost(worker);
+  placement_.Lost(worker);
   shards_.Lost(worker, incarnation, why);
   losing_ = false;
 }
 
-void RemoteUpdates::Begin() {
-  if (survey_.running()) return;
-  std::map<WorkerId, std::string> nodes;
-  std::set<WorkerId> elsewhere;
-  for (const auto& [worker, address] : ready_) {
-    if (address.empty()) continue;
-    nodes.emplace(worker, address);
-    if (!ReachedOnlyFromHere(address)) elsewhere.insert(worker);
-  }
-  const bool chosen = options_.holders == JobOptions::Holders::kChosen;
-  // Links lead to other machines. One worker alone has nobody to share with.
-  if (chosen && (elsewhere.empty() || nodes.size() < 2)) return KeepStar();
-  if (nodes.empty()) {
-    return hooks_.failed(Status::Unavailable(
-        "no worker can hold a part of the vector: a worker needs a processor for that, and a port "
-        "at which others reach it; or use `reduce` star"));
-  }
-  // With two workers the shares make no difference, and for a short vector they make little.
-  const bool measure = route_.end(route_.shards() - 1) >= kLongVector && nodes.size() > 2;
-  if (chosen || measure) {
-    return survey_.Start(nodes, elsewhere, chosen,
-                         [this](const SurveyedLinks& links) { Choose(links); });
-  }
-  PlaceEqually();
-}
-
-void RemoteUpdates::PlaceEqually() {
-  std::vector<WorkerId> nodes;
-  for (const auto& [worker, address] : ready_) {
-    if (!address.empty()) nodes.push_back(worker);
-  }
-  std::vector<WorkerId> owners;
-  for (size_t shard = 0; shard < route_.shards(); ++shard) {
-    owners.push_back(nodes[shard * nodes.size() / route_.shards()]);
-  }
-  Place(owners);
-}
-
-// Each shard goes to the worker whose range has the shard's middle. So shares are kept to half a
-// shard.
-void RemoteUpdates::Choose(const SurveyedLinks& links) {
-  notice::VectorPlaced placed;
-  ReduceRequest request;
-  const bool chosen = options_.holders == JobOptions::Holders::kChosen;
-  request.mode.kind = chosen ? Reduce::kAuto : Reduce::kDirect;
-  for (const auto& [worker, link] : links.workers) {
-    const auto found = ready_.find(worker);
-    if (found == ready_.end()) continue;
-    if (ReachedOnlyFromHere(found->second) && !request.beside) request.beside = placed.nodes.size();
-    placed.nodes.push_back(worker);
-    request.exchange.workers.push_back(link);
-  }
-  if (placed.nodes.size() < 2) return chosen ? KeepStar() : PlaceEqually();
-  request.floats = route_.end(route_.shards() - 1);
-  placed.bytes = static_cast<double>(request.floats * sizeof(float));
-  request.exchange.bytes = placed.bytes;
-  request.exchange.followers = options_.followers;
-  request.coordinator = links.coordinator;
-  request.slice_bytes = static_cast<double>(options_.slice_length * sizeof(float));
-  request.equal_within = kRoughly;
-  request.rules.unit = std::max<uint64_t>(route_.size(0), 2);
-  request.rules.most_ranges = route_.shards();
-  if (chosen && links.unreached) {
-    placed.unreached = links.unreached;
-    request.mode.kind = Reduce::kStar;
-  }
-  Result<ReduceChoice> choice = ChooseReduction(request);
-  if (!choice.ok()) return hooks_.failed(choice.status());
-  placed.choice = *std::move(choice);
-  hooks_.notice(placed);
-  if (placed.choice.kind == Reduce::kStar) return KeepStar();
-  std::vector<WorkerId> owners;
-  for (size_t shard = 0; shard < route_.shards(); ++shard) {
-    const size_t middle = route_.begin(shard) + route_.size(shard) / 2;
-    const auto range = std::find_if(placed.choice.ranges.begin(), placed.choice.ranges.end(),
-                                    [middle](const ShardRange& each) { return middle < each.end; });
-    owners.push_back(placed.nodes[range->owner]);
-  }
-  Place(owners);
-}
-
-void RemoteUpdates::Place(const std::vector<WorkerId>& owners) {
-  shards_.Place(owners, ready_, hooks_.first());
-}
-
 void RemoteUpdates::KeepStar() {
-  star_ = true;
   answers_.SetRemote(nullptr);
   hooks_.star();
   Drain();

@@ -3,8 +3,7 @@
 // first step, holds the scheduler's commands while a shard moves, and carries an update from enough
 // answers to the next version. Loop thread only.
 //
-//   the first OpenStep      Begin: links are measured where they matter, then shards are placed, or
-//                           (kChosen) the server keeps them all; commands wait
+//   the first OpenStep      VectorPlacement decides who owns which shard, while commands wait
 //   placed                  the commands that waited are carried out
 //   CommitStep              Commit: the sum ends, done() weighs it, Apply, applied()
 //   an owner is lost        commands wait; UpdateLost if the open sum is lost with it
@@ -22,19 +21,12 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "runtime/job.h"
-#include "runtime/links/link_survey.h"
 #include "runtime/shard/answers.h"
 #include "runtime/shard/remote_shards.h"
+#include "runtime/survey/vector_placement.h"
 #include "scheduler/scheduler.h"
 
 namespace motley {
-
-// Workers may hold the shards of a job with these options and a vector of so many floats. The
-// server keeps short vectors, unless `holders` says otherwise.
-bool WorkersMayHold(const JobOptions& options, size_t floats);
-// The number of shards of this job's vector. Where workers may hold them, a long vector has several
-// for each worker, so that shares can follow links.
-uint32_t ShardsFor(const JobOptions& options, size_t floats);
 
 class RemoteUpdates {
  public:
@@ -56,8 +48,6 @@ class RemoteUpdates {
 
   // The command waits, because shards are on their way; it is carried out later.
   bool Holds(const Command& command);
-  // The server was chosen to keep all shards. Nothing else here matters any more.
-  bool star() const { return star_; }
 
   // A worker is ready, and accepts others at this address (empty: it does not).
   void Ready(WorkerId worker, const std::string& address);
@@ -86,22 +76,15 @@ class RemoteUpdates {
   void Commit(const CommitStep& command, RemoteShards::Summed summed);
 
  private:
-  void Begin();
-  void Choose(const SurveyedLinks& links);
-  void PlaceEqually();
-  void Place(const std::vector<WorkerId>& owners);
   void KeepStar();
   void GiveUp(StepId step);
   bool MayGo(const Command& command);
   void Drain();
 
-  const JobOptions& options_;
-  const Route route_;
   Answers& answers_;
   Hooks hooks_;
   RemoteShards shards_;
-  LinkSurvey survey_;
-  bool star_ = false;
+  VectorPlacement placement_;
   const uint64_t first_version_;
   std::map<WorkerId, std::string> ready_;  // Workers, with their addresses.
   std::deque<Command> held_;

@@ -27,7 +27,7 @@
 #include "base/loop/loop.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
-#include "runtime/links/link_load.h"
+#include "runtime/survey/link_load.h"
 #include "runtime/links/route.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/range_answers.h"

@@ -410,7 +410,8 @@ void WorkerLife::OnLinkTest(const wire::LinkTestT& test) {
                                                      : 0;
     if (peer != 0) to.push_back({peer, OwnHeader()});
   }
-  const Duration time = std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
+  const Duration time =
+      std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
   session_->load.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
     SendControl(env_.transport, peer_, OwnHeader(), report);
   });

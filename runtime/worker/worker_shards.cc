@@ -38,7 +38,8 @@ Status WorkerLife::SetUpShards(const wire::AcceptT& accept, const Route& route, 
   session.host = std::make_unique<ShardHost>(
       ShardHost::Parts{
           env_.loop, env_.transport, device, peer_, header,
-          [links = session.links.get()](WorkerId worker) { return links->Link(worker); }, session.load, failed},
+          [links = session.links.get()](WorkerId worker) { return links->Link(worker); },
+          session.load, failed},
       ShardHost::Job{accept.job, options_.token, accept.workers,
                      static_cast<uint32_t>(accept.partition_sizes.size()), route,
                      accept.slice_length});

@@ -81,8 +81,8 @@ ReduceChoice With(const ReduceRequest& request, const Owners& owners) {
   choice.cost = CostOfRanges(part, SharesOf(choice.ranges, part.exchange.nodes()));
   if (request.equal_within == 0 || !owners.workers || !part.exchange.servers.empty()) return choice;
   ReduceChoice equal = choice;
-  equal.ranges = RangesFor(ShardShares(n, 1.0 / static_cast<double>(n)), request.floats,
-                           request.rules);
+  equal.ranges =
+      RangesFor(ShardShares(n, 1.0 / static_cast<double>(n)), request.floats, request.rules);
   equal.cost = CostOfRanges(part, SharesOf(equal.ranges, n));
   const bool enough = equal.cost.Total() <= (1 + request.equal_within) * choice.cost.Total();
   return enough ? equal : choice;

@@ -146,7 +146,7 @@ SUBFOLDERS = {
     "planner": ["auto"],
     "checkpoint": ["store", "erasure"],
     "collective": ["algorithms"],
-    "runtime": ["links", "audit", "saving", "shard", "coordinator", "worker"],
+    "runtime": ["links", "survey", "audit", "saving", "shard", "coordinator", "worker"],
     "sim": ["problems", "checkers", "world", "faults"],
     "api": ["request", "workers", "reports", "job"],
     "cli": ["terminal", "report", "machine", "commands", "flags"],

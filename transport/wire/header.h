@@ -28,7 +28,7 @@ enum class FrameKind : uint8_t {
   kShardState = 8,  // A slice of a shard's values and optimizer state; shard, version, offset.
   kShardSum = 9,    // A slice of an update's sum, from a shard's owner to its follower; step,
                     // attempt, shard, offset.
-  kLoad = 10,       // Bytes that load a link while all links are measured (links/link_load.h).
+  kLoad = 10,       // Bytes that load a link while all links are measured (survey/link_load.h).
 };
 
 // The subject of a message. Unused fields are 0.

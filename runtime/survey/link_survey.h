@@ -2,8 +2,8 @@
 // Measures the links of a job's nodes before its first step, both ways, as they are when all nodes
 // send to each other. Runs at the coordinator. Loop thread only.
 //
-//   round 1    all workers send to all others               Shards (addresses), LinkTest, LinkReport
-//   round 2    the coordinator and the workers on other machines send to each other
+//   round 1    all workers send to all others               Shards (addresses), LinkTest,
+//   LinkReport round 2    the coordinator and the workers on other machines send to each other
 //
 // What arrives at a node from all others in a round is the capacity of its link towards it, and
 // what arrives elsewhere from it is that away from it. So a link is measured in full as long as the
@@ -26,7 +26,7 @@
 #include "base/loop/loop.h"
 #include "base/status.h"
 #include "profiles/shard_shares.h"
-#include "runtime/links/link_load.h"
+#include "runtime/survey/link_load.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
 
@@ -51,19 +51,21 @@ class LinkSurvey {
 
   // Measures the links of these workers, with their addresses, and (if wanted) that of the
   // coordinator with the workers that are `elsewhere`. `done` runs once, never inside Start.
-  void Start(std::map<WorkerId, std::string> workers, std::set<WorkerId> elsewhere,
+  void Start(const std::map<WorkerId, std::string>& workers, std::set<WorkerId> elsewhere,
              bool coordinator, Done done);
   bool running() const { return done_ != nullptr; }
 
   // kDataError: the report makes no sense.
   Status OnReport(WorkerId worker, const wire::LinkReportT& report);
   void Lost(WorkerId worker);
+  // The workers need each other no more, so they close the connections between them.
+  void Disband();
   // The room for a kLoad frame that a worker sent to the coordinator.
   std::span<std::byte> Room(const Header& header) { return load_.Room(header); }
   void Arrived(WorkerId worker, const Header& header) { load_.Arrived(worker, header); }
 
  private:
-  void Test(const std::set<WorkerId>& members, bool coordinator);
+  void Test(uint32_t id, const std::set<WorkerId>& members, bool coordinator);
   void Take(uint32_t node, const wire::LinkReportT& report);
   void CheckRound();
   void EndRound();
@@ -75,13 +77,14 @@ class LinkSurvey {
   const Find find_;
   LinkLoad load_;
   Done done_;
-  std::map<WorkerId, std::string> workers_;
-  std::set<WorkerId> elsewhere_;
+  std::set<WorkerId> workers_, elsewhere_;
   bool with_coordinator_ = false;
-  uint32_t round_ = 0;
-  std::set<uint32_t> awaited_;                                // Nodes whose reports are due.
-  std::map<std::pair<uint32_t, uint32_t>, double> rates_;     // From, to: bytes per second.
-  std::set<uint32_t> reported_;
+  struct Round {
+    uint32_t id = 0;
+    std::set<uint32_t> awaited, reported;                   // Nodes.
+    std::map<std::pair<uint32_t, uint32_t>, double> rates;  // From, to: bytes per second.
+  };
+  Round round_;
   SurveyedLinks links_;
   TimerId timer_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/links/link_survey.h"
+#include "runtime/survey/link_survey.h"
 
 #include <fmt/format.h>
 
@@ -27,34 +27,37 @@ LinkSurvey::~LinkSurvey() {
   if (timer_ != 0) loop_.Cancel(timer_);
 }
 
-void LinkSurvey::Start(std::map<WorkerId, std::string> workers, std::set<WorkerId> elsewhere,
+void LinkSurvey::Start(const std::map<WorkerId, std::string>& workers, std::set<WorkerId> elsewhere,
                        bool coordinator, Done done) {
   done_ = std::move(done);
-  workers_ = std::move(workers);
+  workers_.clear();
   elsewhere_ = std::move(elsewhere);
   with_coordinator_ = coordinator;
   wire::ShardsT shards;
-  for (const auto& [worker, address] : workers_) {
+  for (const auto& [worker, address] : workers) {
+    workers_.insert(worker);
     shards.addresses.resize(worker + 1);
     shards.addresses[worker] = address;
   }
-  std::set<WorkerId> all;
-  for (const auto& [worker, address] : workers_) {
-    all.insert(worker);
+  for (const WorkerId worker : workers_) {
     if (const auto to = find_(worker)) SendControl(transport_, to->peer, to->header, shards);
   }
-  round_ = 1;
-  Test(all, false);
+  Test(1, workers_, false);
 }
 
-void LinkSurvey::Test(const std::set<WorkerId>& members, bool coordinator) {
-  rates_.clear();
-  reported_.clear();
-  awaited_.clear();
+void LinkSurvey::Disband() {
+  for (const WorkerId worker : workers_) {
+    const auto to = find_(worker);
+    if (to) SendControl(transport_, to->peer, to->header, wire::ShardsT());
+  }
+}
+
+void LinkSurvey::Test(uint32_t id, const std::set<WorkerId>& members, bool coordinator) {
+  round_ = {id, {}, {}, {}};
   wire::LinkTestT test;
-  test.id = round_;
-  test.milliseconds =
-      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(kRoundTime).count());
+  test.id = id;
+  test.milliseconds = static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kRoundTime).count());
   std::vector<LinkLoad::To> own;
   for (const WorkerId worker : members) {
     const auto to = find_(worker);
@@ -68,12 +71,12 @@ void LinkSurvey::Test(const std::set<WorkerId>& members, bool coordinator) {
         if (other != worker) test.nodes.push_back(other);
       }
     }
-    awaited_.insert(worker);
+    round_.awaited.insert(worker);
     SendControl(transport_, to->peer, to->header, test);
   }
   if (coordinator) {
-    awaited_.insert(places_);
-    load_.Start(round_, kRoundTime, own, [this](const wire::LinkReportT& report) {
+    round_.awaited.insert(places_);
+    load_.Start(id, kRoundTime, own, [this](const wire::LinkReportT& report) {
       Take(places_, report);
       CheckRound();
     });
@@ -85,7 +88,7 @@ void LinkSurvey::Test(const std::set<WorkerId>& members, bool coordinator) {
 }
 
 Status LinkSurvey::OnReport(WorkerId worker, const wire::LinkReportT& report) {
-  if (!running() || report.id != round_ || !awaited_.contains(worker)) return Status::Ok();
+  if (!running() || report.id != round_.id || !round_.awaited.contains(worker)) return Status::Ok();
   if (report.nodes.size() != report.bytes.size()) {
     return Status::DataError("a report of its links that makes no sense");
   }
@@ -95,11 +98,11 @@ Status LinkSurvey::OnReport(WorkerId worker, const wire::LinkReportT& report) {
 }
 
 void LinkSurvey::Take(uint32_t node, const wire::LinkReportT& report) {
-  awaited_.erase(node);
-  reported_.insert(node);
+  round_.awaited.erase(node);
+  round_.reported.insert(node);
   const double seconds = static_cast<double>(report.nanoseconds) * 1e-9;
   for (size_t i = 0; i < report.nodes.size() && seconds > 0; ++i) {
-    rates_[{report.nodes[i], node}] = static_cast<double>(report.bytes[i]) / seconds;
+    round_.rates[{report.nodes[i], node}] = static_cast<double>(report.bytes[i]) / seconds;
   }
 }
 
@@ -107,13 +110,13 @@ void LinkSurvey::Lost(WorkerId worker) {
   if (!running()) return;
   workers_.erase(worker);
   elsewhere_.erase(worker);
-  reported_.erase(worker);
+  round_.reported.erase(worker);
   links_.workers.erase(worker);
-  if (awaited_.erase(worker) > 0) CheckRound();
+  if (round_.awaited.erase(worker) > 0) CheckRound();
 }
 
 void LinkSurvey::CheckRound() {
-  if (!awaited_.empty()) return;
+  if (!round_.awaited.empty()) return;
   if (timer_ != 0) loop_.Cancel(timer_);
   // The caller may be deep inside a message of a worker.
   timer_ = loop_.After(Duration::zero(), [this] {
@@ -123,35 +126,34 @@ void LinkSurvey::CheckRound() {
 }
 
 void LinkSurvey::EndRound() {
-  awaited_.clear();
-  if (round_ == 1) {
+  round_.awaited.clear();
+  if (round_.id == 1) {
     links_ = {};
-    for (const uint32_t node : reported_) {
+    for (const uint32_t node : round_.reported) {
       NodeLink& link = links_.workers[node];
-      for (const uint32_t other : reported_) {
+      for (const uint32_t other : round_.reported) {
         if (other == node) continue;
-        const double away = rates_[{node, other}];
+        const double away = round_.rates[{node, other}];
         link.up += away;
-        link.down += rates_[{other, node}];
+        link.down += round_.rates[{other, node}];
         if (away <= 0 && !links_.unreached) links_.unreached.emplace(node, other);
       }
     }
     if (with_coordinator_ && !elsewhere_.empty()) {
-      round_ = 2;
-      return Test(elsewhere_, true);
+      return Test(2, elsewhere_, true);
     }
   } else {
-    for (const uint32_t node : reported_) {
+    for (const uint32_t node : round_.reported) {
       if (node == places_) continue;
-      links_.coordinator.up += rates_[{places_, node}];
-      links_.coordinator.down += rates_[{node, places_}];
+      links_.coordinator.up += round_.rates[{places_, node}];
+      links_.coordinator.down += round_.rates[{node, places_}];
     }
   }
   Finish();
 }
 
 void LinkSurvey::Finish() {
-  round_ = 0;
+  round_ = {};
   std::exchange(done_, nullptr)(links_);
 }
 

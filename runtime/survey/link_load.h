@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node's part in a measurement of all links at once (runtime/links/link_survey.h). For a fixed
+// One node's part in a measurement of all links at once (runtime/survey/link_survey.h). For a fixed
 // time the node sends frames to other nodes as fast as its links take them, and counts what arrives
-// from each node in the last part of that time. Loop thread only.
+// from each node in the last part of that time. A node sends at most 64 MiB to each other node,
+// which the fastest links carry before anything counts. They are then reported as if these bytes
+// took the whole time. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/loop/loop.h"
-#include "runtime/links/probe_desk.h"
+#include "runtime/links/probe_stream.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
 
@@ -27,7 +29,7 @@ class LinkLoad {
   using Done = std::function<void(const wire::LinkReportT&)>;
   struct To {
     PeerId peer = 0;
-    Header header;  // Of the frames.
+    Header header;  // Each frame has it.
   };
 
   // All are borrowed.
@@ -48,7 +50,7 @@ class LinkLoad {
   Loop& loop_;
   Transport& transport_;
   std::vector<std::unique_ptr<ProbeStream>> streams_;
-  std::map<uint32_t, uint64_t> came_;  // Bytes, by node.
+  std::map<uint32_t, uint64_t> early_, came_;  // Bytes before and while it counts, by node.
   bool counting_ = false;
   TimerId timer_ = 0;
   Bytes sink_;

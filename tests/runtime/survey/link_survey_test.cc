@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/links/link_survey.h"
+#include "runtime/survey/link_survey.h"
 
 #include <gtest/gtest.h>
 
@@ -214,7 +214,10 @@ TEST_F(LinkSurveyTest, GoesOnWithoutAWorkerThatNeverReports) {
 TEST_F(LinkSurveyTest, EndsOnUnlimitedLinks) {
   for (int i = 0; i < 3; ++i) Add(0);
   Begin({0, 1, 2}, true);
-  EXPECT_EQ(Run().workers.size(), 3u);
+  const SurveyedLinks links = Run();
+  ASSERT_EQ(links.workers.size(), 3u);
+  EXPECT_GT(links.workers.at(0).down, 4e8);
+  EXPECT_FALSE(links.unreached);
 }
 
 TEST_F(LinkSurveyTest, RefusesAReportThatMakesNoSense) {
@@ -225,7 +228,7 @@ TEST_F(LinkSurveyTest, RefusesAReportThatMakesNoSense) {
   report.nodes = {1};
   report.nanoseconds = 1;
   EXPECT_EQ(survey_->OnReport(0, report).code(), StatusCode::kDataError);
-  report.id = 7;  // Of an earlier job, perhaps.
+  report.id = 7;  // It is about another round.
   EXPECT_TRUE(survey_->OnReport(0, report).ok());
   EXPECT_EQ(Run().workers.size(), 2u);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/links/link_load.h"
+#include "runtime/survey/link_load.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace motley {
 namespace {
 
-// 128 MiB to each node are enough even for the fastest links, and simulated links may be unlimited.
-constexpr StreamRules kRules{FrameKind::kLoad, 8, 8192};
-constexpr int kWarmUpParts = 3;  // The first third of the time does not count.
+// Simulated links may be unlimited, so that a stream without an end would never let time pass.
+constexpr StreamRules kRules{FrameKind::kLoad, 8, 4096};
+constexpr uint64_t kWarmUpParts = 3;  // The first third of the time does not count.
 
 }  // namespace
 
@@ -17,6 +18,7 @@ LinkLoad::~LinkLoad() { Stop(); }
 void LinkLoad::Stop() {
   if (timer_ != 0) loop_.Cancel(std::exchange(timer_, 0));
   streams_.clear();
+  early_.clear();
   came_.clear();
   counting_ = false;
 }
@@ -25,8 +27,8 @@ void LinkLoad::Start(uint32_t id, Duration time, const std::vector<To>& to, Done
   Stop();
   const auto frame = std::make_shared<const Bytes>(kLoadFrameBytes);
   for (const To& node : to) {
-    streams_.push_back(std::make_unique<ProbeStream>(transport_, node.peer, frame, node.header,
-                                                     kRules));
+    streams_.push_back(
+        std::make_unique<ProbeStream>(transport_, node.peer, frame, node.header, kRules));
     streams_.back()->Set(true);
   }
   const Duration warm_up = time / kWarmUpParts;
@@ -37,6 +39,10 @@ void LinkLoad::Start(uint32_t id, Duration time, const std::vector<To>& to, Done
       wire::LinkReportT report;
       report.id = id;
       report.nanoseconds = static_cast<uint64_t>((loop_.Now() - since).count());
+      for (const auto& [node, bytes] : early_) {
+        const uint64_t least = bytes * (kWarmUpParts - 1) / kWarmUpParts;
+        came_[node] = std::max(came_[node], least);
+      }
       for (const auto& [node, bytes] : came_) {
         report.nodes.push_back(node);
         report.bytes.push_back(bytes);
@@ -54,7 +60,7 @@ std::span<std::byte> LinkLoad::Room(const Header& header) {
 }
 
 void LinkLoad::Arrived(uint32_t node, const Header& header) {
-  if (counting_) came_[node] += header.length;
+  (counting_ ? came_ : early_)[node] += header.length;
 }
 
 }  // namespace motley
