@@ -46,7 +46,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, options.job_id, PeerHooks()),
       pump_(env.loop, std::move(parts.scheduler),
-            [this](const Command& command) { Execute(command); }),
+            [this](const Command& command) { dispatcher_.Execute(command); }),
       watch_(
           env.loop, options.step_limit, options.workers,
           [this] {
@@ -95,7 +95,7 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
     if (session == nullptr) return std::nullopt;
     return RemoteShards::Hooks::Node{session->peer, session->header};
   };
-  hooks.execute = [this](const Command& command) { CarryOut(command); };
+  hooks.execute = [this](const Command& command) { dispatcher_.CarryOut(command); };
   hooks.answered = [this] { inbox_.TakeWaitingEnds(); };
   hooks.raise = [this](Event event) { pump_.Raise(std::move(event)); };
   hooks.failed = [this](const Status& why) { end_.End(why); };
@@ -230,27 +230,6 @@ void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
   const uint64_t bytes = VectorLength(server_.model->parameter_count()) * sizeof(float);
   server_.observer.OnEvent(event::LinkMeasured{worker, bytes, vector, server_.Now()});
   pump_.Raise(LinkMeasured{worker, vector});
-}
-
-void ServerJob::Execute(const Command& command) {
-  if (server_.remote == nullptr || !server_.remote->Holds(command)) CarryOut(command);
-}
-
-void ServerJob::CarryOut(const Command& command) {
-  server_.observer.OnEvent(event::CommandGiven{command, server_.Now()});
-  std::visit(
-      [this](const auto& each) {
-        if constexpr (requires { dispatcher_.Do(each); }) {
-          dispatcher_.Do(each);
-        } else {
-          Do(each);
-        }
-      },
-      command);
-}
-
-void ServerJob::Do(const DropWorker& command) {
-  if (server_.SessionOf(command.worker) != nullptr) peers_.Ban(command.worker, command.why);
 }
 
 }  // namespace motley

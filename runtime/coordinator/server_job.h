@@ -54,14 +54,6 @@ class ServerJob final : public ServerNode {
   void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
 
-  // The scheduler's commands.
-  void Execute(const Command& command);
-  void CarryOut(const Command& command);
-  void Do(const CommitStep& command) { updater_.Commit(command); }
-  void Do(const DropWorker& command);
-  void Do(const EndJob& command) { end_.Do(command); }
-  void Do(const Notify& command) { server_.Say(command.notice); }
-
   ServerContext server_;
   AuditFindings audits_;
   Answers answers_;
