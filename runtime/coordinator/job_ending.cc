@@ -42,9 +42,10 @@ void JobEnding::Do(const EndJob& command) {
   Status status = command.status;
   if (command.last) {
     const auto& [worker, why] = *command.last;
-    status = Status(status.code(), fmt::format("{} (the last, {}: {})", status.ToString(),
-                                               DescribeWorker(worker, server_.peers.NameOf(worker)),
-                                               why.ToString()));
+    status = Status(
+        status.code(),
+        fmt::format("{} (the last, {}: {})", status.ToString(),
+                    DescribeWorker(worker, server_.peers.seats()[worker].name), why.ToString()));
   }
   if (status.code() == StatusCode::kUnavailable && !server_.record.began() &&
       !last_to_leave_.empty()) {
@@ -67,8 +68,8 @@ void JobEnding::Stuck() {
 }
 
 void JobEnding::Left(WorkerId worker, const Status& why) {
-  last_to_leave_ =
-      fmt::format("{}: {}", DescribeWorker(worker, server_.peers.NameOf(worker)), why.ToString());
+  last_to_leave_ = fmt::format("{}: {}", DescribeWorker(worker, server_.peers.seats()[worker].name),
+                               why.ToString());
 }
 
 // Something is under way.

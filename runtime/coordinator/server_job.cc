@@ -44,7 +44,9 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       updater_(server_, std::move(parts.about)),
       vector_probe_(env.loop, env.transport, server_.model->route().Answers(options.slice_length),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
-      peers_(env.loop, env.transport, options.workers, options.token, options.job_id, PeerHooks()),
+      peers_(server_, {[this](WorkerId worker) { return Welcome(worker); },
+                       [this](WorkerId worker) { OnJoined(worker); },
+                       [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { dispatcher_.Execute(command); }),
       watch_(
@@ -63,18 +65,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   server_.options.first_parameters = nullptr;
   answers_.SetLog(&audits_.auditor().log());
   if (options.holders == JobOptions::Holders::kWorkers) server_.remote = MakeRemote();
-}
-
-ServerPeers::Hooks ServerJob::PeerHooks() {
-  return {[this](WorkerId worker) { return Welcome(worker); },
-          [this](WorkerId worker) { OnJoined(worker); },
-          [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
-          [this](PeerId peer) { inbox_.Closed(peer); },
-          [this](WorkerId worker) {
-            // Later nobody waits for it.
-            if (!server_.record.began()) pump_.Raise(WorkerNotComing{worker});
-          },
-          [this](const JobNotice& notice) { server_.Say(notice); }};
 }
 
 Answers::Hooks ServerJob::AnswerHooks() {
@@ -156,15 +146,16 @@ void ServerJob::OnJoined(WorkerId worker) {
   const Session::Shared shared{
       server_.env.loop, server_.env.transport,   server_.blocks,
       vector_probe_,    server_.model->shards(), [this](const Status& why) { end_.End(why); }};
+  const Seats::Seat& seat = peers_.seats()[worker];
   server_.sessions[worker] = std::make_unique<Session>(
-      shared, worker, peers_.PeerOf(worker), peers_.HeaderTo(worker, FrameKind::kControl),
+      shared, worker, seat.peer, peers_.HeaderTo(worker, FrameKind::kControl),
       [this, worker](uint64_t bytes, Duration time) {
         server_.observer.OnEvent(event::RoundTrip{worker, bytes, time, server_.Now()});
       });
-  server_.record.Joined(worker, peers_.NameOf(worker));
-  server_.observer.OnEvent(event::WorkerJoined{worker, peers_.NameOf(worker)});
+  server_.record.Joined(worker, seat.name);
+  server_.observer.OnEvent(event::WorkerJoined{worker, seat.name});
   if (server_.options.name_arrivals) server_.Say(peers_.OriginOf(worker));
-  pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
+  pump_.Raise(WorkerJoined{worker, seat.incarnation});
 }
 
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {

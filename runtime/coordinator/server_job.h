@@ -40,7 +40,6 @@ class ServerJob final : public ServerNode {
   void Fail(const Status& why) override { end_.End(why); }
 
  private:
-  ServerPeers::Hooks PeerHooks();
   Answers::Hooks AnswerHooks();
   std::unique_ptr<RemoteUpdates> MakeRemote();
 

@@ -108,8 +108,6 @@ LARGE_CLASSES = {
     ("runtime/audit/auditor.h", "Auditor", "data members"): 30,
     ("runtime/saving/checkpointer.h", "Checkpointer", "data members"): 22,
     ("runtime/coordinator/server_model.h", "ServerModel", "data members"): 15,
-    ("runtime/coordinator/server_peers.h", "ServerPeers", "data members"): 16,
-    ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 34,
     ("runtime/coordinator/validator.h", "Validator", "data members"): 21,
     ("runtime/audit/answer_log.h", "AnswerLog", "data members"): 15,
     ("runtime/shard/answers.h", "Answers", "methods"): 36,
