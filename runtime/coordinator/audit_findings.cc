@@ -40,8 +40,8 @@ void AuditFindings::OnFinding(const Auditor::Finding& finding) {
       const Auditor::Finding::Worker& first = finding.wrong.front();
       warning.kind = AuditWarning::Kind::kUnclear;
       warning.off = first.verdict.off;
-      warning.suspect = {first.worker, server_.peers.NameOf(first.worker), first.verdict.difference,
-                         finding.wrong.size() - 1};
+      warning.suspect = {first.worker, server_.peers.seats()[first.worker].name,
+                         first.verdict.difference, finding.wrong.size() - 1};
     }
     record_.failures += std::max<size_t>(finding.wrong.size(), 1);
     return Warn(std::move(warning));
@@ -54,7 +54,7 @@ void AuditFindings::OnFinding(const Auditor::Finding& finding) {
                      server_.SessionOf(wrong.worker) != nullptr;
     Warn({.step = finding.step,
           .worker = wrong.worker,
-          .name = server_.peers.NameOf(wrong.worker),
+          .name = server_.peers.seats()[wrong.worker].name,
           .difference = wrong.verdict.difference,
           .sent_away = ban,
           .off = wrong.verdict.off});

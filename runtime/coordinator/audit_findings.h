@@ -3,7 +3,7 @@
 // away, the user is warned, and the report counts. Loop thread only.
 #pragma once
 
-#include "runtime/coordinator/auditor.h"
+#include "runtime/audit/auditor.h"
 #include "runtime/coordinator/server_context.h"
 
 namespace motley {

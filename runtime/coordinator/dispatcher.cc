@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "coding/schemes.h"
 #include "runtime/coordinator/audit_findings.h"
-#include "runtime/coordinator/job_ending.h"
 #include "runtime/coordinator/server_inbox.h"
 #include "runtime/coordinator/server_peers.h"
 #include "runtime/coordinator/step_watch.h"
@@ -20,6 +20,24 @@ namespace motley {
 
 Dispatcher::Dispatcher(ServerContext& server) : server_(server) {
   server.model->versions().SetCrowded([this] { return FreeVersion(); });
+}
+
+void Dispatcher::Execute(const Command& command) {
+  if (server_.remote == nullptr || !server_.remote->Holds(command)) CarryOut(command);
+}
+
+void Dispatcher::CarryOut(const Command& command) {
+  server_.observer.OnEvent(event::CommandGiven{command, server_.Now()});
+  std::visit(
+      [this](const auto& each) {
+        if constexpr (requires { each.worker; }) {
+          Session* to = server_.SessionOf(each.worker);
+          if (to != nullptr) Do(each, *to);
+        } else {
+          Do(each);
+        }
+      },
+      command);
 }
 
 // Opens an update for answers; with lists if `form` is null. Ends the job, and returns false,
@@ -54,63 +72,51 @@ void Dispatcher::Do(const OpenLeases& command) {
   server_.observer.OnEvent(event::StepOpened{command.step, form, server_.Now()});
 }
 
-void Dispatcher::Do(const PlacePartitions& command) {
-  Session* session = server_.SessionOf(command.worker);
-  if (session != nullptr) session->feed.Place(command.partitions);
-}
-
-void Dispatcher::Do(const AssignRow& command) {
-  Session* session = server_.SessionOf(command.worker);
-  if (session == nullptr) return;
-  const Bytes& order = server_.answers.GiveRow(command.worker, command.step, command.row);
+void Dispatcher::Do(const AssignRow& command, Session& to) {
+  const Bytes& order = server_.answers.GiveRow(to.worker, command.step, command.row);
   if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return server_.end.End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
         "workers, or another `code`",
         command.row, command.step)));
   }
-  server_.watch.Assigned(command.worker);
-  Publish(*session);
-  const Header header = session->HeaderFor(FrameKind::kControl, command.step);
-  SendBytes(server_.env.transport, session->peer, header, order, Priority::kControl, nullptr);
-  server_.observer.OnEvent(
-      event::RowAssigned{command.step, command.row, command.worker, server_.Now()});
+  server_.watch.Assigned(to.worker);
+  Publish(to);
+  const Header header = to.HeaderFor(FrameKind::kControl, command.step);
+  SendBytes(server_.env.transport, to.peer, header, order, Priority::kControl, nullptr);
+  server_.observer.OnEvent(event::RowAssigned{command.step, command.row, to.worker, server_.Now()});
 }
 
-void Dispatcher::Do(const CancelWork& command) {
-  if (server_.SessionOf(command.worker) == nullptr) return;
-  Send({command.worker, server_.answers.orders().Cancel(command.worker, command.step)});
+void Dispatcher::Do(const CancelWork& command, Session& to) {
+  Send({to.worker, server_.answers.orders().Cancel(to.worker, command.step)});
 }
 
-void Dispatcher::Do(const CancelRow& command) {
-  if (server_.SessionOf(command.worker) == nullptr) return;
-  const auto cancel = server_.answers.orders().CancelRow(command.worker, command.step, command.row);
-  if (cancel) Send({command.worker, *cancel});
+void Dispatcher::Do(const CancelRow& command, Session& to) {
+  const auto cancel = server_.answers.orders().CancelRow(to.worker, command.step, command.row);
+  if (cancel) Send({to.worker, *cancel});
 }
 
-void Dispatcher::Do(const ExtendLease& command) {
-  Session* session = server_.SessionOf(command.worker);
-  if (session == nullptr) return;
+void Dispatcher::Do(const ExtendLease& command, Session& to) {
   const Result<wire::OrderT> order =
-      server_.answers.orders().Extend(command.worker, command.step, command.partitions);
+      server_.answers.orders().Extend(to.worker, command.step, command.partitions);
   if (!order.ok()) return server_.end.End(order.status());
-  server_.watch.Assigned(command.worker);
-  Publish(*session);
-  Send(*session, command.step, *order);
+  server_.watch.Assigned(to.worker);
+  Publish(to);
+  to.Send(command.step, *order);
 }
 
-void Dispatcher::Do(const RevokeLease& command) {
-  const Session* session = server_.SessionOf(command.worker);
-  if (session == nullptr) return;
-  const auto revoke = server_.answers.orders().Revoke(command.worker, command.partitions);
-  if (revoke) Send(*session, command.step, *revoke);
+void Dispatcher::Do(const RevokeLease& command, Session& to) {
+  const auto revoke = server_.answers.orders().Revoke(to.worker, command.partitions);
+  if (revoke) to.Send(command.step, *revoke);
 }
 
-void Dispatcher::Do(const SendLease& command) {
-  const Session* session = server_.SessionOf(command.worker);
-  if (session == nullptr) return;
-  const auto flush = server_.answers.orders().Flush(command.worker);
-  if (flush) Send(*session, command.step, *flush);
+void Dispatcher::Do(const SendLease& command, Session& to) {
+  const auto flush = server_.answers.orders().Flush(to.worker);
+  if (flush) to.Send(command.step, *flush);
+}
+
+void Dispatcher::Do(const DropWorker& command, Session& to) {
+  server_.peers.Ban(to.worker, command.why);
 }
 
 // A cancel is held if an audit needs the copy, and if it would include an earlier held cancel.
@@ -124,7 +130,7 @@ bool Dispatcher::MustHold(const WorkersCancel& cancel) const {
 
 void Dispatcher::Send(const WorkersCancel& cancel) {
   if (MustHold(cancel)) return held_.push_back(cancel);
-  Send(*server_.SessionOf(cancel.worker), 0, cancel.cancel);
+  server_.SessionOf(cancel.worker)->Send(0, cancel.cancel);
 }
 
 void Dispatcher::SendHeldCancels() {
@@ -137,18 +143,13 @@ void Dispatcher::Forget(WorkerId worker) {
   std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
 }
 
-template <typename Message>
-void Dispatcher::Send(const Session& to, StepId step, const Message& message) {
-  SendControl(server_.env.transport, to.peer, to.HeaderFor(FrameKind::kControl, step), message);
-}
-
 // Sends the newest parameters, unless the worker has them.
-void Dispatcher::Publish(Session& session) {
+void Dispatcher::Publish(Session& to) {
   if (server_.remote != nullptr) return;  // The owners of the shards do it.
   const JobOptions& options = server_.options;
-  const uint64_t sent = session.Publish(server_.model->version(), server_.model->parameters());
-  if (SchemeNamed(options.code).chosen_later() && options.workers > 1) session.turn.Ask();
-  if (options.measure_links) session.link.Ask(sent);
+  const uint64_t sent = to.Publish(server_.model->version(), server_.model->parameters());
+  if (SchemeNamed(options.code).chosen_later() && options.workers > 1) to.turn.Ask();
+  if (options.measure_links) to.link.Ask(sent);
 }
 
 // There is no memory for one more version. The connection that still reads the oldest

@@ -42,9 +42,10 @@ void JobEnding::Do(const EndJob& command) {
   Status status = command.status;
   if (command.last) {
     const auto& [worker, why] = *command.last;
-    status = Status(status.code(), fmt::format("{} (the last, {}: {})", status.ToString(),
-                                               DescribeWorker(worker, server_.peers.NameOf(worker)),
-                                               why.ToString()));
+    status = Status(
+        status.code(),
+        fmt::format("{} (the last, {}: {})", status.ToString(),
+                    DescribeWorker(worker, server_.peers.seats()[worker].name), why.ToString()));
   }
   if (status.code() == StatusCode::kUnavailable && !server_.record.began() &&
       !last_to_leave_.empty()) {
@@ -67,8 +68,8 @@ void JobEnding::Stuck() {
 }
 
 void JobEnding::Left(WorkerId worker, const Status& why) {
-  last_to_leave_ =
-      fmt::format("{}: {}", DescribeWorker(worker, server_.peers.NameOf(worker)), why.ToString());
+  last_to_leave_ = fmt::format("{}: {}", DescribeWorker(worker, server_.peers.seats()[worker].name),
+                               why.ToString());
 }
 
 // Something is under way.
@@ -82,12 +83,13 @@ void JobEnding::Check() {
   const bool state = server_.updater.checkpointer() != nullptr;
   const Updater::Copy copy = server_.updater.Fetch(state, [] {});
   if (copy == Updater::Copy::kComing) return;
+  if (copy == Updater::Copy::kLost && !std::exchange(lost_, true)) Lose();
   // Precedes the checkpoint, which keeps the version that the job leaves.
   if (status_.ok() &&
       !server_.validator->Finish(server_.record.steps(), server_.model->parameters())) {
     return;
   }
-  if (!Saved(copy == Updater::Copy::kHere)) return;
+  if (!Saved()) return;
   SayGoodbye();
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(TakeResult());
@@ -96,11 +98,24 @@ void JobEnding::Check() {
       [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));
 }
 
-// The last checkpoint is safe, or none can be saved. `here`: the newest version is.
-bool JobEnding::Saved(bool here) {
+// The newest version can never come. Perhaps only the optimizer's state is missing, which nobody
+// but a checkpoint needs. Otherwise the job has failed, even if all steps were done.
+void JobEnding::Lose() {
+  const Validator& validator = *server_.validator;
+  const uint64_t have = server_.model->version();
+  if (have == server_.record.steps()) return;
+  const std::string left = fmt::format(
+      "the newest parameters are lost with a worker; what is left are those after step {} of {}",
+      validator.best() ? validator.best_version() : have, server_.record.steps());
+  status_ = status_.ok() ? Status::Unavailable(left)
+                         : Status(status_.code(), fmt::format("{}; {}", status_.ToString(), left));
+}
+
+// The last checkpoint is safe, or none can be saved.
+bool JobEnding::Saved() {
   Checkpointer* checkpointer = server_.updater.checkpointer();
   if (checkpointer == nullptr) return true;
-  if (server_.model->spoiled() || !here) return checkpointer->Settle();
+  if (server_.model->spoiled() || lost_) return checkpointer->Settle();
   return checkpointer->SaveLast(server_.record.steps());
 }
 
@@ -124,10 +139,10 @@ std::string JobEnding::Farewell() const {
   return fmt::format("the job failed {}: {}", after, status_.ToString());
 }
 
-// The status of a job that diverged must say what is left of it.
+// The status of a job that diverged or lost its parameters must say what is left of it.
 Status JobEnding::Outcome() const {
   const Checkpointer* checkpointer = server_.updater.checkpointer();
-  if (!server_.model->spoiled() || checkpointer == nullptr) return status_;
+  if (checkpointer == nullptr || !(server_.model->spoiled() || lost_)) return status_;
   const uint64_t step = checkpointer->safe_step();
   const std::string left =
       step == 0 ? "no checkpoint was written before"

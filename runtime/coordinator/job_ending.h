@@ -38,7 +38,8 @@ class JobEnding {
 
  private:
   bool Busy() const;
-  bool Saved(bool here);
+  void Lose();
+  bool Saved();
   void SayGoodbye();
   std::string Farewell() const;
   Status Outcome() const;
@@ -50,6 +51,7 @@ class JobEnding {
   std::string why_stopped_;    // Why validation stopped the job; empty if it did not.
   std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
   bool ended_ = false;
+  bool lost_ = false;  // The newest version can never come.
   bool said_goodbye_ = false;
   bool gone_ = false;  // All peers are gone.
   Alive alive_;

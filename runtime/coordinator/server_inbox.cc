@@ -157,10 +157,11 @@ void ServerInbox::Complain(PeerId peer, const Status& why, StepId step) {
   if (++From(peer).complaints > kMaxComplaints) {
     return server_.peers.Ban(*worker, why.WithContext("too many bad messages"));
   }
-  SendControl(server_.env.transport, peer, server_.peers.HeaderTo(*worker, FrameKind::kControl),
-              ErrorMessage(why.WithContext("refused from " +
-                                           DescribeWorker(*worker, server_.peers.NameOf(*worker))),
-                           step));
+  SendControl(
+      server_.env.transport, peer, server_.peers.HeaderTo(*worker, FrameKind::kControl),
+      ErrorMessage(why.WithContext("refused from " +
+                                   DescribeWorker(*worker, server_.peers.seats()[*worker].name)),
+                   step));
 }
 
 void ServerInbox::OnControl(PeerId peer, BytesView bytes) {
@@ -252,7 +253,7 @@ bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Sta
 std::string ServerInbox::AddressOf(WorkerId worker, const std::string& address) const {
   for (const std::string_view everywhere : {"0.0.0.0:", "[::]:"}) {
     if (!address.starts_with(everywhere)) continue;
-    const std::string host = server_.peers.OriginOf(worker).host;
+    const std::string host = server_.peers.seats()[worker].origin.host;
     const bool same = host.empty() || host == kThisMachine;
     return fmt::format("{}:{}", same ? "127.0.0.1" : host, address.substr(everywhere.size()));
   }
@@ -293,7 +294,7 @@ void ServerInbox::TakeWaitingEnds() {
     while (!ends.empty() && !server_.answers.Awaits(worker, ends.front())) {
       const wire::AnswerEndT end = ends.front();
       ends.pop_front();
-      const PeerId peer = server_.peers.PeerOf(worker);
+      const PeerId peer = server_.peers.seats()[worker].peer;
       if (Status fine = TakeEnd(peer, worker, end); !fine.ok()) server_.peers.SendAway(peer, fine);
     }
   }

@@ -44,9 +44,11 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       updater_(server_, std::move(parts.about)),
       vector_probe_(env.loop, env.transport, server_.model->route().Answers(options.slice_length),
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
-      peers_(env.loop, env.transport, options.workers, options.token, options.job_id, PeerHooks()),
+      peers_(server_, {[this](WorkerId worker) { return Welcome(worker); },
+                       [this](WorkerId worker) { OnJoined(worker); },
+                       [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); }}),
       pump_(env.loop, std::move(parts.scheduler),
-            [this](const Command& command) { Execute(command); }),
+            [this](const Command& command) { dispatcher_.Execute(command); }),
       watch_(
           env.loop, options.step_limit, options.workers,
           [this] {
@@ -67,18 +69,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   }
 }
 
-ServerPeers::Hooks ServerJob::PeerHooks() {
-  return {[this](WorkerId worker) { return Welcome(worker); },
-          [this](WorkerId worker) { OnJoined(worker); },
-          [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
-          [this](PeerId peer) { inbox_.Closed(peer); },
-          [this](WorkerId worker) {
-            // Later nobody waits for it.
-            if (!server_.record.began()) pump_.Raise(WorkerNotComing{worker});
-          },
-          [this](const JobNotice& notice) { server_.Say(notice); }};
-}
-
 Answers::Hooks ServerJob::AnswerHooks() {
   return {[this](Event event) { OnAnswer(std::move(event)); },
           [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
@@ -97,7 +87,7 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
     if (session == nullptr) return std::nullopt;
     return RemoteShards::Hooks::Node{session->peer, session->header};
   };
-  hooks.execute = [this](const Command& command) { CarryOut(command); };
+  hooks.execute = [this](const Command& command) { dispatcher_.CarryOut(command); };
   hooks.answered = [this] { inbox_.TakeWaitingEnds(); };
   hooks.raise = [this](Event event) { pump_.Raise(std::move(event)); };
   hooks.failed = [this](const Status& why) { end_.End(why); };
@@ -162,15 +152,16 @@ void ServerJob::OnJoined(WorkerId worker) {
   const Session::Shared shared{
       server_.env.loop, server_.env.transport,   server_.blocks,
       vector_probe_,    server_.model->shards(), [this](const Status& why) { end_.End(why); }};
+  const Seats::Seat& seat = peers_.seats()[worker];
   server_.sessions[worker] = std::make_unique<Session>(
-      shared, worker, peers_.PeerOf(worker), peers_.HeaderTo(worker, FrameKind::kControl),
+      shared, worker, seat.peer, peers_.HeaderTo(worker, FrameKind::kControl),
       [this, worker](uint64_t bytes, Duration time) {
         server_.observer.OnEvent(event::RoundTrip{worker, bytes, time, server_.Now()});
       });
-  server_.record.Joined(worker, peers_.NameOf(worker));
-  server_.observer.OnEvent(event::WorkerJoined{worker, peers_.NameOf(worker)});
+  server_.record.Joined(worker, seat.name);
+  server_.observer.OnEvent(event::WorkerJoined{worker, seat.name});
   if (server_.options.name_arrivals) server_.Say(peers_.OriginOf(worker));
-  pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
+  pump_.Raise(WorkerJoined{worker, seat.incarnation});
 }
 
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
@@ -236,27 +227,6 @@ void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
   const uint64_t bytes = VectorLength(server_.model->parameter_count()) * sizeof(float);
   server_.observer.OnEvent(event::LinkMeasured{worker, bytes, vector, server_.Now()});
   pump_.Raise(LinkMeasured{worker, vector});
-}
-
-void ServerJob::Execute(const Command& command) {
-  if (server_.remote == nullptr || !server_.remote->Holds(command)) CarryOut(command);
-}
-
-void ServerJob::CarryOut(const Command& command) {
-  server_.observer.OnEvent(event::CommandGiven{command, server_.Now()});
-  std::visit(
-      [this](const auto& each) {
-        if constexpr (requires { dispatcher_.Do(each); }) {
-          dispatcher_.Do(each);
-        } else {
-          Do(each);
-        }
-      },
-      command);
-}
-
-void ServerJob::Do(const DropWorker& command) {
-  if (server_.SessionOf(command.worker) != nullptr) peers_.Ban(command.worker, command.why);
 }
 
 }  // namespace motley

@@ -40,7 +40,6 @@ class ServerJob final : public ServerNode {
   void Fail(const Status& why) override { end_.End(why); }
 
  private:
-  ServerPeers::Hooks PeerHooks();
   Answers::Hooks AnswerHooks();
   std::unique_ptr<RemoteUpdates> MakeRemote();
 
@@ -53,14 +52,6 @@ class ServerJob final : public ServerNode {
   // What the scheduler hears.
   void OnAnswer(Event event);  // Takes the outcome of an answer.
   void OnLinkMeasured(WorkerId worker, Duration vector);
-
-  // The scheduler's commands.
-  void Execute(const Command& command);
-  void CarryOut(const Command& command);
-  void Do(const CommitStep& command) { updater_.Commit(command); }
-  void Do(const DropWorker& command);
-  void Do(const EndJob& command) { end_.Do(command); }
-  void Do(const Notify& command) { server_.Say(command.notice); }
 
   ServerContext server_;
   std::unique_ptr<RemoteUpdates> unused_remote_;  // Set once the server has kept all shards.

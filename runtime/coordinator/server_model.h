@@ -12,6 +12,7 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/audit/audit.h"
 #include "runtime/audit/job_gradient.h"
 #include "runtime/job.h"
 #include "runtime/links/route.h"
@@ -54,7 +55,6 @@ class ServerModel {
   // null, it first receives a copy of the sum. kDataError: the new parameters are not finite,
   // because training has diverged. kResource: there is no memory for them, and nothing was changed
   // (`done` runs before this returns).
-  using DecodedCopy = Result<std::vector<float>>;
   void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
               std::shared_ptr<DecodedCopy> copy, Done done);
 

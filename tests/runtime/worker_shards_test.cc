@@ -230,5 +230,43 @@ TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
   EXPECT_FALSE(Placed(world));
 }
 
+// Nobody has the version that the last step made, so the job must not end well.
+TEST(WorkerShards, LostAfterTheLastStepFailTheJob) {
+  JobWorld world(Options(3, "none", 3));
+  world.options.followers = 0;
+  world.StartServer();
+  world.StartWorkers();
+  ASSERT_TRUE(world.RunUntil(
+      [&] { return world.watcher.applied == static_cast<int>(world.options.steps); }));
+  world.Kill(*world.workers[1]);
+  const JobResult& end = world.Run();
+  EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(end.status.ToString().find("those after step 0 of 12"), std::string::npos)
+      << end.status.ToString();
+}
+
+TEST(WorkerShards, LostAfterAJobWasStoppedDoNotHoldUpItsEnd) {
+  for (const bool first : {false, true}) {
+    SCOPED_TRACE(first ? "lost before the server asked for it" : "lost on its way");
+    JobWorld world(Options(3, "none", 3));
+    world.options.followers = 0;
+    world.StartServer();
+    world.StartWorkers();
+    world.watcher.on_step = [&](StepId step) {
+      if (step != 4) return;
+      if (first) world.Kill(*world.workers[1]);
+      world.loop.Post([&] {
+        world.server->Stop("enough");
+        if (!first) world.Kill(*world.workers[1]);
+      });
+    };
+    const JobResult& end = world.Run();
+    EXPECT_EQ(end.status.code(), StatusCode::kCancelled);
+    EXPECT_NE(end.status.ToString().find("enough"), std::string::npos) << end.status.ToString();
+    EXPECT_NE(end.status.ToString().find("those after step 0 of 4"), std::string::npos)
+        << end.status.ToString();
+  }
+}
+
 }  // namespace
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/coordinator/auditor.h"
+#include "runtime/audit/auditor.h"
 
 #include <fmt/format.h>
 
@@ -80,9 +80,9 @@ void Auditor::WhenFree(std::function<void()> commit) {
   held_ = std::move(commit);
 }
 
-std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
-    StepId step, std::shared_ptr<const std::vector<float>> parameters,
-    std::shared_ptr<const ApproximateSum> approximate) {
+std::shared_ptr<DecodedCopy> Auditor::Prepare(StepId step,
+                                              std::shared_ptr<const std::vector<float>> parameters,
+                                              std::shared_ptr<const ApproximateSum> approximate) {
   const bool wanted = log_.Keeps(step) && !running_ && !alone_ && Wanted() && InTime();
   if (log_.drawn()) last_drawn_ = log_.step();
   if (!wanted) {
@@ -95,7 +95,7 @@ std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
   step_ = request_->answers.step;
-  decoded_ = std::make_shared<ServerModel::DecodedCopy>(std::vector<float>());
+  decoded_ = std::make_shared<DecodedCopy>(std::vector<float>());
   return decoded_;
 }
 

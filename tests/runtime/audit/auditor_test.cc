@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests what an audit compares, when the job waits for it, and what the log keeps for it.
-#include "runtime/coordinator/auditor.h"
+#include "runtime/audit/auditor.h"
 
 #include <gmock/gmock.h>
 

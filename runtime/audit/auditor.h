@@ -18,7 +18,6 @@
 #include "runtime/audit/answer_log.h"
 #include "runtime/audit/audit.h"
 #include "runtime/audit/job_gradient.h"
-#include "runtime/coordinator/server_model.h"
 #include "runtime/job.h"
 #include "training/trainers/batch_schedule.h"
 
@@ -66,9 +65,9 @@ class Auditor {
   // Room for a copy of the decoded sum of a step, or null if the step will not be audited, for
   // example because the log follows another one. `parameters` are those of the step. Then Begin
   // follows, or the job ends.
-  std::shared_ptr<ServerModel::DecodedCopy> Prepare(
-      StepId step, std::shared_ptr<const std::vector<float>> parameters,
-      std::shared_ptr<const ApproximateSum> approximate);
+  std::shared_ptr<DecodedCopy> Prepare(StepId step,
+                                       std::shared_ptr<const std::vector<float>> parameters,
+                                       std::shared_ptr<const ApproximateSum> approximate);
   void Begin();  // The copy is filled. Does nothing if no audit was prepared.
 
   // The job has ended, so a held commit is dropped. With `hurry` a running audit is cancelled at
@@ -111,7 +110,7 @@ class Auditor {
   AnswerLog log_;
   std::function<void()> held_;
   std::unique_ptr<AuditRequest> request_;  // The prepared audit.
-  std::shared_ptr<ServerModel::DecodedCopy> decoded_;
+  std::shared_ptr<DecodedCopy> decoded_;
   // The running audit, and the answers that it checks.
   bool running_ = false;
   StepId step_ = 0;
