@@ -283,7 +283,7 @@ void RowEngine::ReplaceAbsent() {
     }
     return AskWhenEnough();
   }
-  const OpenStepState& book = work_.book();
+  const RowBook& book = work_.book();
   // If a step can end without some rows, no worker computes another's row. It still needs at least
   // one row.
   if (GoOnWithout() || (early_.wanted() && (early_.any() || !book.NothingInHand()))) return;
@@ -325,7 +325,7 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
 // Ends the step with the rows that are there if they are enough without decoding.
 bool RowEngine::GoOnWithout() {
   if (!early_.wanted()) return false;
-  const OpenStepState& book = work_.book();
+  const RowBook& book = work_.book();
   if (book.NothingInHand()) {
     Duration patience{};
     for (const Assignment& late : book.pending()) {
