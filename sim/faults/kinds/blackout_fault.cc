@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/blackout_fault.h"
+// All connections break at once, or carry nothing for 10 ms to 5 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class BlackoutFault final : public RandomFault {
  public:
-  explicit BlackoutFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const bool cut = targets_.random().Chance(0.5);
@@ -16,9 +17,6 @@ class BlackoutFault final : public RandomFault {
       cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
     }
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

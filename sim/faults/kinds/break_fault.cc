@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/break_fault.h"
-
+// A worker's device hangs or fails, for good. One worker is always left.
 #include <set>
 #include <variant>
 #include <vector>
+
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -12,7 +13,7 @@ constexpr char kState[] = "device given up alone";
 
 class BreakFault final : public RandomFault {
  public:
-  explicit BreakFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.PickNotLast();
@@ -45,7 +46,6 @@ class BreakFault final : public RandomFault {
   }
 
  private:
-  FaultTargets& targets_;
   std::set<const WorkerProcess*> one_broke_;
   uint64_t given_up_ = 0, broken_ = 0;
 };

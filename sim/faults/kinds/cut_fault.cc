@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/cut_fault.h"
+// A worker's connection breaks; the server may not notice.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -8,7 +9,7 @@ constexpr char kState[] = "connection cut";
 
 class CutFault final : public RandomFault {
  public:
-  explicit CutFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.Pick();
@@ -20,7 +21,6 @@ class CutFault final : public RandomFault {
   std::map<std::string, uint64_t> Reached() const override { return {{kState, cuts_}}; }
 
  private:
-  FaultTargets& targets_;
   uint64_t cuts_ = 0;
 };
 

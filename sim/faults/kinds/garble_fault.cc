@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/garble_fault.h"
-
+// A slice of a worker's answer is damaged where no checksum sees it, and keeps its norm.
 #include <set>
 #include <utility>
 #include <variant>
+
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -12,7 +13,7 @@ constexpr char kState[] = "answer refused for its sketch";
 
 class GarbleFault final : public RandomFault {
  public:
-  explicit GarbleFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto spoilt = targets_.PickToSpoil();
@@ -46,7 +47,6 @@ class GarbleFault final : public RandomFault {
     return garbled;
   }
 
-  FaultTargets& targets_;
   std::set<std::pair<WorkerId, StepId>> garbled_;
   uint64_t refused_ = 0;
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/slow_fault.h"
+// A worker is 2 to 10 times slower, for 0.1 to 5 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class SlowFault final : public RandomFault {
  public:
-  explicit SlowFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.Pick();
@@ -17,9 +18,6 @@ class SlowFault final : public RandomFault {
     process->SetRandomSlowness(factor);
     targets_.world().After(duration, [process] { process->SetRandomSlowness(1); });
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/rows/open_step.h"
+#include "scheduler/rows/row_book.h"
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,7 @@ std::vector<Assignment> Extract(std::vector<Assignment>& from, Predicate matches
 
 }  // namespace
 
-void OpenStepState::Open(StepId step, const CodeForm& code) {
+void RowBook::Open(StepId step, const CodeForm& code) {
   step_ = step;
   rows_.assign(code.rows.size(), Row{});
   pending_.clear();
@@ -33,29 +33,29 @@ void OpenStepState::Open(StepId step, const CodeForm& code) {
   due_known_ = false;
 }
 
-void OpenStepState::AwaitOwner(RowId row, Time due) {
+void RowBook::AwaitOwner(RowId row, Time due) {
   rows_[row].owner_due = std::max(rows_[row].owner_due, due);
   due_known_ = false;
 }
 
-void OpenStepState::OwnerGone(RowId row) {
+void RowBook::OwnerGone(RowId row) {
   const Time due = std::exchange(rows_[row].owner_due, Time::min());
   if (due != Time::min()) due_known_ = false;
 }
 
-void OpenStepState::MarkArrived(RowId row) {
+void RowBook::MarkArrived(RowId row) {
   if (std::exchange(rows_[row].arrived, true)) return;
   --not_arrived_;
   if (rows_[row].owner_due != Time::min()) due_known_ = false;
 }
 
-void OpenStepState::Unarrive(RowId row) {
+void RowBook::Unarrive(RowId row) {
   if (!std::exchange(rows_[row].arrived, false)) return;
   ++not_arrived_;
   due_known_ = false;
 }
 
-void OpenStepState::Add(const Assignment& assignment) {
+void RowBook::Add(const Assignment& assignment) {
   if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
   Row& row = rows_[assignment.row];
   if (!assignment.copy) ++row.attempts;
@@ -66,27 +66,27 @@ void OpenStepState::Add(const Assignment& assignment) {
   pending_.push_back(assignment);
 }
 
-void OpenStepState::Count(const Assignment& taken) {
+void RowBook::Count(const Assignment& taken) {
   Row& row = rows_[taken.row];
   --row.pending;
   row.overdue -= taken.overdue ? 1 : 0;
   --given_[taken.worker];
 }
 
-bool OpenStepState::Pending(WorkerId worker, RowId row) const {
+bool RowBook::Pending(WorkerId worker, RowId row) const {
   if (!Pending(worker) || rows_[row].pending == 0) return false;
   return std::any_of(pending_.begin(), pending_.end(),
                      [&](const Assignment& a) { return a.worker == worker && a.row == row; });
 }
 
-const Assignment* OpenStepState::LastOf(WorkerId worker) const {
+const Assignment* RowBook::LastOf(WorkerId worker) const {
   if (!Pending(worker)) return nullptr;
   const auto at = std::find_if(pending_.rbegin(), pending_.rend(),
                                [&](const Assignment& a) { return a.worker == worker; });
   return at == pending_.rend() ? nullptr : &*at;
 }
 
-std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
+std::optional<Assignment> RowBook::Take(WorkerId worker, RowId row) {
   if (!Pending(worker)) return std::nullopt;
   const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const Assignment& a) {
     return a.worker == worker && a.row == row;
@@ -99,7 +99,7 @@ std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
   return taken;
 }
 
-std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
+std::vector<Assignment> RowBook::TakeAll(WorkerId worker) {
   if (!Pending(worker)) return {};
   due_known_ = false;
   std::vector<Assignment> taken =
@@ -108,7 +108,7 @@ std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
   return taken;
 }
 
-std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
+std::vector<Assignment> RowBook::TakeOthers(RowId row) {
   std::vector<Assignment> others;
   for (size_t place = 0; rows_[row].pending > 0 && place < pending_.size();) {
     if (pending_[place].row != row) {
@@ -124,7 +124,7 @@ std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
   return others;
 }
 
-void OpenStepState::Shorten(const Assignment& dropped, size_t place) {
+void RowBook::Shorten(const Assignment& dropped, size_t place) {
   const auto same = [&](const Assignment& a) { return a.worker == dropped.worker; };
   const auto from = pending_.begin() + static_cast<ptrdiff_t>(place);
   if (std::none_of(pending_.begin(), from, same)) return;
@@ -136,13 +136,13 @@ void OpenStepState::Shorten(const Assignment& dropped, size_t place) {
   }
 }
 
-std::vector<Assignment> OpenStepState::TakeEverything() {
+std::vector<Assignment> RowBook::TakeEverything() {
   due_known_ = false;
   for (const Assignment& each : pending_) Count(each);
   return std::exchange(pending_, std::vector<Assignment>());
 }
 
-bool OpenStepState::MarkOverdue(Time now) {
+bool RowBook::MarkOverdue(Time now) {
   bool changed = false;
   due_known_ = false;
   for (Assignment& assignment : pending_) {
@@ -159,7 +159,7 @@ bool OpenStepState::MarkOverdue(Time now) {
   return changed;
 }
 
-Time OpenStepState::NextDue() const {
+Time RowBook::NextDue() const {
   if (due_known_) return next_due_;
   next_due_ = kNever;
   for (const Assignment& assignment : pending_) {
@@ -173,13 +173,13 @@ Time OpenStepState::NextDue() const {
   return next_due_;
 }
 
-std::vector<bool> OpenStepState::Absent() const {
+std::vector<bool> RowBook::Absent() const {
   std::vector<bool> absent(rows_.size());
   for (RowId i = 0; i < rows_.size(); ++i) absent[i] = rows_[i].IsAbsent();
   return absent;
 }
 
-bool OpenStepState::NothingInHand() const {
+bool RowBook::NothingInHand() const {
   return std::all_of(rows_.begin(), rows_.end(),
                      [](const Row& row) { return row.arrived || row.IsAbsent(); });
 }

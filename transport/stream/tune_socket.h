@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Socket options of our TCP connections.
+// The socket options of TCP streams.
 #pragma once
 
 struct uv_tcp_s;

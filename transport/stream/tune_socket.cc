@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/stream/tcp_options.h"
+#include "transport/stream/tune_socket.h"
 
 #include <netinet/tcp.h>
 #include <sys/socket.h>

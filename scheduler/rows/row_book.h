@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bookkeeping of the one open step: rows that arrived, the workers on each row, and absent rows.
-// Pure; it decides nothing.
+// Bookkeeping of one open step: rows that arrived, the workers on each row, and absent rows. Pure;
+// it decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Assignment {
   bool overdue = false;
 };
 
-class OpenStepState {
+class RowBook {
  public:
   // Starts a step, or the same step again.
   void Open(StepId step, const CodeForm& code);
