@@ -109,7 +109,7 @@ struct ShardMoved {
   uint32_t lost;
   std::optional<uint32_t> owner;
 };
-// Who sums the vector, chosen by the links that were measured.
+// The server or the workers sum the vector, as the measured links suggest.
 struct VectorPlaced {
   ReduceChoice choice;
   std::vector<WorkerId> nodes;  // The workers of the choice, in its order.
