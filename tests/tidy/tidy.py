@@ -120,8 +120,6 @@ LARGE_CLASSES = {
     ("runtime/shard/remote_shards.h", "RemoteShards", "methods"): 50,
     ("runtime/worker/server_link.h", "ServerLink", "data members"): 17,
     ("runtime/worker/worker_session.h", "WorkerSession", "data members"): 16,
-    ("scheduler/step/adaptive_step.h", "AdaptiveStep", "data members"): 20,
-    ("scheduler/step/adaptive_step.h", "AdaptiveStep", "methods"): 36,
     ("sim/checkers/gradient_checker.h", "GradientChecker", "data members"): 20,
     ("sim/reached_states.h", "ReachedStates", "data members"): 15,
     ("sim/world/sim_device.h", "SimDevice", "data members"): 21,
