@@ -123,8 +123,6 @@ LARGE_CLASSES = {
     ("sim/reached_states.h", "ReachedStates", "data members"): 15,
     ("sim/world/sim_device.h", "SimDevice", "data members"): 21,
     ("sim/world/sim_network.h", "SimTransport", "data members"): 16,
-    ("sim/world/sim_process.h", "WorkerProcess", "data members"): 16,
-    ("sim/world/sim_process.h", "WorkerProcess", "methods"): 37,
     ("sim/world/sim_store.h", "SimStore", "data members"): 14,
     ("sim/world/sim_store.h", "SimStore", "methods"): 37,
     ("training/models/evaluate.h", "Evaluator", "data members"): 13,
