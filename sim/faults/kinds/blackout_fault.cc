@@ -14,7 +14,7 @@ class BlackoutFault final : public RandomFault {
     const Time until = targets_.Now() + targets_.DrawDuration(0.01, 5);
     for (const auto& process : targets_.workers()) {
       if (!process->alive()) continue;
-      cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
+      cut ? process->transport().Cut(/*tell_server=*/true) : process->transport().Clog(until);
     }
   }
 };

@@ -16,7 +16,7 @@ class CutFault final : public RandomFault {
     if (!worker) return;
     ++cuts_;
     targets_.DisturbUntil(targets_.Now());
-    targets_[*worker].Cut(/*tell_server=*/targets_.random().Chance(0.7));
+    targets_[*worker].transport().Cut(/*tell_server=*/targets_.random().Chance(0.7));
   }
   std::map<std::string, uint64_t> Reached() const override { return {{kState, cuts_}}; }
 

@@ -18,7 +18,7 @@ class GarbleFault final : public RandomFault {
   void Strike() override {
     const auto spoilt = targets_.PickToSpoil();
     if (!spoilt) return;
-    targets_[spoilt->worker].GarbleStep(spoilt->step, targets_.random().Next64());
+    targets_[spoilt->worker].transport().GarbleStep(spoilt->step, targets_.random().Next64());
     garbled_.insert({spoilt->worker, spoilt->step});
   }
 
@@ -42,7 +42,7 @@ class GarbleFault final : public RandomFault {
   uint64_t Garbled() const {
     uint64_t garbled = 0;
     for (const FaultTargets::Workers* lives : {&targets_.workers(), &targets_.dead()}) {
-      for (const auto& process : *lives) garbled += process->garbled();
+      for (const auto& process : *lives) garbled += process->transport().garbled();
     }
     return garbled;
   }

@@ -12,7 +12,7 @@ class PartitionFault final : public RandomFault {
   void Strike() override {
     const auto worker = targets_.Pick();
     if (!worker) return;
-    targets_[*worker].Clog(targets_.Now() + targets_.DrawDuration(0.01, 2));
+    targets_[*worker].transport().Clog(targets_.Now() + targets_.DrawDuration(0.01, 2));
   }
 };
 

@@ -15,8 +15,8 @@ class SlowFault final : public RandomFault {
     WorkerProcess* process = &targets_[*worker];
     const double factor = 2 + 8 * targets_.random().NextDouble();
     const Duration duration = targets_.DrawDuration(0.1, 5);
-    process->SetRandomSlowness(factor);
-    targets_.world().After(duration, [process] { process->SetRandomSlowness(1); });
+    process->devices().SetRandomSlowness(factor);
+    targets_.world().After(duration, [process] { process->devices().SetRandomSlowness(1); });
   }
 };
 

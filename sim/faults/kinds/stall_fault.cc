@@ -23,14 +23,14 @@ class StallFault final : public RandomFault {
     WorkerProcess& process = targets_[*worker];
     Stall& stall = stalls_[*worker];
     if (stall.process == &process && targets_.Now() < stall.until) return;
-    const std::vector<size_t> devices = process.Unbroken();
+    const std::vector<size_t> devices = process.devices().Unbroken();
     if (devices.size() < 2) return;
     const size_t number = devices[targets_.random().Below(devices.size())];
-    const SimDevice& device = process.device(number);
+    const SimDevice& device = process.devices()[number];
     const Time until = targets_.Now() + targets_.DrawDuration(1.5, 3);
     const uint64_t piece = device.busy() ? device.begun() : 0;
     stall = {&process, until, number, piece, targets_.open_step()};
-    process.StallDevice(number, until);
+    process.devices()[number].Stall(until);
   }
 
   void OnEvent(const JobEvent& event) override {
@@ -60,7 +60,7 @@ class StallFault final : public RandomFault {
     WorkerProcess& process = targets_[worker];
     if (stall.process != &process || stall.piece == 0 || step <= stall.step) return;
     if (!process.alive()) return;
-    const SimDevice& device = process.device(stall.device);
+    const SimDevice& device = process.devices()[stall.device];
     if (device.busy() && device.begun() == stall.piece) {
       ++done_without_;
     } else {
