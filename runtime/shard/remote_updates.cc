@@ -63,16 +63,13 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  if (!losing_) hooks_.raise(UpdateLost{*TakeLost()});
                },
                [this] { Drain(); },
-               [this](uint32_t shard, WorkerId lost, std::optional<WorkerId> owner) {
-                 hooks_.notice(notice::ShardMoved{shard, lost, owner});
+               [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
+                 for (const auto& [shard, owner] : owners) {
+                   hooks_.notice(notice::ShardMoved{shard, lost, owner});
+                 }
                },
                hooks_.failed}),
-      survey_(loop, transport, options.workers,
-              [this](WorkerId worker) -> std::optional<LinkLoad::To> {
-                const auto node = hooks_.node(worker);
-                if (!node) return std::nullopt;
-                return LinkLoad::To{node->peer, node->header};
-              }),
+      survey_(loop, transport, options.workers, hooks_.node),
       first_version_(first_version) {
   answers_.SetRemote(&shards_);
 }
@@ -151,11 +148,11 @@ Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& con
 
 Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
   if (header.kind == FrameKind::kLoad) return survey_.Room(header);
-  return shards_.BeginState(worker, header);
+  return shards_.reader().BeginState(worker, header);
 }
 
 Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
-  if (header.kind != FrameKind::kLoad) return shards_.FinishState(worker, header);
+  if (header.kind != FrameKind::kLoad) return shards_.reader().FinishState(worker, header);
   survey_.Arrived(worker, header);
   return Status::Ok();
 }

@@ -39,7 +39,7 @@ uint32_t ShardsFor(const JobOptions& options, size_t floats);
 class RemoteUpdates {
  public:
   struct Hooks {
-    std::function<std::optional<RemoteShards::Hooks::Node>(WorkerId)> node;
+    ShardPlacement::Find node;
     std::function<void(const Command&)> execute;  // A command that waited.
     std::function<void()> answered;    // Answers may have stopped waiting (Answers::Awaits).
     std::function<void(Event)> raise;  // For the scheduler.
