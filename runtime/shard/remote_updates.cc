@@ -268,9 +268,8 @@ void RemoteUpdates::KeepStar() {
 
 void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summed) {
   const bool approximately = command.approximately && !answers_.decodable(command.step);
-  if (Status closed = answers_.CloseRemotely(command.step); !closed.ok()) {
-    return hooks_.failed(closed);
-  }
+  const auto closed = answers_.Close(command.step);
+  if (!closed.ok()) return hooks_.failed(closed.status());
   hooks_.answered();
   shards_.EndSum(approximately, std::move(summed));
 }

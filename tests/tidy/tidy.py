@@ -112,7 +112,6 @@ LARGE_CLASSES = {
     ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 34,
     ("runtime/coordinator/validator.h", "Validator", "data members"): 21,
     ("runtime/audit/answer_log.h", "AnswerLog", "data members"): 15,
-    ("runtime/shard/answers.h", "Answers", "methods"): 36,
     ("runtime/shard/range_answers.h", "RangeAnswers", "data members"): 18,
     ("runtime/worker/worker_life.h", "WorkerLife", "data members"): 21,
     ("runtime/worker/worker_life.h", "WorkerLife", "methods"): 43,
