@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -103,11 +104,11 @@ struct CheckpointsWhole {  // Checkpoints are whole again after degraded ones.
 struct CheckpointUnlocked {
   std::string folder;
 };
-// A worker that held a part of the vector was lost, and another one that had followed holds it now.
-struct ShardMoved {
-  uint32_t shard;
-  uint32_t lost;
-  std::optional<uint32_t> owner;
+// A worker that held parts of the vector was lost or is late. Others that had followed hold them
+// now.
+struct ShardsMoved {
+  WorkerId lost;
+  std::map<uint32_t, WorkerId> owners;  // The new owner of each part.
 };
 // The server or the workers sum the vector, as the measured links suggest.
 struct VectorPlaced {
@@ -128,7 +129,7 @@ using JobNotice =
                  notice::Back, notice::Reported, notice::Trouble, notice::Diverges,
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
-                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved,
+                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardsMoved,
                  notice::VectorPlaced, notice::CheckpointNote>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.

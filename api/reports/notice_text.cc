@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -290,10 +291,15 @@ std::string TextOf(const notice::CheckpointUnlocked& n, const Names&) {
       n.folder);
 }
 
-std::string TextOf(const notice::ShardMoved& n, const Names& names) {
-  return fmt::format(
-      "part {} of the vector, which {} held, is now held by {}, which had followed it", n.shard,
-      names.One(n.lost), n.owner ? names.One(*n.owner) : "nobody");
+std::string TextOf(const notice::ShardsMoved& n, const Names& names) {
+  std::vector<WorkerId> owners;
+  for (const auto& [shard, owner] : n.owners) owners.push_back(owner);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  const bool one = n.owners.size() == 1;
+  return fmt::format("{} of the vector, which {} held, {} now held by {}",
+                     Counted(n.owners.size(), "part"), names.One(n.lost), one ? "is" : "are",
+                     names.Several(owners));
 }
 
 std::string TextOf(const notice::VectorPlaced& n, const Names& names) {

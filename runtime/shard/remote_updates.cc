@@ -48,16 +48,12 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  if (!losing_) hooks_.raise(UpdateLost{*TakeLost()});
                },
                [this] { Drain(); },
-               [this](uint32_t shard, WorkerId lost, std::optional<WorkerId> owner) {
-                 hooks_.notice(notice::ShardMoved{shard, lost, owner});
+               [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
+                 hooks_.notice(notice::ShardsMoved{lost, owners});
                },
                hooks_.failed}),
       placement_(loop, transport, options, route,
-                 {[this](WorkerId worker) -> std::optional<LinkLoad::To> {
-                    const auto node = hooks_.node(worker);
-                    if (!node) return std::nullopt;
-                    return LinkLoad::To{node->peer, node->header};
-                  },
+                 {hooks_.node,
                   [this](const std::vector<WorkerId>& owners) {
                     shards_.Place(owners, ready_, hooks_.first());
                   },
@@ -129,11 +125,11 @@ Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& con
 
 Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
   if (header.kind == FrameKind::kLoad) return placement_.survey().Room(header);
-  return shards_.BeginState(worker, header);
+  return shards_.reader().BeginState(worker, header);
 }
 
 Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
-  if (header.kind != FrameKind::kLoad) return shards_.FinishState(worker, header);
+  if (header.kind != FrameKind::kLoad) return shards_.reader().FinishState(worker, header);
   placement_.survey().Arrived(worker, header);
   return Status::Ok();
 }
@@ -163,9 +159,8 @@ void RemoteUpdates::KeepStar() {
 
 void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summed) {
   const bool approximately = command.approximately && !answers_.decodable(command.step);
-  if (Status closed = answers_.CloseRemotely(command.step); !closed.ok()) {
-    return hooks_.failed(closed);
-  }
+  const auto closed = answers_.Close(command.step);
+  if (!closed.ok()) return hooks_.failed(closed.status());
   hooks_.answered();
   shards_.EndSum(approximately, std::move(summed));
 }

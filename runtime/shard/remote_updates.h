@@ -31,7 +31,7 @@ namespace motley {
 class RemoteUpdates {
  public:
   struct Hooks {
-    std::function<std::optional<RemoteShards::Hooks::Node>(WorkerId)> node;
+    ShardPlacement::Find node;
     std::function<void(const Command&)> execute;  // A command that waited.
     std::function<void()> answered;    // Answers may have stopped waiting (Answers::Awaits).
     std::function<void(Event)> raise;  // For the scheduler.

@@ -124,7 +124,8 @@ void ShardHost::OnJoin(PeerId id, Peer& peer) {
       join->worker >= job_.workers) {
     return Cut(id, Status(StatusCode::kPermission, "the token or the job is another one"));
   }
-  if (gone_.contains({join->worker, join->incarnation})) {
+  const auto gone = gone_.find(join->worker);
+  if (gone != gone_.end() && gone->second == join->incarnation) {
     return Cut(id, Status::Unavailable("the worker was declared gone"));
   }
   peer.joined = true;
