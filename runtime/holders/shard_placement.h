@@ -20,9 +20,9 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "runtime/links/link_load.h"
 #include "runtime/links/messages.h"
 #include "runtime/links/route.h"
+#include "runtime/survey/link_load.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
 
