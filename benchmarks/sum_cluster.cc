@@ -348,6 +348,7 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
   if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
     Die("--shares, --links and --spares need --reduce direct");
   }
+  if (direct && !members.groups.empty()) Die("--groups needs a collective");
   CheckCount("--shares", members.shares, all);
   CheckCount("--links", links, all);
   if (!links.empty()) members.shares = SharesOver(links, members.spares, task.length);
