@@ -17,7 +17,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/shard_format.h"
 #include "checkpoint/store/file_store.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 #include "training/model_files/model_format.h"
 
 namespace motley {

@@ -31,7 +31,8 @@ def main():
     ours = [flags.program, "--workers", workers, "--megabytes", size[0], "--repetitions", size[1],
             "--threads", str(os.cpu_count() or 1)]
     commands = {"Motley": ours, "Motley, TCP": [*ours, "--tcp"]}
-    for name in ("ring", "tree", "butterfly", "hierarchical"):
+    commands["Motley, direct"] = [*ours, "--reduce", "direct"]
+    for name in ("direct", "ring", "tree", "butterfly", "hierarchical"):
         commands[f"Motley, {name}, TCP"] = [*ours, "--tcp", "--reduce", name]
     left_out = {}
     python = peer_tools.torch_python()

@@ -3,7 +3,7 @@
 // them. The data path is that of a job: answers in slices, the row collector with its stream
 // decoder, the publisher. The server prints one JSON object. It starts the workers itself, unless
 // --serve and --join start each process separately, on whatever machine. With --reduce, members
-// sum by a collective, without a server (sum_members.h).
+// sum without a server (sum_members.h).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "benchmarks/sum_direct.h"
 #include "benchmarks/sum_members.h"
 #include "benchmarks/sum_task.h"
 #include "coding/gradient_code.h"
@@ -329,15 +330,61 @@ int RunServer(const SumTask& task, bool local) {
   return 0;
 }
 
-int Reduce(SumTask task, const MemberTask& members, uint32_t index) {
+// Ends the process unless there is a number for each member, or none.
+void CheckCount(const char* option, const std::vector<double>& numbers, uint32_t members) {
+  if (numbers.empty() || numbers.size() == members) return;
+  Die(fmt::format("{} has {} numbers, and there are {} members", option, numbers.size(), members));
+}
+
+int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, uint32_t index) {
+  if (!members.addresses.empty()) {
+    const auto all = static_cast<uint32_t>(members.addresses.size());
+    if (index >= all) Die("--index is not one of the --members");
+    if (members.spares >= all) Die("--spares leaves no member with a vector");
+    task.workers = all - members.spares;
+  }
+  const uint32_t all = task.workers + members.spares;
+  const bool direct = members.reduce == kDirect;
+  if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
+    Die("--shares, --links and --spares need --reduce direct");
+  }
+  if (direct && !members.groups.empty()) Die("--groups needs a collective");
+  CheckCount("--shares", members.shares, all);
+  CheckCount("--links", links, all);
+  if (!links.empty()) members.shares = SharesOver(links, members.spares, task.length);
+  if (direct && members.shares.empty()) members.shares.assign(all, 1);
+  if (direct && *std::max_element(members.shares.begin(), members.shares.end()) == 0) {
+    Die("--shares needs a number that is not 0");
+  }
   if (members.addresses.empty()) {
     RunLocalMembers(task, members);
-    return 0;
+  } else {
+    RunMember(task, members, index);
   }
-  task.workers = static_cast<uint32_t>(members.addresses.size());
-  if (index >= task.workers) Die("--index is not one of the --members");
-  RunMember(task, members, index);
   return 0;
+}
+
+void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& links) {
+  app.add_option("--reduce", members.reduce, "No server: a collective such as ring, or direct");
+  app.add_option("--groups", members.groups, "Of members, such as 0,1/2,3, or \"latency\"")
+      ->needs("--reduce");
+  app.add_option("--shares", members.shares,
+                 "With --reduce direct: what each member owns, in proportion; equal if not given")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e9))
+      ->needs("--reduce");
+  app.add_option("--links", links, "The best shares for members with links of these Mbit/s")
+      ->delimiter(',')
+      ->check(CLI::Range(0.001, 1e9))
+      ->needs("--reduce")
+      ->excludes("--shares");
+  app.add_option("--spares", members.spares,
+                 "With --reduce direct: so many members, the last ones, have no vector")
+      ->check(CLI::Range(0U, 64U))
+      ->needs("--reduce");
+  app.add_option("--members", members.addresses, "Only one member; the addresses of all, in order")
+      ->delimiter(',')
+      ->needs("--reduce");
 }
 
 int Main(int argc, char** argv) {
@@ -347,6 +394,7 @@ int Main(int argc, char** argv) {
   std::string serve, join;
   uint32_t index = 0;
   MemberTask members;
+  std::vector<double> links;
   CLI::App app("Sums vectors of processes at one server, and gives all the sum.", "motley-sum");
   app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
   app.add_option("--megabytes", megabytes)->check(CLI::Range(0.001, 10000.0));
@@ -358,12 +406,7 @@ int Main(int argc, char** argv) {
   app.add_option("--serve", serve, "Only the server, at this address");
   app.add_option("--join", join, "Only a worker of the server at this address")
       ->excludes("--serve");
-  app.add_option("--reduce", members.reduce, "No server: a collective such as ring");
-  app.add_option("--groups", members.groups, "Of members, such as 0,1/2,3, or \"latency\"")
-      ->needs("--reduce");
-  app.add_option("--members", members.addresses, "Only one member; the addresses of all, in order")
-      ->delimiter(',')
-      ->needs("--reduce");
+  AddMemberOptions(app, members, links);
   app.add_option("--index", index, "The number of this worker or member, from 0");
   try {
     app.parse(argc, argv);
@@ -374,7 +417,7 @@ int Main(int argc, char** argv) {
   if (tcp) task.listen = "tcp://127.0.0.1:0";
   if (!serve.empty()) task.listen = serve;
   alarm(kLimitSeconds);
-  if (!members.reduce.empty()) return Reduce(task, members, index);
+  if (!members.reduce.empty()) return Reduce(task, members, links, index);
   if (join.empty()) return RunServer(task, serve.empty());
   RunWorker(task, index, join);
   return 0;

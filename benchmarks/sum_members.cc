@@ -3,12 +3,16 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "benchmarks/sum_direct.h"
 #include "collective/collective.h"
 #include "collective/groups.h"
 #include "collective/mesh.h"
+#include "fmt/core.h"
 #include "runtime/uv_loop.h"
+#include "training/trainers/trainer.h"
 #include "transport/channel/stream_transport.h"
 
 namespace motley {
@@ -20,6 +24,7 @@ class Member {
   Member(UvLoop& loop, const SumTask& task, const MemberTask& members, uint32_t rank)
       : loop_(loop),
         task_(task),
+        members_(members),
         rank_(rank),
         algorithm_(Found(members.reduce)),
         options_{.groups = GroupsOf(task, members)},
@@ -29,7 +34,7 @@ class Member {
               {.rank = rank, .addresses = members.addresses, .pings = by_latency_ ? 9U : 0U},
               [this](const Result<Members>& connected) { OnReady(connected); }),
         vector_(std::make_shared<Contribution>()) {
-    vector_->vector.resize(task.length);
+    vector_->vector.resize(members.reduce == kDirect ? VectorLength(task.length) : task.length);
   }
   ~Member() { transport_->Close(); }
 
@@ -42,9 +47,10 @@ class Member {
   }
 
  private:
+  // Beside a direct sum, a collective is the barrier and exchanges the times.
   static const CollectiveAlgorithm& Found(const std::string& name) {
-    const auto found = FindCollective(name);
-    if (!found.ok()) Die(found.status().ToString());
+    const auto found = FindCollective(name == kDirect ? "butterfly" : name);
+    if (!found.ok()) Die(fmt::format("{}, {}", found.status().ToString(), kDirect));
     return **found;
   }
   static Groups GroupsOf(const SumTask& task, const MemberTask& members) {
@@ -68,6 +74,11 @@ class Member {
     if (!made.ok()) Die(made.status().ToString());
     collective_ = *std::move(made);
     mesh_.Use(*collective_);
+    if (members_.reduce == kDirect) {
+      direct_ = std::make_unique<DirectSum>(*transport_, mesh_, task_, *connected, members_.shares,
+                                            vector_->vector);
+      transport_->SetReceiver(direct_.get());
+    }
     if (by_latency_) return GroupByLatency(connected->round_trips);
     Prepare();
   }
@@ -87,20 +98,28 @@ class Member {
   }
   void Prepare() {
     if (repetition_ == task_.repetitions + task_.warmups) return loop_.Stop();
-    for (size_t i = 0; i < task_.length; ++i) {
-      vector_->vector[i] = ValueOf(i, rank_, repetition_);
+    if (is_worker()) {
+      for (size_t i = 0; i < task_.length; ++i) {
+        vector_->vector[i] = ValueOf(i, rank_, repetition_);
+      }
     }
+    if (direct_ != nullptr) direct_->Open(repetition_);
     Sum(std::make_shared<Contribution>(Contribution{{}, {1}}), [this] {
       begin_ = NowNs();
-      Sum(vector_, [this] { ExchangeTimes(NowNs()); });
+      auto then = [this] { ExchangeTimes(NowNs()); };
+      if (direct_ != nullptr) return direct_->Start(then);
+      Sum(vector_, then);
     });
   }
+  bool is_worker() const { return rank_ < task_.workers; }
   void ExchangeTimes(uint64_t end) {
-    CheckSum(task_, vector_->vector, repetition_);
     auto times = std::make_shared<Contribution>();
-    times->beside.resize(2 * size_t{task_.workers});  // Each member sets its own two.
-    times->beside[rank_] = static_cast<double>(begin_);
-    times->beside[task_.workers + rank_] = static_cast<double>(end);
+    times->beside.resize(2 * size_t{task_.workers});  // Each worker sets its own two.
+    if (is_worker()) {
+      CheckSum(task_, vector_->vector, repetition_);
+      times->beside[rank_] = static_cast<double>(begin_);
+      times->beside[task_.workers + rank_] = static_cast<double>(end);
+    }
     Sum(times, [this, times] {
       const auto ends = times->beside.begin() + task_.workers;
       const double first = *std::min_element(times->beside.begin(), ends);
@@ -119,6 +138,7 @@ class Member {
 
   UvLoop& loop_;
   const SumTask task_;
+  const MemberTask members_;
   const uint32_t rank_;
   const CollectiveAlgorithm& algorithm_;
   const CollectiveOptions options_;
@@ -127,6 +147,7 @@ class Member {
   const bool by_latency_;
   Mesh mesh_;
   std::shared_ptr<Contribution> vector_;
+  std::unique_ptr<DirectSum> direct_;  // Null: the collective sums.
   uint64_t repetition_ = 0;
   uint64_t update_ = 0;
   uint64_t begin_ = 0;
@@ -134,12 +155,12 @@ class Member {
 };
 
 // Addresses that are free at the moment.
-std::vector<std::string> FreeAddresses(const SumTask& task) {
+std::vector<std::string> FreeAddresses(const SumTask& task, uint32_t count) {
   const auto loop = UvLoop::Create();
   if (!loop.ok()) Die(loop.status().ToString());
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<std::string> addresses;
-  for (uint32_t i = 0; i < task.workers; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     transports.push_back(MakeStreamTransport((*loop)->handle()));
     const auto address = transports.back()->Listen(task.listen);
     if (!address.ok()) Die(address.status().ToString());
@@ -158,9 +179,10 @@ void RunMember(const SumTask& task, const MemberTask& members, uint32_t rank) {
 }
 
 void RunLocalMembers(const SumTask& task, MemberTask members) {
-  members.addresses = FreeAddresses(task);
+  const uint32_t count = task.workers + members.spares;
+  members.addresses = FreeAddresses(task, count);
   std::vector<pid_t> children;
-  for (uint32_t rank = 0; rank < task.workers; ++rank) {
+  for (uint32_t rank = 0; rank < count; ++rank) {
     const pid_t child = fork();
     if (child < 0) Die("no process");
     if (child == 0) {

@@ -16,7 +16,7 @@ namespace motley {
 }
 
 void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step) {
-  for (size_t i = 0; i < sum.size(); ++i) {
+  for (size_t i = 0; i < task.length; ++i) {
     float expected = 0;
     for (uint32_t w = 0; w < task.workers; ++w) expected += ValueOf(i, w, step);
     if (sum[i] != expected) Die(fmt::format("{} instead of {} at {}", sum[i], expected, i));

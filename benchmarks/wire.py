@@ -120,6 +120,15 @@ def collective(name):
     return System(name, commands)
 
 
+def direct(run):
+    """Each machine owns the range of the vector with which its link takes the least time."""
+    members = ",".join(f"tcp://{address}:{PORT}" for address in run.addresses)
+    links = [*run.case.links, *run.case.spare]
+    return [(i, run.sum_command("--reduce", "direct", "--members", members, "--index", i,
+                                "--spares", len(run.case.spare), "--links", ",".join(map(str, links))))
+            for i in range(len(links))]
+
+
 def gloo(run):
     command = [peer_tools.torch_python(), HERE / "peers" / "gloo_sum.py", run.case.workers, run.case.megabytes,
                run.repetitions, "--warmups", run.warmups, "--interface", "eth",
@@ -133,6 +142,7 @@ def no_torch():
 
 SYSTEMS = (
     System("star", star),
+    System("direct", direct),
     *(collective(name) for name in ("ring", "tree", "butterfly", "hierarchical")),
     System("gloo", gloo, no_torch),
 )

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds gradient codes by name. Pure arithmetic; any thread. A new code needs a pair of files with
-// a Build function like those in codes/, and a line in the list in codes.cc.
+// Builds the gradient codes of the list in schemes.h by name. Pure arithmetic; any thread.
 #pragma once
 
 #include <cstdint>

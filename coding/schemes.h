@@ -2,7 +2,8 @@
 // The one list of schemes: every way to share the work of a step, with what sets it apart. All
 // that depends on a scheme asks for its traits and never compares its name. Pure; any thread.
 //
-// To add a gradient code: a file pair in coding/codes/ and one entry in schemes.cc.
+// To add a gradient code: a file pair in coding/codes/ and one entry in schemes.cc, after the codes
+// that are there, so that seeds of the simulator go on drawing what they drew.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/device_kind.h"
 #include "base/function.h"
 #include "base/loop/loop.h"
 #include "base/parallel.h"
@@ -19,8 +20,6 @@
 #include "devices/kernels.h"
 
 namespace motley {
-
-enum class DeviceKind : int { kCpu = 1, kCuda = 2, kOpenCl = 4 };  // The numbers are DLPack's.
 
 struct DeviceInfo {
   std::string name;  // "AMD EPYC, 1 thread, avx512"

@@ -15,7 +15,7 @@
 namespace motley {
 
 struct ListedDevice {
-  std::string driver;  // "cpu", "cuda", "opencl"
+  std::string driver;  // A name of base/device_kind.h: "cpu", "cuda".
   uint32_t index = 0;  // Among the driver's devices: "opencl:1".
   std::string name;    // "NVIDIA H100 80GB HBM3"; empty if the driver found no device.
   std::string platform;

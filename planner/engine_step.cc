@@ -22,7 +22,7 @@ double EngineStep::vector_fraction() const {
 void EngineStep::Begin(std::vector<StepCommand>& out) {
   out_ = &out;
   job_.out = &commands_;
-  job_.step_open = true;
+  job_.update.open = true;
   engine_.Open();
   CarryOut();
 }
@@ -42,7 +42,7 @@ void EngineStep::On(const ListProgress& event) {
   Hand& hand = hands_[event.worker];
   for (; hand.done < event.done; ++hand.done) {
     CarryOut();
-    if (!answers_) Tell(RowArrived{event.worker, job_.step, hand.rows[hand.done]});
+    if (!answers_) Tell(RowArrived{event.worker, job_.update.id, hand.rows[hand.done]});
     if (hand.done < hand.orders) Ended(event.worker);
   }
 }
@@ -64,12 +64,12 @@ void EngineStep::On(const VectorArrived& event) {
   const RowId row = answers_ ? hand.answers.front() : hand.rows[hand.done++];
   if (answers_) hand.answers.erase(hand.answers.begin());
   if (!Decode(row)) {
-    Tell(RowLate{worker, job_.step, row});
+    Tell(RowLate{worker, job_.update.id, row});
     return Ended(worker);
   }
   if (Enough()) return out_->push_back(StepEnough{});
-  Tell(RowArrived{worker, job_.step, row});
-  if (job_.step_open) Ended(worker);
+  Tell(RowArrived{worker, job_.update.id, row});
+  if (job_.update.open) Ended(worker);
 }
 
 bool EngineStep::Decode(RowId row) {

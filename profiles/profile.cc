@@ -2,6 +2,7 @@
 #include "profiles/profile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/device_kind.h"
 #include "base/suggest.h"
 #include "profiles/units.h"
 
@@ -245,12 +247,13 @@ HardwareFacts ReadHardware(const toml::table& toml, std::string_view source, Tab
 }
 
 void ReadDevice(Table& table, std::string_view source, DeviceProfile& device) {
-  static constexpr std::array<std::string_view, 3> kKinds = {"cpu", "cuda", "opencl"};
+  std::vector<std::string_view> kinds;
+  for (const NamedDeviceKind& each : kDeviceKinds) kinds.push_back(each.name);
   device.kind = table.Text("kind", device.kind);
-  if (device.kind != "cpu" && device.kind != "cuda" && device.kind != "opencl") {
+  if (std::find(kinds.begin(), kinds.end(), device.kind) == kinds.end()) {
     table.Fail(table.Node("kind")->source(),
-               fmt::format("kind '{}' is not one of cpu, cuda, opencl{}", device.kind,
-                           DidYouMean(device.kind, kKinds)));
+               fmt::format("kind '{}' is not one of {}{}", device.kind, fmt::join(kinds, ", "),
+                           DidYouMean(device.kind, kinds)));
   }
   table.Require("samples_per_second");
   device.samples_per_second = table.Number("samples_per_second", 0, kLeastSpeed, kMaxNumber);

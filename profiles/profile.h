@@ -35,7 +35,7 @@ inline constexpr double kLeastRate = 1;
 // (profiles/cost_model.h).
 struct DeviceProfile {
   std::string name;
-  std::string kind = "cpu";  // cpu | cuda | opencl
+  std::string kind = "cpu";  // A name of base/device_kind.h.
   double samples_per_second = 0;
   double overhead_seconds = 0;  // Per piece of work.
   double jitter = 0;            // Relative standard deviation of a typical piece's time.

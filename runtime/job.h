@@ -78,8 +78,9 @@ struct JobOptions : SchedulerOptions {
   // Ranges that the vector is cut into, each summed, updated and published by a shard of its own. A
   // small model has fewer.
   uint32_t shards = 1;
-  // The nodes that hold the shards.
-  enum class Holders : uint8_t { kServer, kWorkers };
+  // The nodes that hold the shards. kChosen: the server, or the workers if their links are measured
+  // to be faster (scheduler/placement/reduction.h).
+  enum class Holders : uint8_t { kServer, kWorkers, kChosen };
   Holders holders = Holders::kServer;
   // Workers that follow each shard that a worker holds, so that it outlives its owner.
   uint32_t followers = 1;
@@ -188,9 +189,9 @@ struct AuditRecord {
 // The result of a finished (or ended) job. With JobOptions::resume it covers all its runs.
 struct JobResult {
   Status status;
-  // The last version, or the best (`validation`); never null. They are shared with everyone who
-  // holds that version, so returning them at the end takes no memory and cannot fail. A job with
-  // 10^9 parameters has one copy.
+  // The last version that the server has, or the best (`validation`); never null. They are shared
+  // with everyone who holds that version, so returning them at the end takes no memory and cannot
+  // fail. A job with 10^9 parameters has one copy.
   std::shared_ptr<const std::vector<float>> parameters =
       std::make_shared<const std::vector<float>>();
   uint64_t steps = 0;            // Committed steps.

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "scheduler/notice.h"
+#include "scheduler/placement/reduction.h"
 
 namespace motley {
 namespace notice {
@@ -101,11 +104,19 @@ struct CheckpointsWhole {  // Checkpoints are whole again after degraded ones.
 struct CheckpointUnlocked {
   std::string folder;
 };
-// A worker that held a part of the vector was lost, and another one that had followed holds it now.
-struct ShardMoved {
-  uint32_t shard;
-  uint32_t lost;
-  std::optional<uint32_t> owner;
+// A worker that held parts of the vector was lost or is late. Others that had followed hold them
+// now.
+struct ShardsMoved {
+  WorkerId lost;
+  std::map<uint32_t, WorkerId> owners;  // The new owner of each part.
+};
+// The server or the workers sum the vector, as the measured links suggest.
+struct VectorPlaced {
+  ReduceChoice choice;
+  std::vector<WorkerId> nodes;  // The workers of the choice, in its order.
+  double bytes;                 // Length of the vector.
+  // A worker got nothing from another one, which may be unable to connect. The server sums then.
+  std::optional<std::pair<WorkerId, WorkerId>> unreached;
 };
 struct CheckpointNote {  // A note about the folders (WrittenCheckpoint::notes).
   std::string text;
@@ -118,8 +129,8 @@ using JobNotice =
                  notice::Back, notice::Reported, notice::Trouble, notice::Diverges,
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
-                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardMoved,
-                 notice::CheckpointNote>;
+                 notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardsMoved,
+                 notice::VectorPlaced, notice::CheckpointNote>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {

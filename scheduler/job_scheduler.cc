@@ -171,7 +171,7 @@ void JobScheduler::TryStart() {
 
 void JobScheduler::WaitForReturn() {
   phase_ = Phase::kStarting;
-  job_.step_open = false;
+  job_.update.open = false;
   start_.WaitForReturn();
   TryStart();
 }
@@ -179,7 +179,7 @@ void JobScheduler::WaitForReturn() {
 // --- Steps ---
 
 void JobScheduler::NextStep() {
-  if (job_.step >= job_.options.steps) return End({});
+  if (job_.update.id >= job_.options.steps) return End({});
   if (job_.members.LiveCount() == 0) return WaitForReturn();
   if (job_.members.ReadyCount() == 0) {  // All live workers are newcomers that are not ready yet.
     phase_ = Phase::kStarting;
@@ -187,23 +187,23 @@ void JobScheduler::NextStep() {
   }
   // An update that was open when all workers were lost is opened again.
   if (const std::optional<Update> next = sync_->Next()) {
-    job_.step = next->id;
-    job_.base_version = next->base_version;
+    job_.update.id = next->id;
+    job_.update.base_version = next->base_version;
     sync_->Opened(*next);
   }
   silence_.LeaveOut();
   if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
-  job_.refusals.StepBegins();
+  job_.update.refusals.StepBegins();
   silence_.StepBegins();
   OpenStep();
 }
 
 void JobScheduler::OpenStep() {
   phase_ = Phase::kRunning;
-  job_.step_open = true;
+  job_.update.open = true;
   start_.StepOpened();
   silence_.StepOpens();
-  job_.transfers.StepOpens(job_.step);
+  job_.transfers.StepOpens(job_.update.id);
   for (WorkerId id = 0; id < job_.members.size(); ++id) job_.members[id].heard = false;
   Take(engine_->Open());
 }
@@ -227,21 +227,21 @@ void JobScheduler::Take(const StepResult& result) {
 }
 
 void JobScheduler::On(const StepDecodable& event) {
-  if (phase_ == Phase::kRunning && event.step == job_.step) Take(engine_->OnEvent(event));
+  if (phase_ == Phase::kRunning && event.step == job_.update.id) Take(engine_->OnEvent(event));
 }
 
 void JobScheduler::On(const StepApplied& event) {
-  if (phase_ != Phase::kCommitting || event.step != job_.step) return;
+  if (phase_ != Phase::kCommitting || event.step != job_.update.id) return;
   ++job_.totals.steps_committed;
   job_.transfers.StepEnded();
-  sync_->Committed(job_.step);
-  ++job_.step;
+  sync_->Committed(job_.update.id);
+  ++job_.update.id;
   NextStep();
 }
 
 void JobScheduler::On(const UpdateLost& event) {
   const bool open = phase_ == Phase::kRunning || phase_ == Phase::kCommitting;
-  if (!open || event.step != job_.step) return;
+  if (!open || event.step != job_.update.id) return;
   ++job_.totals.steps_restarted;
   engine_->Cancel();
   if (job_.members.LiveCount() == 0) return WaitForReturn();
@@ -268,14 +268,14 @@ void JobScheduler::On(const RowRejected& event) {
   ++job_.members[event.worker].stats.rejected;
   ++job_.members[event.worker].refused;
   if (kind == RefusalKind::kEarlier) return Take(engine_->OnEvent(event));
-  job_.refusals.Add(event.worker);
-  if (!job_.refusals.ShowDivergence(job_.members, job_.now)) return AfterRefusal(event);
+  job_.update.refusals.Add(event.worker);
+  if (!job_.update.refusals.ShowDivergence(job_.members, job_.now)) return AfterRefusal(event);
   const char* who = job_.members.LiveCount() > 1 ? "all workers" : "the only worker left";
   End({Status::DataError(fmt::format(
            "the training diverged at step {}: {} sent answers that cannot be used; "
            "lower `learning_rate`, limit the gradients with `clip`, or look for bad values in "
            "the data",
-           job_.step, who)),
+           job_.update.id, who)),
        LastWorker{event.worker, event.why}});
 }
 
@@ -290,7 +290,7 @@ void JobScheduler::AfterRefusal(const RowRejected& event) {
     Void(id);
     job_.Say(notice::SentAway{id, refused, event.why, job_.members.LiveCount()});
   } else {
-    job_.Say(notice::Refused{job_.step, id, event.why});
+    job_.Say(notice::Refused{job_.update.id, id, event.why});
   }
   if (event.touched) {
     RestartStep();
@@ -301,7 +301,7 @@ void JobScheduler::AfterRefusal(const RowRejected& event) {
 
 void JobScheduler::End(JobEnd end) {
   phase_ = Phase::kEnded;
-  job_.step_open = false;
+  job_.update.open = false;
   job_.Do(EndJob{std::move(end.why), std::move(end.last)});
 }
 

@@ -2,7 +2,8 @@
 // The scheduler of a job that works step by step. It consists of parts with one task each, and
 // decides which part acts when. Events go down; results come back as values.
 //
-//   JobState    the workers that are there and what was learned (membership, transfers, refusals)
+//   JobState    the workers that are there and what was learned (membership, transfers)
+//   UpdateState the update that is open, and answers to it that were refused (in JobState)
 //   Start       how the job waits for workers
 //   Silence     workers that send nothing, and for how long
 //   SyncPolicy  which update comes next, and from which version it starts

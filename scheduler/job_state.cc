@@ -9,7 +9,7 @@ namespace motley {
 JobState::JobState(SchedulerOptions wanted)
     : options(std::move(wanted)),
       members(options.workers, options.partitions),
-      step(options.first_step) {}
+      update{.id = options.first_step} {}
 
 void JobState::Say(const Compromise& compromise) {
   std::visit([this](const auto& each) { Say(Notice(each)); }, compromise);
@@ -20,7 +20,7 @@ void JobState::SendData(WorkerId worker, std::vector<PartitionId> partitions, Da
   members[worker].stats.placed_partitions += partitions.size();
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
   const Time due = now + transfers.Left(worker, now) + takes;
-  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), step, why, due);
+  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), update.id, why, due);
   Do(PlacePartitions{worker, std::move(partitions)});
 }
 

@@ -10,9 +10,9 @@
 #include "scheduler/learned/deadline.h"
 #include "scheduler/learned/lease_watch.h"
 #include "scheduler/membership.h"
-#include "scheduler/refusals.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/transfers.h"
+#include "scheduler/update_state.h"
 
 namespace motley {
 
@@ -24,13 +24,10 @@ struct JobState {
   std::vector<LeaseHabits> habits;  // By worker; may be shorter.
   Transfers transfers;
   DeadlineModel deadlines;  // Time from an assignment, or a report, to a worker's next message.
-  Refusals refusals;        // In the open step.
   SchedulerStats totals;    // Without the figures of the workers.
   Time now{};
-  StepId step = 0;            // The open step, or the next one.
-  uint64_t base_version = 0;  // The version of the parameters that the open step starts from.
-  bool step_open = false;  // The step waits for answers.
-  bool plan_void = true;   // Membership changed since the plan was made.
+  UpdateState update;     // The open update, or the next one.
+  bool plan_void = true;  // Membership changed since the plan was made.
   std::vector<Command>* out = nullptr;
 
   template <typename T>
@@ -40,7 +37,7 @@ struct JobState {
   void Say(Notice notice) { Do(Notify{std::move(notice)}); }
   void Say(const Compromise& compromise);
   // The step needs no more of the worker's work for it.
-  void Cancel(WorkerId worker) { Do(CancelWork{worker, step}); }
+  void Cancel(WorkerId worker) { Do(CancelWork{worker, update.id}); }
   void SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
   // A worker that was left out for its silence sent a message.
   void TakeBack(WorkerId worker);

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "coding/gradient_code.h"
+#include "coding/schemes.h"
 #include "runtime/links/heartbeat.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
@@ -29,13 +29,11 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63;
 
-// These codes are equally likely. The other schemes later replace some of them. The list is not
-// made from Schemes(): a new scheme would give nearly every seed another code. A test fails for a
-// scheme that no seed draws.
-constexpr const char* kPlainCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
-                                       "group", "rs",         "graph"};
+// The codes that seeds drew before the list of schemes had more. A code that comes after them in
+// the list is drawn by its share of the seeds, and the others keep what they drew.
+constexpr size_t kFirstCodes = 7;
 
 bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); }
 
@@ -235,7 +233,7 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    job.code = kPlainCodes[random_.Below(std::size(kPlainCodes))];
+    job.code = DrawCode();
     // A tenth of the scenarios may tolerate too much for the workers; the job must refuse that.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
@@ -249,6 +247,20 @@ class Generator {
     const bool plain = OptimizerVectors(job.optimizer.name) == 0;
     job.optimizer.learning_rate = plain ? 0.05 : 0.005;
     job.optimizer.l2 = Sometimes(1e-4, 1e-2);
+  }
+
+  // The codes with plain rows are equally likely. Other schemes later replace some of them.
+  std::string DrawCode() {
+    std::vector<std::string> codes;
+    for (const Scheme& scheme : Schemes()) {
+      if (scheme.plain_rows()) codes.emplace_back(scheme.name);
+    }
+    std::string drawn = codes[random_.Below(kFirstCodes)];
+    Random random(scenario_.options.seed, Stream::kSimulation, kCodeDraws);
+    for (size_t later = kFirstCodes; later < codes.size(); ++later) {
+      if (random.Below(later + 1) == 0) drawn = codes[later];
+    }
+    return drawn;
   }
 
   // The list may grow, so most scenarios draw from its first ones: else each would change with it.

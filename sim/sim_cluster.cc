@@ -11,8 +11,8 @@
 
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/observer_fan.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
@@ -240,8 +240,8 @@ class Simulation {
     const QueueLimits limits = LimitQueues(options_.job, data_, gradients_->vector_length());
     CheckQueue(limits.server, "the server", server_->max_queued_bytes(), violations_);
     for (WorkerId w = 0; w < workers_.size(); ++w) {
-      CheckQueue(limits.worker, fmt::format("worker {}", w), workers_[w]->max_queued_bytes(),
-                 violations_);
+      CheckQueue(limits.worker, fmt::format("worker {}", w),
+                 workers_[w]->transport().max_queued_bytes(), violations_);
     }
     live_at_end_ = faults_->targets().LiveWorkers();
     TearDown();
@@ -254,7 +254,7 @@ class Simulation {
 
   DataArrivals::Taken BlocksTaken() const {
     if (CallerOwned(source_->shape())) return nullptr;
-    return [this](WorkerId process) { return workers_[process]->blocks_taken(); };
+    return [this](WorkerId process) { return workers_[process]->transport().blocks_taken(); };
   }
 
   void StartAll() {

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
 #include "base/counted.h"
 #include "checkpoint/checkpoint.h"
 #include "runtime/worker_names.h"
+#include "scheduler/placement/shard_ranges.h"
 
 namespace motley {
 namespace {
@@ -289,10 +291,50 @@ std::string TextOf(const notice::CheckpointUnlocked& n, const Names&) {
       n.folder);
 }
 
-std::string TextOf(const notice::ShardMoved& n, const Names& names) {
-  return fmt::format(
-      "part {} of the vector, which {} held, is now held by {}, which had followed it", n.shard,
-      names.One(n.lost), n.owner ? names.One(*n.owner) : "nobody");
+std::string TextOf(const notice::ShardsMoved& n, const Names& names) {
+  std::vector<WorkerId> owners;
+  for (const auto& [shard, owner] : n.owners) owners.push_back(owner);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  const bool one = n.owners.size() == 1;
+  return fmt::format("{} of the vector, which {} held, {} now held by {}",
+                     Counted(n.owners.size(), "part"), names.One(n.lost), one ? "is" : "are",
+                     names.Several(owners));
+}
+
+std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
+  const ReduceReason& reason = n.choice.reason;
+  const std::string vector = fmt::format("the vector of {:.3g} MB", n.bytes / 1e6);
+  if (n.unreached) {
+    return fmt::format(
+        "the server sums {}, because nothing from {} reached {}. Workers that can connect to each "
+        "other could share that work",
+        vector, names.One(n.unreached->first), names.One(n.unreached->second));
+  }
+  const auto ms = [](const ReduceCost& cost) {
+    return fmt::format("{:.0f} ms", 1e3 * cost.Total());
+  };
+  if (n.choice.kind == Reduce::kStar) {
+    return fmt::format(
+        "the server sums {}: with the links that were measured it moves in {} of a step, and "
+        "workers that share this work would need {}",
+        vector, ms(reason.star), ms(reason.other));
+  }
+  const ShardShares shares = SharesOf(n.choice.ranges, n.nodes.size());
+  std::string parts;
+  for (size_t i = 0; i < n.nodes.size() && i < kMostNamed; ++i) {
+    parts += fmt::format("{}{} {:.0f} %", parts.empty() ? "" : ", ", names.One(n.nodes[i]),
+                         100 * shares[i]);
+  }
+  if (n.nodes.size() > kMostNamed) parts += ", ...";
+  std::string text = fmt::format(
+      "the workers sum {} ({}). With the links that were measured it moves in {} of a "
+      "step",
+      vector, parts, ms(n.choice.cost));
+  if (reason.kind != ReduceReason::Kind::kAsked) {
+    text += fmt::format(", and the server alone would need {}", ms(reason.star));
+  }
+  return text;
 }
 
 std::string TextOf(const notice::CheckpointNote& n, const Names&) {

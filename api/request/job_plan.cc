@@ -171,21 +171,25 @@ Status PlanWire(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// Sets who holds the vector.
-Status PlanReduction(const JobRequest& request, JobOptions& job) {
+// Sets who holds the vector. `here`: all workers are in this process, so no links are worth
+// measuring.
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   const bool direct = request.reduce == "direct";
-  if (!direct && request.reduce != "star") {
+  const bool chosen = request.reduce == "auto";
+  if (!direct && !chosen && request.reduce != "star") {
     return Status::InvalidArgument(
-        fmt::format("`reduce` {}: a job can use star or direct", request.reduce));
+        fmt::format("`reduce` {}: a job can use auto, star or direct", request.reduce));
   }
-  if (!direct && request.followers > 0) {
+  if (!direct && !chosen && request.followers > 0) {
     return Status::InvalidArgument(fmt::format(
-        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, "
+        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct or auto, "
         "or leave `followers` out",
         request.followers));
   }
-  if (!direct) return Status::Ok();
-  if (job.workers < 2) {
+  if (!direct && !chosen) return Status::Ok();
+  // Audits need answers at the server.
+  if (chosen && (here || request.audit > 0)) return Status::Ok();
+  if (direct && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }
   if (request.followers > 3) {
@@ -196,10 +200,10 @@ Status PlanReduction(const JobRequest& request, JobOptions& job) {
     return Status::InvalidArgument(
         "`audit` needs answers at the server: leave it out, or use `reduce` star");
   }
-  job.holders = JobOptions::Holders::kWorkers;
-  job.shards = job.workers;
+  job.holders = direct ? JobOptions::Holders::kWorkers : JobOptions::Holders::kChosen;
+  if (direct) job.shards = job.workers;
   job.followers = std::max(request.followers, 1U);
-  job.audit_fraction = 0;
+  if (direct) job.audit_fraction = 0;
   return Status::Ok();
 }
 
@@ -341,7 +345,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
-  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, plan.job));
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

@@ -11,7 +11,7 @@
 #include "api/request/train_data.h"
 #include "base/status.h"
 #include "checkpoint/store/disk.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 

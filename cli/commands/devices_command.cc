@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/machine/device_checks.h"
@@ -17,14 +18,8 @@
 namespace motley {
 namespace {
 
-const char* KindName(const ListedDevice& device) {
-  if (!device.make) return "none";
-  switch (device.kind) {
-    case DeviceKind::kCpu: return "cpu";
-    case DeviceKind::kCuda: return "cuda";
-    case DeviceKind::kOpenCl: return "opencl";
-  }
-  return "unknown";
+std::string_view KindName(const ListedDevice& device) {
+  return device.make ? NameOf(device.kind) : "none";
 }
 
 std::string GibText(uint64_t bytes) {

@@ -8,10 +8,12 @@
 #include <array>
 #include <string_view>
 
+#include "transport/stream/schemes.h"
+
 namespace motley {
 namespace {
 
-const std::string kTcp = "tcp://";
+constexpr std::string_view kSchemeEnd = "://";
 constexpr std::string_view kAllIpv4 = "0.0.0.0:";
 constexpr std::string_view kAllIpv6 = "[::]:";
 
@@ -50,9 +52,12 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6) {
   return second;
 }
 
-// "tcp://" says which transport to use, not where.
+// A scheme, such as "tcp://", says which transport to use, not where.
 std::string ReachableAddress(const std::string& address) {
-  if (address.starts_with(kTcp)) return kTcp + ReachableAddress(address.substr(kTcp.size()));
+  if (const size_t end = address.find(kSchemeEnd); end != std::string::npos) {
+    const size_t host = end + kSchemeEnd.size();
+    return address.substr(0, host) + ReachableAddress(address.substr(host));
+  }
   const bool ipv6 = address.starts_with(kAllIpv6);
   if (!ipv6 && !address.starts_with(kAllIpv4)) return address;
   std::string host;
@@ -64,10 +69,6 @@ std::string ReachableAddress(const std::string& address) {
   return host + address.substr(address.rfind(':'));
 }
 
-bool IsLoopback(const std::string& address) {
-  if (address.starts_with(kTcp)) return IsLoopback(address.substr(kTcp.size()));
-  return address.starts_with("127.") || address.starts_with("[::1]:") ||
-         address.starts_with("localhost:") || address.starts_with("unix://");
-}
+bool IsLoopback(const std::string& address) { return ReachedOnlyFromHere(address); }
 
 }  // namespace motley

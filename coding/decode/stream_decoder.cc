@@ -220,6 +220,8 @@ bool StreamDecoder::RowComplete(RowId row) const {
 
 bool StreamDecoder::Decodable() const { return impl_->unfinished == 0; }
 
+bool StreamDecoder::Decodable(size_t slice) const { return impl_->slices[slice].finished; }
+
 Status StreamDecoder::Finish(std::span<float> sum) {
   MOTLEY_ASSERT(!impl_->ended);
   if (sum.size() != length()) {

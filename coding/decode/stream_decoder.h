@@ -103,6 +103,8 @@ class StreamDecoder {
   // All slices of the row arrived or are not needed. With keep_rows all are needed until the end.
   bool RowComplete(RowId row) const;
   bool Decodable() const;  // Every slice decodes.
+  // The slice decodes. Without keep_rows, its sum is then in the lent buffer.
+  bool Decodable(size_t slice) const;
 
   // Writes the sum (length() floats). kNotDecodable until Decodable(). If the norm guard refuses
   // even all rows, that never holds, and the step needs another code.

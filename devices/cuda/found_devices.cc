@@ -7,12 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/device_kind.h"
 #include "devices/cuda/cublas.h"
 
 namespace motley::cuda {
 namespace {
-
-constexpr int kKind = 2;  // DeviceKind::kCuda.
 
 int Major(int version) { return version / 1000; }
 int Minor(int version) { return version % 1000 / 10; }
@@ -83,7 +82,7 @@ size_t Find(char* reason, size_t reason_size) {
 void Describe(size_t index, motley_driver_device* device) {
   const int number = static_cast<int>(index);
   *device = motley_driver_device{};
-  device->kind = kKind;
+  device->kind = static_cast<int>(DeviceKind::kCuda);
   device->id = index;  // CUDA numbers its devices once, when it starts.
   int version = 0;
   cudaDriverGetVersion(&version);

@@ -27,7 +27,7 @@ extern "C" {
 typedef struct motley_driver_device {
   char name[128];     /* "NVIDIA H100 80GB HBM3" */
   char platform[128]; /* "CUDA 13.0", "Portable Computing Language, OpenCL 3.0" */
-  int kind;           /* DeviceKind: 2 CUDA, 4 OpenCL */
+  int kind;           /* DeviceKind in base/device_kind.h */
   int is_processor;   /* The host's processor, listed once more. */
   uint32_t units;     /* Multiprocessors, compute units. */
   uint64_t memory_bytes;

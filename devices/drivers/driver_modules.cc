@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/device_kind.h"
 #include "devices/drivers/driver_aborts.h"
 #include "devices/drivers/kept_signals.h"
 #include "devices/drivers/modules.h"
@@ -31,9 +32,12 @@ class DriversTurn {
 
 }  // namespace
 
-std::span<const std::string_view> DriverNames() {
-  static constexpr std::string_view kDrivers[] = {"cuda", "opencl"};
-  return kDrivers;
+std::vector<std::string_view> DriverNames() {
+  std::vector<std::string_view> names;
+  for (const NamedDeviceKind& each : kDeviceKinds) {
+    if (each.kind != DeviceKind::kCpu) names.push_back(each.name);
+  }
+  return names;
 }
 
 DriverModule LoadDriverModule(std::string_view name, const std::vector<std::string>& folders) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +19,8 @@ struct DriverModule {
   const motley_driver* driver = nullptr;  // Null if it cannot be loaded.
   std::string reason;                     // Why it cannot be loaded.
 };
-// The names of all possible drivers: "cuda", "opencl".
-std::span<const std::string_view> DriverNames();
+// The names of all possible drivers: those of kDeviceKinds, without the processor.
+std::vector<std::string_view> DriverNames();
 
 // Loads motley-NAME.so from the first folder that has it; it stays loaded until the program ends.
 // Any thread: calls of this and of FindDriverDevices wait for one another. They restore all signal

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/device_kind.h"
 #include "base/text.h"
 #include "devices/opencl/operations/operations.h"
 #include "devices/opencl/operations/products.h"
@@ -19,8 +20,6 @@
 
 namespace motley::opencl {
 namespace {
-
-constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
 
 std::atomic<size_t> open_queues{0};
 
@@ -85,7 +84,7 @@ void Describe(size_t index, motley_driver_device* device) {
   CopyText(found.name, device->name, sizeof(device->name));
   CopyText(found.platform_text, device->platform, sizeof(device->platform));
   CopyText(found.reason, device->reason, sizeof(device->reason));
-  device->kind = kOpenClKind;
+  device->kind = static_cast<int>(DeviceKind::kOpenCl);
   device->is_processor = found.is_processor ? 1 : 0;
   device->units = found.units;
   device->memory_bytes = found.memory_bytes;

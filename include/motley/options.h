@@ -186,9 +186,11 @@ typedef struct motley_job_options {
   const char* decimal;
   /** All-in-one, server: where the vector is summed and updated. NULL or "star": at the server.
       "direct": at the workers, each of which owns a part of it, so that its bytes do not all pass
-      one link; workers must reach each other. Nothing is audited then. */
+      one link; workers must reach each other. Nothing is audited then. "auto": a server measures
+     the links of workers on other machines before the first step, and takes what is faster. */
   const char* reduce;
-  /** Reduce direct: workers that follow each part, 1 to 3, so that it outlives its owner. 0: 1. */
+  /** Reduce direct, auto: workers that follow each part, 1 to 3, so that it outlives its owner.
+   * 0: 1. */
   uint32_t followers;
   /** All-in-one, server: how gradients and parameters travel between server and workers. NULL or
       "float32": as they are. "bf16": rounded to the nearest number of half the bytes. "int8":

@@ -13,20 +13,6 @@ namespace {
 constexpr uint64_t kEnough = 3;  // Measurements that a worker needs.
 // Part of the workers that need kEnough measurements. The slowest workers answer last.
 constexpr double kMost = 0.5;
-// A worker is slow in a step in which it takes this many times as long as expected.
-constexpr double kSlow = 2;
-constexpr double kSlowest = 20;  // Larger factors count as this one.
-constexpr double kMemory = 500;  // Steps of a worker that count.
-
-// Priors, and the number of a worker's steps that they are worth.
-constexpr double kSlowBelief = 0.003, kSlowBeliefSteps = 100;
-constexpr double kWorkerSteps = 50;  // The weight of all workers together in the estimate for one.
-constexpr double kFactorBelief = 3, kFactorBeliefSteps = 1;
-constexpr double kLossBelief = 1e-5, kLossBeliefSteps = 1e4;
-constexpr double kOffBelief = 0.05, kOffBeliefSteps = 4;
-// The weight of all workers together in the estimate for one.
-constexpr double kWorkerMeasurements = 10;
-constexpr double kMeanAbsolute = 0.8;    // Mean absolute value of a standard normal error.
 constexpr double kLeastDoubt = 0.03;     // No plan follows speeds more closely than this.
 constexpr double kNoticeSeconds = 0.05;  // A loss is seldom noticed sooner.
 // Sending this part of all partitions in one step shows the link.
@@ -73,6 +59,10 @@ ObservedCluster::Seen& ObservedCluster::Of(WorkerId worker) {
   return seen_[worker];
 }
 
+void ObservedCluster::Count(WorkerId worker, double factor) {
+  variation_.Count(worker, factor, job_->members[worker].estimator.settled());
+}
+
 // --- Workers that come and go ---
 
 void ObservedCluster::On(const WorkerJoined& event) {
@@ -84,12 +74,12 @@ void ObservedCluster::On(const WorkerJoined& event) {
 void ObservedCluster::On(const WorkerLost& event) {
   if (!job_->members.Live(event.worker)) return;
   // kCancelled means that the worker left by itself.
-  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;
+  if (event.why.code() != StatusCode::kCancelled) variation_.CountLoss();
   Gone(event.worker);
 }
 
 void ObservedCluster::On(const DropWorker& command) {
-  losses_ += 1;
+  variation_.CountLoss();
   Gone(command.worker);
 }
 
@@ -109,19 +99,17 @@ void ObservedCluster::Opened() {
     Seen& seen = Of(id);
     seen.speed = members[id].speed();
     seen.placed = seen.leased = false;
-    FollowChange(id);
+    if (variation_.FollowChange(id, members[id].estimator.restarts())) ++changes_;
   }
 }
 
 void ObservedCluster::On(const OpenStep& command) {
   code_ = command.code;
-  leasing_ = false;
   Opened();
 }
 
 void ObservedCluster::On(const OpenLeases&) {
   code_ = nullptr;
-  leasing_ = true;
   Opened();
 }
 
@@ -134,8 +122,8 @@ void ObservedCluster::On(const PlacePartitions& command) {
 void ObservedCluster::On(const CommitStep&) {
   committed_ = true;
   const Membership& members = job_->members;
-  worker_steps_ += members.LiveCount();
-  for (WorkerId id = 0; leasing_ && id < seen_.size(); ++id) {
+  variation_.CountSteps(members.LiveCount());
+  for (WorkerId id = 0; id < seen_.size(); ++id) {
     Seen& seen = seen_[id];
     if (!seen.leased || seen.samples == 0 || seen.speed == 0) continue;
     Count(id, ToSeconds(seen.compute) * seen.speed / seen.samples);
@@ -186,7 +174,7 @@ void ObservedCluster::On(const WorkerFree& event) {
     const double took = ToSeconds(event.compute) * seen.speed / static_cast<double>(event.samples);
     Count(event.worker, std::max(took, seen.late));
   } else if (!job_->transfers.InTheWayOf(event.worker) && seen.expected > 0 &&
-             elapsed > kSlow * seen.expected) {
+             elapsed > ObservedVariation::kSlow * seen.expected) {
     // The worker was stopped before it had done anything.
     Count(event.worker, elapsed / seen.expected);
   }
@@ -204,7 +192,7 @@ void ObservedCluster::On(const ExtendLease& command) {
 }
 
 void ObservedCluster::On(const LeaseProgress& event) {
-  if (!job_->members.Live(event.worker) || event.step != job_->step || committed_) return;
+  if (!job_->members.Live(event.worker) || event.step != job_->update.id || committed_) return;
   Seen& seen = Of(event.worker);
   if (!seen.leased || event.done == 0) return;
   if (seen.samples == 0 && seen.placed) {
@@ -218,74 +206,11 @@ void ObservedCluster::On(const LeaseProgress& event) {
 // Within a step, this means that the worker was silent for longer than the step could wait.
 void ObservedCluster::On(const CancelWork& command) {
   Seen& seen = Of(command.worker);
-  if (!leasing_ || committed_ || !seen.leased || seen.speed == 0) return;
+  if (committed_ || !seen.leased || seen.speed == 0) return;
   seen.leased = false;
   if (seen.placed || job_->transfers.InTheWayOf(command.worker)) return;
   const double usual = (seen.samples + samples_ / partitions_) / seen.speed;
-  Count(command.worker, std::max(kSlow, ToSeconds(now_ - seen.since) / usual));
-}
-
-// --- How often each worker is slow ---
-
-void ObservedCluster::Count(WorkerId worker, double factor) {
-  Seen& seen = seen_[worker];
-  for (double* sum : {&seen.steps, &seen.slow, &seen.factors}) *sum *= 1 - 1 / kMemory;
-  seen.steps += 1;
-  if (factor < kSlow) {
-    if (job_->members[worker].estimator.settled()) {  // Otherwise the speed itself is wrong.
-      for (double* sum : {&seen.measured, &seen.off}) *sum *= 1 - 1 / kMemory;
-      seen.measured += 1;
-      seen.off += std::abs(factor - 1) / kMeanAbsolute;
-    }
-    seen.streak = seen.streak_factors = 0;
-    return;
-  }
-  factor = std::min(factor, kSlowest);
-  seen.slow += 1;
-  seen.factors += factor;
-  seen.streak += 1;
-  seen.streak_factors += factor;
-}
-
-// A run of slow steps turned out to be a new speed.
-void ObservedCluster::FollowChange(WorkerId worker) {
-  Seen& seen = seen_[worker];
-  const uint64_t restarts = job_->members[worker].estimator.restarts();
-  if (restarts == seen.restarts) return;
-  seen.restarts = restarts;
-  seen.slow = std::max(0.0, seen.slow - seen.streak);
-  seen.factors = std::max(0.0, seen.factors - seen.streak_factors);
-  seen.streak = seen.streak_factors = 0;
-  ++changes_;
-}
-
-// The estimate from all workers together, drawn towards a prior that is worth `worth` counts.
-double ObservedCluster::Pooled(double belief, double worth, double Seen::*sum,
-                               double Seen::*count) const {
-  double sums = belief * worth, counts = worth;
-  for (const Seen& seen : seen_) {
-    sums += seen.*sum;
-    counts += seen.*count;
-  }
-  return sums / counts;
-}
-
-double ObservedCluster::PooledSlow() const {
-  return Pooled(kSlowBelief, kSlowBeliefSteps, &Seen::slow, &Seen::steps);
-}
-
-double ObservedCluster::PooledFactor() const {
-  return Pooled(kFactorBelief, kFactorBeliefSteps, &Seen::factors, &Seen::slow);
-}
-
-double ObservedCluster::PooledOff() const {
-  return Pooled(kOffBelief, kOffBeliefSteps, &Seen::off, &Seen::measured);
-}
-
-double ObservedCluster::SlowPart(WorkerId worker) const {
-  const Seen none;
-  const Seen& seen = worker < seen_.size() ? seen_[worker] : none;
-  return (seen.slow + kWorkerSteps * PooledSlow()) / (seen.steps + kWorkerSteps);
+  Count(command.worker, std::max(ObservedVariation::kSlow, ToSeconds(now_ - seen.since) / usual));
 }
 
 // --- The cluster ---
@@ -313,11 +238,7 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
   cluster.samples = samples_;
   cluster.data_seconds = data_seconds_;
   cluster.seen_together = true;
-  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.step));
-  const double loss =
-      (losses_ + kLossBelief * kLossBeliefSteps) / (worker_steps_ + kLossBeliefSteps);
-  const Seen none;
-  const double off = PooledOff();
+  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.update.id));
   double rate = 0;
   uint64_t least_measured = UINT64_MAX;
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -325,11 +246,10 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
     const bool known = id < habits.size();
     PlannedWorker worker;
     worker.curve.seconds_per_sample = 1 / speeds[i];
-    const Seen& seen = id < seen_.size() ? seen_[id] : none;
-    worker.jitter = (seen.off + kWorkerMeasurements * off) / (seen.measured + kWorkerMeasurements);
-    worker.slow_probability = SlowPart(id);
-    worker.slow_factor = PooledFactor();
-    worker.loss_probability = loss;
+    worker.jitter = variation_.Jitter(id);
+    worker.slow_probability = variation_.SlowPart(id);
+    worker.slow_factor = variation_.SlowFactor();
+    worker.loss_probability = variation_.LossPart();
     worker.latency_seconds = known && habits[id].round_trips > 0
                                  ? habits[id].latency
                                  : Median(latencies, LeaseHabits().latency);
@@ -345,7 +265,8 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
   cluster.rounds = rounds_.Of(ids);
   cluster.notice_seconds = std::max(kNoticeSeconds, samples_ / rate);
   cluster.doubt =
-      std::max(kLeastDoubt, off / std::sqrt(std::max(1.0, static_cast<double>(least_measured))));
+      std::max(kLeastDoubt,
+               variation_.Jitter() / std::sqrt(std::max(1.0, static_cast<double>(least_measured))));
   return cluster;
 }
 

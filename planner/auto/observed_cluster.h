@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learns about a job's cluster from its events and commands. Besides speeds and round trips
 // (scheduler/membership.h, lease_watch.h, vector_watch.h) the planner needs to know how often each
-// worker is slow or lost, and how long sending data takes. Pure bookkeeping.
-//
-// A worker is slow in a step if its work takes more than twice as long as its speed predicts, by
-// its own clock or by the arrival of its answer. There are few steps and many workers. So the
-// estimate of how often a worker is slow is drawn towards the mean of all workers, and this mean
-// towards a prior. The same holds for the other variation of a worker's speed.
+// worker is slow or lost, and how long sending data takes. A worker's time in a step is taken by
+// its own clock or by the arrival of its answer. Pure bookkeeping.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +11,7 @@
 #include <vector>
 
 #include "planner/auto/observed_rounds.h"
+#include "planner/auto/observed_variation.h"
 #include "planner/planned_cluster.h"
 #include "scheduler/job_state.h"
 
@@ -42,12 +39,10 @@ class ObservedCluster {
   void Took(double seconds) { rounds_.Took(seconds); }
   // Reports that another scheme runs from now on.
   void Change() { rounds_.Change(); }
-  // The estimated part of its steps in which the worker is slow.
-  double SlowPart(WorkerId worker) const;
 
  private:
+  // A worker in the open step.
   struct Seen {
-    // Members of the open step.
     double speed = 0;   // Samples per second when the step opened.
     uint32_t rows = 0;  // Rows that were assigned and have not ended.
     bool placed = false;
@@ -57,11 +52,6 @@ class ObservedCluster {
     bool leased = false;
     double samples = 0;  // Samples of its leases that are done.
     Duration compute{};  // Computing time of these samples.
-    // Members over all steps.
-    double steps = 0, slow = 0, factors = 0;
-    double measured = 0, off = 0;           // Relative errors of speeds in steps that are not slow.
-    double streak = 0, streak_factors = 0;  // The current run of slow steps.
-    uint64_t restarts = 0;                  // Restarts of its speed's estimate.
   };
 
   void On(const WorkerJoined& event);
@@ -83,24 +73,18 @@ class ObservedCluster {
   void Opened();
   void SawData(const Seen& seen);
   void Count(WorkerId worker, double factor);
-  void FollowChange(WorkerId worker);
-  double Pooled(double belief, double worth, double Seen::*sum, double Seen::*count) const;
-  double PooledSlow() const;
-  double PooledFactor() const;
-  double PooledOff() const;
 
   double samples_;     // Samples per step.
   double partitions_;  // Partitions that share these samples evenly.
   uint64_t steps_;
   std::vector<Seen> seen_;
   ObservedRounds rounds_;
+  ObservedVariation variation_;
   std::shared_ptr<const CodeForm> code_;  // The code of the open step if it has rows.
-  bool leasing_ = false;
-  bool committed_ = false;  // The step that was opened last is committed.
-  double placed_ = 0;       // Partitions that were sent in this step.
-  Time placing_{};          // When the first of them was sent.
+  bool committed_ = false;                // The step that was opened last is committed.
+  double placed_ = 0;                     // Partitions that were sent in this step.
+  Time placing_{};                        // When the first of them was sent.
   double data_seconds_ = 0;
-  double losses_ = 0, worker_steps_ = 0;
   uint64_t changes_ = 0;
   Time now_{};
   const JobState* job_ = nullptr;  // Only used during See.

@@ -32,6 +32,9 @@ namespace motley {
 // The tolerated distance of an answer from its sum, as a part of the norms of its groups.
 inline constexpr double kAuditTolerance = 1e-4;
 
+// The decoded sum of a step, copied where it is computed; an error without memory for it.
+using DecodedCopy = Result<std::vector<float>>;
+
 struct AuditRequest {
   std::shared_ptr<const std::vector<float>> parameters;
   StepAnswers answers;

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/coordinator/job_ending.h"
+#include "runtime/coordinator/step_watch.h"
 #include "runtime/links/messages.h"
+#include "runtime/links/vector_probe.h"
 #include "runtime/links/worker_claims.h"
 #include "runtime/worker_names.h"
 
@@ -19,16 +23,13 @@ constexpr uint32_t kMaxComplaints = 32;
 
 }  // namespace
 
-ServerInbox::ServerInbox(const Parts& parts, Hooks hooks)
-    : to_(parts),
-      hooks_(std::move(hooks)),
-      ends_(parts.options.workers),
-      reports_(parts.options.workers),
-      probes_(parts.loop, parts.transport) {}
+ServerInbox::ServerInbox(ServerContext& server)
+    : server_(server),
+      ends_(server.options.workers),
+      reports_(server.options.workers),
+      probes_(server.env.loop, server.env.transport) {}
 
-void ServerInbox::OnShortage(const Status& why) {
-  to_.observer.OnEvent(event::Noticed{notice::Trouble{why}});
-}
+void ServerInbox::OnShortage(const Status& why) { server_.Say(notice::Trouble{why}); }
 
 void ServerInbox::Closed(PeerId peer) {
   incoming_.erase(peer);
@@ -37,29 +38,30 @@ void ServerInbox::Closed(PeerId peer) {
 }
 
 bool ServerInbox::Ours(const Session& session, const Header& header) const {
-  return header.job == to_.options.job_id && header.incarnation == session.header.incarnation;
+  return header.job == server_.options.job_id && header.incarnation == session.header.incarnation;
 }
 
 std::span<std::byte> ServerInbox::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
-  const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
-  if (worker && to_.remote != nullptr && header.kind == FrameKind::kShardState) {
-    const Session* session = SessionOf(*worker);
+  const std::optional<WorkerId> worker = server_.peers.WorkerOf(peer);
+  if (worker && server_.remote != nullptr && RemoteUpdates::Takes(header.kind)) {
+    const Session* session = server_.SessionOf(*worker);
     if (session == nullptr || !Ours(*session, header)) return {};
-    const auto room = to_.remote->shards().BeginState(*worker, header);
+    const auto room = server_.remote->BeginFrame(*worker, header);
     if (room.ok()) return *room;
-    to_.peers.SendAway(peer, room.status());
+    server_.peers.SendAway(peer, room.status());
     return {};
   }
   if (worker && (header.kind == FrameKind::kGradient || header.kind == FrameKind::kProbe)) {
-    Session* session = SessionOf(*worker);
+    Session* session = server_.SessionOf(*worker);
     if (session == nullptr) return {};  // The job has ended.
     return header.kind == FrameKind::kGradient ? BeginSlice(peer, *session, header)
                                                : BeginProbe(peer, *session, header);
   }
-  if (to_.peers.Probing(peer)) return probes_.Room(peer, header);
-  to_.peers.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
-                                                    : "a join is due before anything else"));
+  if (server_.peers.Probing(peer)) return probes_.Room(peer, header);
+  if (worker && header.kind == FrameKind::kLoad) return {};  // It comes late.
+  server_.peers.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
+                                                        : "a join is due before anything else"));
   return {};
 }
 
@@ -72,40 +74,42 @@ ServerInbox::Incoming& ServerInbox::From(PeerId peer) {
 }
 
 std::span<std::byte> ServerInbox::BeginControl(PeerId peer, const Header& header) {
-  if (to_.peers.Greeting(peer) && header.length > kMaxJoinBytes) {
-    to_.peers.SendAway(peer,
-                       Status::DataError(fmt::format("a join of {} bytes, of which {} are allowed",
-                                                     header.length, kMaxJoinBytes)));
+  if (server_.peers.Greeting(peer) && header.length > kMaxJoinBytes) {
+    server_.peers.SendAway(
+        peer, Status::DataError(fmt::format("a join of {} bytes, of which {} are allowed",
+                                            header.length, kMaxJoinBytes)));
   }
-  if (!to_.peers.Greeting(peer) && !to_.peers.WorkerOf(peer) && !to_.peers.Probing(peer)) return {};
+  if (!server_.peers.Greeting(peer) && !server_.peers.WorkerOf(peer) &&
+      !server_.peers.Probing(peer))
+    return {};
   Bytes& bytes = From(peer).control;
   bytes.resize(header.length);
   return bytes;
 }
 
 std::span<std::byte> ServerInbox::BeginSlice(PeerId peer, Session& session, const Header& header) {
-  to_.vector_probe.Disturb();
+  server_.vector_probe.Disturb();
   Answers::Slice& slice = From(peer).slice;
   const Result<bool> wanted =
-      to_.answers.Begin(session.worker, header, /*fenced=*/!Ours(session, header), slice);
+      server_.answers.Begin(session.worker, header, /*fenced=*/!Ours(session, header), slice);
   if (!wanted.ok()) OnAnswerFault(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
-  to_.watch.Progress();
-  session.transfer.Began(header, to_.loop.Now());
+  server_.watch.Progress();
+  session.transfer.Began(header, server_.Now());
   return slice.Room();
 }
 
 // A bad answer is the worker's fault; running out of memory is the server's.
 void ServerInbox::OnAnswerFault(PeerId peer, const Status& fault, StepId step) {
   if (fault.code() != StatusCode::kResource) return Complain(peer, fault, step);
-  hooks_.fail(fault.WithContext(fmt::format("the answers of step {} do not fit", step)));
+  server_.end.End(fault.WithContext(fmt::format("the answers of step {} do not fit", step)));
 }
 
 std::span<std::byte> ServerInbox::BeginProbe(PeerId peer, Session& session, const Header& header) {
   if (!Ours(session, header)) return {};
   const Result<std::span<std::byte>> room = session.turn.Begin(header);
   if (room.ok()) return *room;
-  to_.peers.SendAway(peer, room.status());
+  server_.peers.SendAway(peer, room.status());
   return {};
 }
 
@@ -121,56 +125,58 @@ void ServerInbox::OnPayloadDone(PeerId peer, const Header& header, bool discarde
     return;
   }
   // Late slices used the links as well, and may have begun before a measurement did.
-  if (header.kind == FrameKind::kGradient) to_.vector_probe.Disturb();
-  const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
-  if (!discarded && to_.peers.Probing(peer)) return probes_.OnSlice(peer, header);
+  if (header.kind == FrameKind::kGradient) server_.vector_probe.Disturb();
+  const std::optional<WorkerId> worker = server_.peers.WorkerOf(peer);
+  if (!discarded && server_.peers.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
-  Session* session = SessionOf(*worker);
+  Session* session = server_.SessionOf(*worker);
   if (session == nullptr) return;
   if (header.kind == FrameKind::kProbe) return session->turn.Finish();
-  if (header.kind == FrameKind::kShardState) {
-    const Status fine = to_.remote->shards().FinishState(*worker, header);
-    return fine.ok() ? void() : to_.peers.SendAway(peer, fine);
+  if (RemoteUpdates::Takes(header.kind)) {
+    const Status fine = server_.remote->FinishFrame(*worker, header);
+    return fine.ok() ? void() : server_.peers.SendAway(peer, fine);
   }
   FinishSlice(peer, *session, header);
 }
 
 void ServerInbox::FinishSlice(PeerId peer, Session& session, const Header& header) {
   const WorkerId worker = session.worker;
-  const Time now = to_.loop.Now();
+  const Time now = server_.Now();
   const auto rest = session.transfer.Came(header, now);
-  if (rest && to_.options.measure_links) {
-    to_.observer.OnEvent(event::VectorReceived{header.step, worker, rest->bytes, rest->time, now});
+  if (rest && server_.options.measure_links) {
+    server_.observer.OnEvent(
+        event::VectorReceived{header.step, worker, rest->bytes, rest->time, now});
   }
-  const Status fine = to_.answers.Finish(worker, From(peer).slice);
+  const Status fine = server_.answers.Finish(worker, From(peer).slice);
   if (!fine.ok()) OnAnswerFault(peer, fine, header.step);
 }
 
 void ServerInbox::Complain(PeerId peer, const Status& why, StepId step) {
-  const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
+  const std::optional<WorkerId> worker = server_.peers.WorkerOf(peer);
   if (!worker) return;  // The worker was sent away meanwhile.
   if (++From(peer).complaints > kMaxComplaints) {
-    return to_.peers.Ban(*worker, why.WithContext("too many bad messages"));
+    return server_.peers.Ban(*worker, why.WithContext("too many bad messages"));
   }
-  SendControl(to_.transport, peer, to_.peers.HeaderTo(*worker, FrameKind::kControl),
-              ErrorMessage(why.WithContext("refused from " +
-                                           DescribeWorker(*worker, to_.peers.NameOf(*worker))),
-                           step));
+  SendControl(
+      server_.env.transport, peer, server_.peers.HeaderTo(*worker, FrameKind::kControl),
+      ErrorMessage(why.WithContext("refused from " +
+                                   DescribeWorker(*worker, server_.peers.seats()[*worker].name)),
+                   step));
 }
 
 void ServerInbox::OnControl(PeerId peer, BytesView bytes) {
   const Result<const wire::Control*> verified = VerifyControl(bytes);
-  const std::optional<WorkerId> worker = to_.peers.WorkerOf(peer);
+  const std::optional<WorkerId> worker = server_.peers.WorkerOf(peer);
   if (worker && verified.ok() && OnFrequent(peer, *worker, **verified)) return;
   Result<wire::ControlT> control =
       verified.ok() ? UnpackControl(**verified) : Result<wire::ControlT>(verified.status());
-  if (to_.peers.Probing(peer)) {
+  if (server_.peers.Probing(peer)) {
     OnProbeControl(peer, control);
   } else if (!control.ok()) {
-    to_.peers.SendAway(peer, control.status());
+    server_.peers.SendAway(peer, control.status());
   } else if (worker) {
     OnWorkerControl(peer, *worker, *control);
-  } else if (to_.peers.Greeting(peer)) {
+  } else if (server_.peers.Greeting(peer)) {
     OnGreeting(peer, *control);
   }
 }
@@ -178,18 +184,18 @@ void ServerInbox::OnControl(PeerId peer, BytesView bytes) {
 void ServerInbox::OnGreeting(PeerId peer, const wire::ControlT& control) {
   const wire::ProbeJoinT* probe = control.body.AsProbeJoin();
   if (probe != nullptr) {
-    if (!to_.peers.Probe(peer, *probe)) return;
-    if (Status fine = probes_.Begin(peer); !fine.ok()) to_.peers.SendAway(peer, fine);
+    if (!server_.peers.Probe(peer, *probe)) return;
+    if (Status fine = probes_.Begin(peer); !fine.ok()) server_.peers.SendAway(peer, fine);
     return;
   }
   const wire::JoinT* join = control.body.AsJoin();
-  if (join != nullptr) return to_.peers.Join(peer, *join);
-  to_.peers.SendAway(peer, Status::DataError("a join is due before anything else"));
+  if (join != nullptr) return server_.peers.Join(peer, *join);
+  server_.peers.SendAway(peer, Status::DataError("a join is due before anything else"));
 }
 
 void ServerInbox::OnProbeControl(PeerId peer, const Result<wire::ControlT>& control) {
   const Status fine = control.ok() ? probes_.OnControl(peer, *control) : control.status();
-  if (!fine.ok()) to_.peers.SendAway(peer, fine);
+  if (!fine.ok()) server_.peers.SendAway(peer, fine);
 }
 
 // Handles messages that come several times in each step, without allocating memory for them.
@@ -206,40 +212,39 @@ bool ServerInbox::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& 
   } else {
     return false;
   }
-  if (!fine.ok()) to_.peers.SendAway(peer, fine);
+  if (!fine.ok()) server_.peers.SendAway(peer, fine);
   return true;
 }
 
 void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
   Status fine;
   if (const wire::ErrorT* error = control.body.AsError()) {
-    if (hooks_.ended()) return;
-    const std::optional<uint64_t> before = reports_.Pass(worker, to_.loop.Now());
-    if (before)
-      to_.observer.OnEvent(event::Noticed{notice::Reported{worker, StatusOf(*error), *before}});
+    if (server_.end.ended()) return;
+    const std::optional<uint64_t> before = reports_.Pass(worker, server_.Now());
+    if (before) server_.Say(notice::Reported{worker, StatusOf(*error), *before});
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     const std::string why = ReasonOf(*leave);
-    to_.peers.Disconnect(
+    server_.peers.Disconnect(
         peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
-    if (Session* session = SessionOf(worker)) session->link.OnAnswer(*probe);
+    if (Session* session = server_.SessionOf(worker)) session->link.OnAnswer(*probe);
   } else if (const wire::ReleasedT* released = control.body.AsReleased()) {
-    fine = to_.answers.OnReleased(worker, *released);
+    fine = server_.answers.OnReleased(worker, *released);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
   } else if (IsOfShards(worker, control, fine)) {
-    to_.watch.Progress();
+    server_.watch.Progress();
   } else if (control.body.type != wire::Body::NONE) {
     fine = Status::DataError(
         fmt::format("a worker does not send {}", wire::EnumNameBody(control.body.type)));
   }
-  if (!fine.ok()) to_.peers.SendAway(peer, fine);
+  if (!fine.ok()) server_.peers.SendAway(peer, fine);
 }
 
-// Takes what a worker reports about shards that it holds.
+// Takes what a worker reports about shards that it holds, and about its links.
 bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine) {
-  if (to_.remote == nullptr || SessionOf(worker) == nullptr) return false;
-  const Result<bool> taken = to_.remote->shards().OnMessage(worker, control);
+  if (server_.remote == nullptr || server_.SessionOf(worker) == nullptr) return false;
+  const Result<bool> taken = server_.remote->OnMessage(worker, control);
   if (!taken.ok()) fine = taken.status();
   return !taken.ok() || *taken;
 }
@@ -248,7 +253,7 @@ bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Sta
 std::string ServerInbox::AddressOf(WorkerId worker, const std::string& address) const {
   for (const std::string_view everywhere : {"0.0.0.0:", "[::]:"}) {
     if (!address.starts_with(everywhere)) continue;
-    const std::string host = to_.peers.OriginOf(worker).host;
+    const std::string host = server_.peers.seats()[worker].origin.host;
     const bool same = host.empty() || host == kThisMachine;
     return fmt::format("{}:{}", same ? "127.0.0.1" : host, address.substr(everywhere.size()));
   }
@@ -257,27 +262,28 @@ std::string ServerInbox::AddressOf(WorkerId worker, const std::string& address) 
 
 Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   MOTLEY_RETURN_IF_ERROR(CheckClaims(ready));
-  Session* session = SessionOf(worker);
+  Session* session = server_.SessionOf(worker);
   if (session == nullptr) return Status::Ok();  // The job has ended.
   if (std::exchange(session->ready, true)) {
     return Status::DataError("it said that it is ready before");
   }
-  to_.record.Holds(worker, ready.held_bytes);
-  to_.peers.GotReady(worker);
-  if (to_.remote != nullptr) to_.remote->Ready(worker, AddressOf(worker, ready.address));
-  to_.pump.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
+  server_.record.Holds(worker, ready.held_bytes);
+  server_.peers.GotReady(worker);
+  if (server_.remote != nullptr) server_.remote->Ready(worker, AddressOf(worker, ready.address));
+  server_.pump.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
   return Status::Ok();
 }
 
 Status ServerInbox::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
-  MOTLEY_RETURN_IF_ERROR(CheckClaims(progress, to_.options.batch));
-  return to_.answers.OnProgress(worker, progress);
+  MOTLEY_RETURN_IF_ERROR(CheckClaims(progress, server_.options.batch));
+  return server_.answers.OnProgress(worker, progress);
 }
 
 // An end may overtake slices that go to other nodes.
 Status ServerInbox::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
-  MOTLEY_RETURN_IF_ERROR(CheckClaims(end, to_.options.batch));
-  if (ends_[worker].empty() && !to_.answers.Awaits(worker, end)) return TakeEnd(peer, worker, end);
+  MOTLEY_RETURN_IF_ERROR(CheckClaims(end, server_.options.batch));
+  if (ends_[worker].empty() && !server_.answers.Awaits(worker, end))
+    return TakeEnd(peer, worker, end);
   ends_[worker].push_back(end);
   return Status::Ok();
 }
@@ -285,18 +291,18 @@ Status ServerInbox::OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& 
 void ServerInbox::TakeWaitingEnds() {
   for (WorkerId worker = 0; worker < ends_.size(); ++worker) {
     std::deque<wire::AnswerEndT>& ends = ends_[worker];
-    while (!ends.empty() && !to_.answers.Awaits(worker, ends.front())) {
+    while (!ends.empty() && !server_.answers.Awaits(worker, ends.front())) {
       const wire::AnswerEndT end = ends.front();
       ends.pop_front();
-      const PeerId peer = to_.peers.PeerOf(worker);
-      if (Status fine = TakeEnd(peer, worker, end); !fine.ok()) to_.peers.SendAway(peer, fine);
+      const PeerId peer = server_.peers.seats()[worker].peer;
+      if (Status fine = TakeEnd(peer, worker, end); !fine.ok()) server_.peers.SendAway(peer, fine);
     }
   }
 }
 
 Status ServerInbox::TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end) {
-  to_.record.Holds(worker, end.held_bytes);
-  const Result<bool> given = to_.answers.OnEnd(worker, end);
+  server_.record.Holds(worker, end.held_bytes);
+  const Result<bool> given = server_.answers.OnEnd(worker, end);
   if (!given.ok()) {
     OnAnswerFault(peer, given.status(), end.step);
     return Status::Ok();
@@ -307,9 +313,9 @@ Status ServerInbox::TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT
   }
   if (end.entries > 0) return Status::Ok();  // The list goes on.
   const Duration compute(end.compute_ns);
-  to_.observer.OnEvent(event::WorkComputed{end.step, worker, end.samples, compute, /*so_far=*/false,
-                                           to_.loop.Now()});
-  to_.pump.Raise(WorkerFree{worker, end.samples, compute, 0});
+  server_.observer.OnEvent(
+      event::WorkComputed{end.step, worker, end.samples, compute, /*so_far=*/false, server_.Now()});
+  server_.pump.Raise(WorkerFree{worker, end.samples, compute, 0});
   return Status::Ok();
 }
 

@@ -5,57 +5,29 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/coordinator/event_pump.h"
-#include "runtime/coordinator/job_record.h"
+#include "runtime/coordinator/server_context.h"
 #include "runtime/coordinator/server_peers.h"
-#include "runtime/coordinator/session.h"
-#include "runtime/coordinator/step_watch.h"
-#include "runtime/job_event.h"
 #include "runtime/links/probe_desk.h"
-#include "runtime/links/vector_probe.h"
 #include "runtime/notice_limit.h"
 #include "runtime/shard/answers.h"
-#include "runtime/shard/remote_updates.h"
 #include "transport/transport.h"
 
 namespace motley {
 
 class ServerInbox final : public Receiver {
  public:
-  // The parts of the server that messages are handed to. Borrowed.
-  struct Parts {
-    Loop& loop;
-    Transport& transport;
-    const JobOptions& options;
-    ServerPeers& peers;
-    const std::vector<std::unique_ptr<Session>>& sessions;  // By worker; null: not connected.
-    Answers& answers;
-    VectorProbe& vector_probe;
-    JobRecord& record;
-    EventPump& pump;
-    StepWatch& watch;
-    JobObserver& observer;
-    RemoteUpdates* remote = nullptr;  // Null: the shards are here.
-  };
-  struct Hooks {
-    std::function<void(const Status&)> fail;  // The server cannot go on.
-    std::function<bool()> ended;              // The job has ended.
-  };
-
-  ServerInbox(const Parts& parts, Hooks hooks);
+  explicit ServerInbox(ServerContext& server);
 
   void OnConnected(PeerId peer, const PeerIdentity& identity) override {
-    to_.peers.OnConnected(peer, identity);
+    server_.peers.OnConnected(peer, identity);
   }
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
-  void OnLost(PeerId peer, const Status& why) override { to_.peers.OnLost(peer, why); }
+  void OnLost(PeerId peer, const Status& why) override { server_.peers.OnLost(peer, why); }
   void OnShortage(const Status& why) override;
 
   // The connection is gone, and nothing is written to its buffers any more.
@@ -71,7 +43,6 @@ class ServerInbox final : public Receiver {
     uint32_t complaints = 0;  // Complaints sent to the peer so far.
   };
 
-  Session* SessionOf(WorkerId worker) const { return to_.sessions[worker].get(); }
   // The worker's session, if the header names this job and the incarnation that is connected.
   bool Ours(const Session& session, const Header& header) const;
   Incoming& From(PeerId peer);
@@ -93,8 +64,7 @@ class ServerInbox final : public Receiver {
   Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
   Status TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
 
-  const Parts to_;
-  const Hooks hooks_;
+  ServerContext& server_;
   std::vector<std::deque<wire::AnswerEndT>> ends_;  // That wait, by worker.
   NoticeLimit reports_;  // Limits notices that repeat what workers report.
   ProbeDesk probes_;     // Peers that measure their links.

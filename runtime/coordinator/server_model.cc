@@ -10,8 +10,8 @@
 #include "coding/kernels/combine.h"
 #include "coding/schemes.h"
 #include "runtime/audit/job_gradient.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
+#include "runtime/survey/vector_placement.h"
 #include "training/optimizers/optimizer.h"
 #include "training/trainers/trainer.h"
 
@@ -85,7 +85,7 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transpo
   const size_t count = parts.gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
-  const Route route(count, options.shards);
+  const Route route(count, ShardsFor(options, VectorLength(count)));
   for (size_t shard = 0; shard < route.shards(); ++shard) {
     MOTLEY_ASSIGN_OR_RETURN(auto optimizer,
                             Optimizer::Create(options.optimizer, route.parameters(shard)));

@@ -12,9 +12,11 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/audit/audit.h"
 #include "runtime/audit/job_gradient.h"
 #include "runtime/job.h"
 #include "runtime/links/route.h"
+#include "runtime/saving/saved_job.h"
 #include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/remote_shards.h"
@@ -24,24 +26,12 @@
 
 namespace motley {
 
-struct SavedJob;
-
 // The end of a job whose parameters are no longer finite after this step.
 Status Diverged(StepId step);
-
-// A version of the parameters with the optimizer's state. Nobody changes either while it is held.
-// The last holder must release it on the loop thread, because its memory is then reused.
-struct ModelSnapshot {
-  ParameterCopy parameters;
-  uint64_t optimizer_steps = 0;
-  ParameterCopy optimizer_state;
-  ValidationState validation;  // The caller fills it in, as of this version.
-};
 
 class ServerModel {
  public:
   using Done = std::function<void(Status)>;
-  using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
   // kInvalidArgument when model, optimizer and data do not fit together. kResource when the model
   // does not fit into memory. Also returns errors of the caller's trainer about its first
@@ -65,7 +55,6 @@ class ServerModel {
   // null, it first receives a copy of the sum. kDataError: the new parameters are not finite,
   // because training has diverged. kResource: there is no memory for them, and nothing was changed
   // (`done` runs before this returns).
-  using DecodedCopy = Result<std::vector<float>>;
   void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
               std::shared_ptr<DecodedCopy> copy, Done done);
 

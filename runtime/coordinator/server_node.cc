@@ -9,10 +9,10 @@
 #include "base/random.h"
 #include "coding/schemes.h"
 #include "planner/policies.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/coordinator/server_job.h"
 #include "runtime/links/partition_feed.h"
 #include "runtime/memory_need.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 namespace {

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/coordinator/server_inbox.h"
 #include "runtime/links/messages.h"
 #include "runtime/links/probe_desk.h"
 #include "runtime/worker_names.h"
@@ -27,20 +29,16 @@ constexpr Duration kTellRefusedEvery = std::chrono::seconds(10);
 
 }  // namespace
 
-ServerPeers::ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std::string token,
-                         uint32_t job, Hooks hooks)
-    : loop_(loop),
-      transport_(transport),
-      token_(std::move(token)),
-      job_(job),
+ServerPeers::ServerPeers(ServerContext& server, Hooks hooks)
+    : server_(server),
       hooks_(std::move(hooks)),
-      seats_(workers),
-      heartbeat_(loop, transport,
+      seats_(server.options.workers),
+      heartbeat_(server.env.loop, server.env.transport,
                  {[this](PeerId peer) { OnSilent(peer); },
                   [this](PeerId peer, Duration silence) {
                     const std::optional<WorkerId> worker = WorkerOf(peer);
                     if (!worker) return;
-                    hooks_.notice(notice::Back{*worker, silence});
+                    server_.Say(notice::Back{*worker, silence});
                   },
                   [this](PeerId peer) {
                     Disconnect(peer,
@@ -49,21 +47,21 @@ ServerPeers::ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std
                   }}) {}
 
 ServerPeers::~ServerPeers() {
-  loop_.Cancel(goodbye_timer_);
+  server_.env.loop.Cancel(goodbye_timer_);
   for (const auto& [peer, state] : peers_) {
-    loop_.Cancel(state.timer);
-    transport_.Disconnect(peer);
+    server_.env.loop.Cancel(state.timer);
+    server_.env.transport.Disconnect(peer);
   }
 }
 
 void ServerPeers::OnConnected(PeerId peer, const PeerIdentity& identity) {
-  if (closing_) return transport_.Disconnect(peer);
+  if (closing_) return server_.env.transport.Disconnect(peer);
   MakeRoom();
   Peer& state = peers_[peer];
   state.host = identity.host;
   // The user is not notified, because a worker whose Join came too late makes another attempt.
-  state.timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
-    transport_.Disconnect(peer);
+  state.timer = server_.env.loop.After(kJoinLimit, alive_.Guard([this, peer] {
+    server_.env.transport.Disconnect(peer);
     Remove(peer);
   }));
 }
@@ -82,7 +80,7 @@ void ServerPeers::MakeRoom() {
     oldest = std::find_if(peers_.begin(), peers_.end(), in(State::kGreeting));
   }
   const PeerId peer = oldest->first;
-  transport_.Disconnect(peer);
+  server_.env.transport.Disconnect(peer);
   Remove(peer);
 }
 
@@ -102,77 +100,40 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
 }
 
 void ServerPeers::Disconnect(PeerId peer, const Status& why) {
-  transport_.Disconnect(peer);
+  server_.env.transport.Disconnect(peer);
   OnLost(peer, why);
 }
 
 bool ServerPeers::Probe(PeerId peer, const wire::ProbeJoinT& join) {
   MOTLEY_ASSERT(Greeting(peer));
-  if (Status fine = ProbeDesk::Check(join, token_); !fine.ok()) {
+  if (Status fine = ProbeDesk::Check(join, server_.options.token); !fine.ok()) {
     Refuse(peer, "a link measurement", fine);
     return false;
   }
   Peer& state = peers_[peer];
-  loop_.Cancel(state.timer);
+  server_.env.loop.Cancel(state.timer);
   state = Peer{State::kProbing, 0, 0};
-  state.timer = loop_.After(kProbeLimit, alive_.Guard([this, peer] {
+  state.timer = server_.env.loop.After(kProbeLimit, alive_.Guard([this, peer] {
     SendAway(peer, Status::Unavailable("the link was measured for long enough"));
   }));
   return true;
 }
 
-Status ServerPeers::CheckJoin(const wire::JoinT& join, const Node& node) const {
+Status ServerPeers::Check(const wire::JoinT& join, const WorkerOrigin& origin) const {
   if (join.protocol != kProtocolVersion) {
     return Status::Conflict(fmt::format(
         "the server speaks protocol version {}, the worker {}: install the same release on both",
         kProtocolVersion, join.protocol));
   }
-  if (!SameToken(join.token, token_)) {
+  if (!SameToken(join.token, server_.options.token)) {
     return Status::Permission("the token is not this job's: start the worker with the server's");
   }
-  if (banned_.contains(node)) {
-    return Status::Permission(
-        "this worker was sent away for its bad answers and is not let in again: look at its "
-        "machine, or start it under another `name`");
-  }
-  if (join.incarnation == 0) return Status::InvalidArgument("a join without an incarnation");
-  for (const Seat& seat : seats_) {
-    if (seat.incarnation == join.incarnation) {
-      return Status::Conflict("this incarnation was here already: start the worker again");
-    }
-  }
-  return Status::Ok();
-}
-
-bool ServerPeers::MayBeTaken(const Seat& seat) const {
-  return seat.peer == 0 || seat.overdue || heartbeat_.Silent(seat.peer);
-}
-
-std::optional<WorkerId> ServerPeers::FreeSeat(const wire::JoinT& join) const {
-  for (size_t i = 0; i < seats_.size(); ++i) {
-    if (join.node != 0 && seats_[i].process == join.node) return static_cast<WorkerId>(i);
-  }
-  const int32_t hint = join.index_hint;
-  if (hint >= 0 && static_cast<size_t>(hint) < seats_.size() && seats_[hint].peer == 0) {
-    return static_cast<WorkerId>(hint);
-  }
-  // Seats that nobody ever had come first, because a lost worker may come back to its own.
-  for (const bool fresh : {true, false}) {
-    for (size_t i = 0; i < seats_.size(); ++i) {
-      if (seats_[i].peer == 0 && (seats_[i].incarnation == 0) == fresh) {
-        return static_cast<WorkerId>(i);
-      }
-    }
-  }
-  const auto taken = std::find_if(seats_.begin(), seats_.end(),
-                                  [this](const Seat& seat) { return MayBeTaken(seat); });
-  if (taken == seats_.end()) return std::nullopt;
-  return static_cast<WorkerId>(taken - seats_.begin());
+  return seats_.Check(join, origin);
 }
 
 // The connection is cut without a goodbye. A worker that wakes up then joins again.
 void ServerPeers::MakeFree(WorkerId worker, const wire::JoinT& join) {
-  const Seat& seat = seats_[worker];
+  const Seats::Seat& seat = seats_[worker];
   if (seat.peer == 0) return;
   const bool returns = join.node != 0 && seat.process == join.node;
   Disconnect(seat.peer, Status::Unavailable(returns ? "it connected again"
@@ -182,9 +143,10 @@ void ServerPeers::MakeFree(WorkerId worker, const wire::JoinT& join) {
 void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   MOTLEY_ASSERT(Greeting(peer));
   const std::string name = CleanText(join.name, kMaxNameBytes);
-  const Node node{name, join.device, Find(peer)->host};
-  if (Status fine = CheckJoin(join, node); !fine.ok()) return Refuse(peer, name, fine);
-  const std::optional<WorkerId> worker = FreeSeat(join);
+  const WorkerOrigin origin{name, join.device, Find(peer)->host};
+  if (Status fine = Check(join, origin); !fine.ok()) return Refuse(peer, name, fine);
+  const std::optional<WorkerId> worker =
+      seats_.Find(join, [this](PeerId seated) { return heartbeat_.Silent(seated); });
   if (!worker) {
     return Refuse(
         peer, name,
@@ -192,41 +154,47 @@ void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   }
   MakeFree(*worker, join);
   Peer& state = peers_[peer];
-  loop_.Cancel(state.timer);
+  server_.env.loop.Cancel(state.timer);
   state = Peer{State::kJoined, *worker, 0};
-  state.timer =
-      loop_.After(kReadyLimit, alive_.Guard([this, seated = *worker] { OnOverdue(seated); }));
-  seats_[*worker] = Seat{peer, join.incarnation, NumberedName(name, *worker), node, join.node};
+  state.timer = server_.env.loop.After(
+      kReadyLimit, alive_.Guard([this, seated = *worker] { OnOverdue(seated); }));
+  seats_[*worker] = {peer, join.incarnation, NumberedName(name, *worker), origin, join.node};
   if (join.beats) heartbeat_.Watch(peer, HeaderTo(*worker, FrameKind::kControl));
-  SendControl(transport_, peer, HeaderTo(*worker, FrameKind::kControl), hooks_.welcome(*worker));
+  SendControl(server_.env.transport, peer, HeaderTo(*worker, FrameKind::kControl),
+              hooks_.welcome(*worker));
   hooks_.joined(*worker);
 }
 
 void ServerPeers::GotReady(WorkerId worker) {
-  Seat& seat = seats_[worker];
+  Seats::Seat& seat = seats_[worker];
   seat.ready = true;
   seat.overdue = false;
-  loop_.Cancel(std::exchange(peers_.at(seat.peer).timer, 0));
+  server_.env.loop.Cancel(std::exchange(peers_.at(seat.peer).timer, 0));
 }
 
 void ServerPeers::OnOverdue(WorkerId worker) {
-  Seat& seat = seats_[worker];
+  Seats::Seat& seat = seats_[worker];
   peers_.at(seat.peer).timer = 0;
   seat.overdue = true;
-  hooks_.notice(notice::NotReady{worker, kReadyLimit});
-  hooks_.overdue(worker);
+  server_.Say(notice::NotReady{worker, kReadyLimit});
+  DoNotWait(worker);
 }
 
 void ServerPeers::OnSilent(PeerId peer) {
   const std::optional<WorkerId> worker = WorkerOf(peer);
   if (!worker) return;
-  hooks_.notice(notice::Quiet{*worker, kSilentAfter});
-  if (!seats_[*worker].ready) hooks_.overdue(*worker);
+  server_.Say(notice::Quiet{*worker, kSilentAfter});
+  if (!seats_[*worker].ready) DoNotWait(*worker);
+}
+
+// The job starts without the worker, unless it has started. The worker may still get ready.
+void ServerPeers::DoNotWait(WorkerId worker) {
+  if (!server_.record.began()) server_.pump.Raise(WorkerNotComing{worker});
 }
 
 notice::Joined ServerPeers::OriginOf(WorkerId worker) const {
-  const auto& [name, device, host] = seats_[worker].node;
-  return {worker, host, CleanText(device, kMaxNameBytes)};
+  const WorkerOrigin& origin = seats_[worker].origin;
+  return {worker, origin.host, CleanText(origin.device, kMaxNameBytes)};
 }
 
 const ServerPeers::Peer* ServerPeers::Find(PeerId peer) const {
@@ -256,7 +224,7 @@ bool ServerPeers::Greeting(PeerId peer) const {
 Header ServerPeers::HeaderTo(WorkerId worker, FrameKind kind) const {
   Header header;
   header.kind = kind;
-  header.job = job_;
+  header.job = server_.options.job_id;
   header.incarnation = seats_[worker].incarnation;
   return header;
 }
@@ -267,21 +235,22 @@ void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& far
   const auto it = peers_.find(peer);
   if (it == peers_.end() || it->second.state == State::kLeaving) return;
   const Peer state = std::exchange(it->second, Peer{State::kLeaving, 0, 0});
-  loop_.Cancel(state.timer);
+  server_.env.loop.Cancel(state.timer);
   heartbeat_.Forget(peer);
   Header header;
-  header.job = job_;
+  header.job = server_.options.job_id;
   wire::LeaveT leave;
   leave.farewell = farewell;
   if (!why.ok()) {
     leave.reason = why.ToString();
-    SendControl(transport_, peer, header, ErrorMessage(why, 0));
+    SendControl(server_.env.transport, peer, header, ErrorMessage(why, 0));
   }
   CloseAfter(peer, kGoodbyeLimit);
-  SendControl(transport_, peer, header, std::move(leave), Priority::kControl,
-              alive_.Guard([this, peer](const Status&) {
-                loop_.Post(alive_.Guard([this, peer] { CloseAfter(peer, kCloseGrace); }));
-              }));
+  SendControl(
+      server_.env.transport, peer, header, std::move(leave), Priority::kControl,
+      alive_.Guard([this, peer](const Status&) {
+        server_.env.loop.Post(alive_.Guard([this, peer] { CloseAfter(peer, kCloseGrace); }));
+      }));
   if (state.state != State::kJoined) return;
   seats_[state.worker].peer = 0;
   hooks_.lost(state.worker, why);
@@ -294,38 +263,38 @@ void ServerPeers::Refuse(PeerId peer, const std::string& name, const Status& why
 
 // A peer that makes many attempts must not fill the log.
 void ServerPeers::TellRefused(const std::string& name, const std::string& host, const Status& why) {
-  const Time now = loop_.Now();
+  const Time now = server_.Now();
   if (told_refused_ && now - *told_refused_ < kTellRefusedEvery) {
     ++refused_untold_;
     return;
   }
   told_refused_ = now;
-  hooks_.notice(notice::JoinRefused{name, host, why, std::exchange(refused_untold_, 0)});
+  server_.Say(notice::JoinRefused{name, host, why, std::exchange(refused_untold_, 0)});
 }
 
 void ServerPeers::Ban(WorkerId worker, const Status& why) {
-  const Seat& seat = seats_[worker];
+  const Seats::Seat& seat = seats_[worker];
   if (seat.peer == 0) return;
-  banned_.insert(seat.node);
+  seats_.Ban(worker);
   SendAway(seat.peer, why);
 }
 
 void ServerPeers::SendAllAway(const std::string& farewell, std::function<void()> gone) {
   closing_ = true;
   gone_ = std::move(gone);
-  transport_.StopListening();
-  goodbye_timer_ = loop_.After(kGoodbyeLimit + kCloseGrace, alive_.Guard([this] {
+  server_.env.transport.StopListening();
+  goodbye_timer_ = server_.env.loop.After(kGoodbyeLimit + kCloseGrace, alive_.Guard([this] {
     goodbye_timer_ = 0;
     while (!peers_.empty()) {
       const PeerId peer = peers_.begin()->first;
-      transport_.Disconnect(peer);
+      server_.env.transport.Disconnect(peer);
       Remove(peer);
     }
   }));
   std::vector<PeerId> all;
   for (const auto& [peer, state] : peers_) all.push_back(peer);
   for (const PeerId peer : all) Dismiss(peer, Status::Ok(), farewell);
-  loop_.Post(alive_.Guard([this] {
+  server_.env.loop.Post(alive_.Guard([this] {
     if (peers_.empty()) AllGone();
   }));
 }
@@ -334,26 +303,26 @@ void ServerPeers::CloseAfter(PeerId peer, Duration limit) {
   const auto it = peers_.find(peer);
   if (it == peers_.end()) return;
   it->second.state = State::kLeaving;
-  loop_.Cancel(it->second.timer);
-  it->second.timer = loop_.After(limit, alive_.Guard([this, peer] {
+  server_.env.loop.Cancel(it->second.timer);
+  it->second.timer = server_.env.loop.After(limit, alive_.Guard([this, peer] {
     if (peers_.count(peer) == 0) return;
-    transport_.Disconnect(peer);
+    server_.env.transport.Disconnect(peer);
     Remove(peer);
   }));
 }
 
 void ServerPeers::Remove(PeerId peer) {
   const auto it = peers_.find(peer);
-  loop_.Cancel(it->second.timer);
+  server_.env.loop.Cancel(it->second.timer);
   heartbeat_.Forget(peer);
   last_ = {};
   peers_.erase(it);
-  hooks_.closed(peer);
+  server_.inbox.Closed(peer);
   if (closing_ && peers_.empty()) AllGone();
 }
 
 void ServerPeers::AllGone() {
-  loop_.Cancel(std::exchange(goodbye_timer_, 0));
+  server_.env.loop.Cancel(std::exchange(goodbye_timer_, 0));
   if (gone_) std::exchange(gone_, nullptr)();
 }
 

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/loop/loop.h"
 #include "runtime/links/link_watch.h"
+#include "runtime/links/messages.h"
 #include "runtime/links/partition_feed.h"
 #include "runtime/links/transfer_clock.h"
 #include "runtime/links/vector_probe.h"
@@ -34,7 +35,8 @@ struct Session {
   // `header` has the job and the incarnation. `round_trip` receives what the link watch measures.
   Session(const Shared& shared, WorkerId of, PeerId at, const Header& with,
           LinkWatch::Tell round_trip)
-      : worker(of),
+      : transport(shared.transport),
+        worker(of),
         peer(at),
         header(with),
         link(shared.loop, shared.transport, at, with, std::move(round_trip)),
@@ -52,6 +54,10 @@ struct Session {
     made.step = step;
     return made;
   }
+  template <typename Message>
+  void Send(StepId step, const Message& message) {
+    SendControl(transport, peer, HeaderFor(FrameKind::kControl, step), message);
+  }
   // Sends version `version` of the parameters, unless the worker has it. Returns the bytes sent.
   uint64_t Publish(uint64_t version, const ParameterCopy& parameters) {
     uint64_t sent = 0;
@@ -61,6 +67,7 @@ struct Session {
     return sent;
   }
 
+  Transport& transport;
   const WorkerId worker;
   const PeerId peer;
   const Header header;

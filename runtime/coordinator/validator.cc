@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 namespace {

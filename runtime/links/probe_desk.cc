@@ -16,38 +16,6 @@ constexpr Duration kGreetingLimit = std::chrono::seconds(10);
 
 }  // namespace
 
-struct ProbeStream::State {
-  Transport* transport;
-  PeerId peer;
-  std::shared_ptr<const Bytes> slice;
-  bool on = false;
-  int under_way = 0;
-};
-
-ProbeStream::ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice)
-    : state_(std::make_shared<State>(State{&transport, peer, std::move(slice)})) {}
-
-ProbeStream::~ProbeStream() { state_->on = false; }
-
-void ProbeStream::Set(bool on) {
-  state_->on = on;
-  Fill(state_);
-}
-
-void ProbeStream::Fill(const std::shared_ptr<State>& state) {
-  Header header;
-  header.kind = FrameKind::kProbe;
-  const BytesView piece(*state->slice);
-  while (state->on && state->under_way < kProbeSlicesUnderWay) {
-    ++state->under_way;
-    state->transport->Send(state->peer, header, {&piece, 1}, Priority::kBulk,
-                           [state](const Status& sent) {
-                             --state->under_way;
-                             if (sent.ok()) Fill(state);
-                           });
-  }
-}
-
 Status ProbeDesk::Check(const wire::ProbeJoinT& join, const std::string& token) {
   if (join.protocol != kProtocolVersion) {
     return Status::Conflict(fmt::format(

@@ -18,30 +18,13 @@
 #include "base/bytes.h"
 #include "base/loop/loop.h"
 #include "base/status.h"
+#include "runtime/links/probe_stream.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
 
 namespace motley {
 
-// The size of slices of answers and parameters.
-inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;
-inline constexpr int kProbeSlicesUnderWay = 2;
 inline constexpr size_t kMostProbes = 16;  // Connections at a time.
-
-// Keeps some slices under way on one connection until Stop.
-class ProbeStream {
- public:
-  // All are borrowed. Slices that are still under way may outlive the stream.
-  ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice);
-  ~ProbeStream();
-
-  void Set(bool on);
-
- private:
-  struct State;
-  static void Fill(const std::shared_ptr<State>& state);
-  std::shared_ptr<State> state_;
-};
 
 class ProbeDesk {
  public:

@@ -24,24 +24,21 @@ Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
                   of_norm ? claim.norm_limit : claim.projection));
 }
 
+// A late answer to a row of an open step would be taken for what that row is now.
+Event Late(const OrderBook& orders, WorkerId worker, const OrderBook::Order& row) {
+  const OrderBook::Page* page = orders.Find(row.step);
+  if (page != nullptr && page->open() && !page->IsCurrent(row)) {
+    return WorkerProgress{worker, 0, Duration::zero()};
+  }
+  return RowLate{worker, row.step, row.row};
+}
+
 }  // namespace
 
 Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)
     : hooks_(std::move(hooks)), orders_(workers, partitions) {}
 
 // --- Updates ---
-
-const Answers::OpenUpdate* Answers::Find(StepId id) const {
-  const auto at = std::find_if(open_.begin(), open_.end(),
-                               [id](const OpenUpdate& each) { return each.id == id; });
-  return at == open_.end() ? nullptr : &*at;
-}
-
-Answers::OpenUpdate& Answers::At(StepId id) {
-  const OpenUpdate* open = Find(id);
-  MOTLEY_ASSERT(open != nullptr);
-  return const_cast<OpenUpdate&>(*open);
-}
 
 // Sketches are kept of one update at a time.
 AnswerLog* Answers::LogOf(StepId id) const {
@@ -57,14 +54,14 @@ void Answers::SetRemote(RemoteShards* remote) {
 Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
                      KnownCounts counts) {
   const StepId id = update.id;
-  if (Find(id) == nullptr) {
+  if (!open_.contains(id)) {
     std::shared_ptr<UpdateSum> sum;
     if (remote_ == nullptr) {
       MOTLEY_ASSIGN_OR_RETURN(sum, hooks_.sum());
     }
-    open_.push_back({.id = id, .sum = std::move(sum)});
+    open_[id].sum = std::move(sum);
   }
-  OpenUpdate& open = At(id);
+  OpenUpdate& open = open_.at(id);
   if (open.sum != nullptr && form != nullptr) {
     open.sum->OpenRows(form);
   } else if (open.sum != nullptr) {
@@ -85,34 +82,26 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
 }
 
 Answers::OpenUpdate Answers::End(StepId id) {
-  OpenUpdate open = std::move(At(id));
-  std::erase_if(open_, [id](const OpenUpdate& each) { return each.id == id; });
+  const auto open = open_.extract(id);
+  MOTLEY_ASSERT(!open.empty());
   orders_.Close(id);
-  return open;
+  return std::move(open.mapped());
 }
 
 Result<std::shared_ptr<UpdateSum>> Answers::Close(StepId id) {
   const OpenUpdate open = End(id);
   const OrderBook::Page& page = *orders_.Find(id);
-  MOTLEY_ASSERT(page.listed() || open.decodable);
+  MOTLEY_ASSERT(page.listed() || open.decodable || open.sum == nullptr);
   if (page.listed() && page.missing() > 0) {
     return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
                                         page.missing(), orders_.partitions()));
   }
-  MOTLEY_RETURN_IF_ERROR(open.sum->Finish());
+  if (open.sum != nullptr) MOTLEY_RETURN_IF_ERROR(open.sum->Finish());
   return open.sum;
 }
 
 void Answers::GiveUp(StepId id) {
-  if (Find(id) != nullptr) End(id);
-}
-
-Status Answers::CloseRemotely(StepId id) {
-  End(id);
-  const OrderBook::Page& page = *orders_.Find(id);
-  if (!page.listed() || page.missing() == 0) return Status::Ok();
-  return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
-                                      page.missing(), orders_.partitions()));
+  if (open_.contains(id)) End(id);
 }
 
 Result<Answers::Approximation> Answers::CloseApproximately(StepId id) {
@@ -124,13 +113,13 @@ Result<Answers::Approximation> Answers::CloseApproximately(StepId id) {
 }
 
 bool Answers::decodable(StepId id) const {
-  const OpenUpdate* open = Find(id);
-  return open != nullptr && open->decodable;
+  const auto found = open_.find(id);
+  return found != open_.end() && found->second.decodable;
 }
 
 const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row) {
-  const OpenUpdate& open = At(id);
-  return orders_.GiveRow(worker, id, row, open.sum != nullptr ? open.sum->cut().count() : 0);
+  const UpdateSum* sum = open_.at(id).sum.get();
+  return orders_.GiveRow(worker, id, row, sum != nullptr ? sum->cut().count() : 0);
 }
 
 // --- Slices ---
@@ -141,16 +130,20 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   const uint32_t number = header.row_id;
   Order* order = fenced ? nullptr : orders_.First(worker, header.step, number);
   if (order == nullptr && !fenced && !orders_.Past(header.step, number)) {
-    return Misplaced(worker, header);
+    Status why = Status::DataError(fmt::format(
+        "an answer to order {} of step {}, which was not assigned", number, header.step));
+    Order* first = orders_.First(worker);
+    const bool counts = first != nullptr && orders_.Counts(*first);
+    return counts ? Refuse(worker, *first, std::move(why)) : why;
   }
-  if (order == nullptr || !Counts(*order)) {
+  if (order == nullptr || !orders_.Counts(*order)) {
     CountLate(worker, header, fenced, order);
     return false;
   }
   if (order->settled) return false;
   Status fine = Check(header, *order, slice);
   if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
-  MOTLEY_RETURN_IF_ERROR(At(header.step).sum->MakeRoom(slice.index, slice.values));
+  MOTLEY_RETURN_IF_ERROR(open_.at(header.step).sum->MakeRoom(slice.index, slice.values));
   MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
   order->came.tally = header.tally;
   slice.step = header.step;
@@ -159,7 +152,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
 }
 
 Status Answers::Check(const Header& header, const Order& order, Slice& slice) const {
-  const OpenUpdate& open = *Find(order.step);
+  const OpenUpdate& open = open_.at(order.step);
   const OrderBook::Page& page = *orders_.Find(order.step);
   if (!order.listed && page.form()->kept_parts > 0) {
     return Status::DataError(fmt::format("an answer for row {} of step {}, which was to be kept",
@@ -173,15 +166,8 @@ Status Answers::Check(const Header& header, const Order& order, Slice& slice) co
         "an answer for step {} from parameters of version {}, where version {} was ordered",
         header.step, header.version, base));
   }
-  const SlicesCame& came = order.came;
-  if (order.listed && came.count > 0 && came.seen[slice.index]) {
-    return Status::DataError(fmt::format("slice {} of an answer came twice", slice.index));
-  }
-  if (came.tally && *came.tally != header.tally) {
-    return Status::DataError(fmt::format(
-        "slice {} of an answer declares another loss or weight than the first", slice.index));
-  }
-  if (came.tally || order.listed) return CheckTally(header.tally);
+  MOTLEY_RETURN_IF_ERROR(order.came.Check(slice.index, header.tally, order.listed));
+  if (order.came.tally || order.listed) return CheckTally(header.tally);
   return CheckTally(header.tally, open.counts, *page.form(), order.row);
 }
 
@@ -196,15 +182,15 @@ Status Answers::Finish(WorkerId worker, Slice& slice) {
 
 Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
   std::vector<Event> events = std::exchange(events_, {});
-  if (Counts(row)) {
+  if (orders_.Counts(row)) {
     Status added = Decode(worker, row, slice, events);
-    const auto sum = At(row.step).sum;
+    const auto sum = open_.at(row.step).sum;
     sum->GiveBack(std::exchange(slice.values, {}));
     if (added.code() == StatusCode::kResource) return added;
     row.added |= sum->Spoiled(slice.index);
     if (!added.ok()) return Refuse(worker, row, std::move(added));
   } else if (!std::exchange(row.settled, true)) {
-    events.push_back(Late(worker, row));  // The step ended meanwhile.
+    events.push_back(Late(orders_, worker, row));  // The step ended meanwhile.
   }
   for (Event& event : events) hooks_.raise(std::move(event));  // A hook may change anything here.
   events.clear();
@@ -214,7 +200,7 @@ Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
 
 Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
   const Tally& tally = *row.came.tally;
-  OpenUpdate& open = At(row.step);
+  OpenUpdate& open = open_.at(row.step);
   UpdateSum& sum = *open.sum;
   AnswerLog* const log = LogOf(row.step);
   double sketch = 0;  // Computed before the decoder takes the values.
@@ -254,7 +240,7 @@ Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
   // The slice is still in the cache.
   const Sketch sketch = SketchOf(slice.values, slice.claim.key);
   if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
-  const Slicing& cut = At(list.step).sum->cut();
+  const Slicing& cut = open_.at(list.step).sum->cut();
   const size_t count = cut.count();
   if (list.came.count == 0) {
     list.came.seen.assign(count, false);
@@ -319,7 +305,7 @@ Result<bool> Answers::OnEnd(WorkerId worker, const wire::AnswerEndT& end) {
 void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
   orders_.EndFirst(worker);
   if (row.settled) return;
-  const bool live = Counts(row) && !At(row.step).row_done[row.row];
+  const bool live = orders_.Counts(row) && !open_.at(row.step).row_done[row.row];
   if (live && finished && orders_.Find(row.step)->form()->kept_parts > 0) {
     hooks_.raise(RowArrived{worker, row.step, row.row});
   } else if (live && !row.cancelled) {
@@ -330,10 +316,10 @@ void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
         remote_ != nullptr
             ? Status::DataError("the worker gave it up")
             : Status::DataError(fmt::format("{} of {} slices came{}", row.came.count,
-                                            At(row.step).sum->cut().count(),
+                                            open_.at(row.step).sum->cut().count(),
                                             finished ? "" : ", and then the worker gave it up"))});
   } else if (finished) {
-    hooks_.raise(Late(worker, row));
+    hooks_.raise(Late(orders_, worker, row));
   }
 }
 
@@ -358,7 +344,7 @@ Status Answers::CheckVector(const OpenUpdate& open, const Order& list, uint32_t 
 }
 
 Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
-  OpenUpdate& open = At(list.step);
+  OpenUpdate& open = open_.at(list.step);
   Tally tally;
   Status fine = CheckVector(open, list, entries, tally);
   if (!fine.ok()) return Refuse(worker, list, std::move(fine));
@@ -388,17 +374,18 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
 bool Answers::Awaits(WorkerId worker, const wire::AnswerEndT& end) {
   if (remote_ == nullptr) return false;
   const Order* order = orders_.First(worker, end.step, end.order);
-  if (order == nullptr || !Counts(*order) || order->settled || order->cancelled) return false;
+  if (order == nullptr || !orders_.Counts(*order) || order->settled || order->cancelled)
+    return false;
   if (order->listed) return end.entries > 0 && order->added_vectors >= order->whole.size();
   const bool kept = orders_.Find(end.step)->form()->kept_parts > 0;
-  return end.finished && !kept && !At(end.step).row_done[order->row];
+  return end.finished && !kept && !open_.at(end.step).row_done[order->row];
 }
 
 void Answers::OnWhole(const wire::ShardRowT& whole) {
-  const OpenUpdate* found = Find(whole.step);
+  const auto found = open_.find(whole.step);
   const OrderBook::Page* page = orders_.Find(whole.step);
-  if (found == nullptr || page->attempt() != whole.attempt) return;
-  OpenUpdate& open = At(whole.step);
+  if (found == open_.end() || page->attempt() != whole.attempt) return;
+  OpenUpdate& open = found->second;
   const Tally tally{FromWire(whole.loss), FromWire(whole.weight)};
   Order* order = orders_.Find(whole.worker, whole.step, whole.order);
   if (page->listed()) {
@@ -418,13 +405,13 @@ void Answers::OnWhole(const wire::ShardRowT& whole) {
 }
 
 void Answers::OnSummed(StepId id) {
-  if (Find(id) == nullptr || std::exchange(At(id).decodable, true)) return;
+  if (!open_.contains(id) || std::exchange(open_.at(id).decodable, true)) return;
   hooks_.raise(StepDecodable{id});
 }
 
 void Answers::OnRefused(const wire::ShardRefusedT& refused) {
   const OrderBook::Page* page = orders_.Find(refused.step);
-  if (Find(refused.step) == nullptr || page->attempt() != refused.attempt) return;
+  if (!open_.contains(refused.step) || page->attempt() != refused.attempt) return;
   Status why = Status::DataError(refused.error);
   Order* order = orders_.Find(refused.worker, refused.step, refused.order);
   if (order != nullptr) {
@@ -444,7 +431,7 @@ void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Orde
     // An earlier attempt at the step may have used this row number for another row.
     const bool comparable = page == nullptr || page->IsCurrent(*row);
     if (log_ != nullptr && comparable) log_->AddLate(worker, row->row, header);
-    if (!std::exchange(row->settled, true)) hooks_.raise(Late(worker, *row));
+    if (!std::exchange(row->settled, true)) hooks_.raise(Late(orders_, worker, *row));
     return;
   }
   if (!orders_.FirstLate(worker, header.step, header.row_id)) return;
@@ -452,23 +439,6 @@ void Answers::CountLate(WorkerId worker, const Header& header, bool fenced, Orde
   const bool of_open_step = page != nullptr && page->open();
   if (header.step > orders_.newest() || (of_open_step && (fenced || !page->listed()))) return;
   hooks_.raise(RowLate{worker, header.step});
-}
-
-// A late answer to a row of an open step would be taken for what that row is now.
-Event Answers::Late(WorkerId worker, const Order& row) const {
-  const OrderBook::Page* page = orders_.Find(row.step);
-  if (page != nullptr && page->open() && !page->IsCurrent(row)) {
-    return WorkerProgress{worker, 0, Duration::zero()};
-  }
-  return RowLate{worker, row.step, row.row};
-}
-
-// Refuses a slice of the open step, or of a later one, that is not the worker's next answer.
-Status Answers::Misplaced(WorkerId worker, const Header& header) {
-  Status why = Status::DataError(fmt::format(
-      "an answer to order {} of step {}, which was not assigned", header.row_id, header.step));
-  Order* first = orders_.First(worker);
-  return first != nullptr && Counts(*first) ? Refuse(worker, *first, std::move(why)) : why;
 }
 
 Status Answers::Refuse(WorkerId worker, Order& order, Status why) {

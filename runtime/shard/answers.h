@@ -18,6 +18,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -83,8 +84,9 @@ class Answers {
   // must weigh; null if that is not known.
   Status Open(const Update& update, std::shared_ptr<const CodeForm> form,
               KnownCounts counts = nullptr);
-  // Finishes the sum of an open update and closes it; answers that still come are late.
-  // Precondition: the rows are decodable. kInternal: the lists do not tile all partitions.
+  // Finishes the sum of an open update and closes it; answers that still come are late. If workers
+  // hold the shards, the sum ends there, and the result is null. Precondition otherwise: the rows
+  // are decodable. kInternal: the lists do not tile all partitions.
   Result<std::shared_ptr<UpdateSum>> Close(StepId id);
   // An alternative to Close if the rows do not decode: forms the best sum of the rows that are
   // complete in all shards. kNotDecodable when there are none. Only with sums that keep rows.
@@ -93,8 +95,6 @@ class Answers {
     ApproximateDecoding decoding;
   };
   Result<Approximation> CloseApproximately(StepId id);
-  // The same if workers hold the shards: closes the update for answers. The sum ends over there.
-  Status CloseRemotely(StepId id);
   // The update will be opened again. Until then nothing counts for it. Does nothing if it is
   // closed.
   void GiveUp(StepId id);
@@ -133,17 +133,13 @@ class Answers {
 
   // An open update, beside its page in the book.
   struct OpenUpdate {
-    StepId id = 0;
     std::shared_ptr<UpdateSum> sum;  // Null if workers hold the shards.
     KnownCounts counts;
     std::vector<bool> row_done;
     bool decodable = false;  // The scheduler knows that it decodes.
   };
 
-  OpenUpdate& At(StepId id);  // It is open.
-  const OpenUpdate* Find(StepId id) const;
   OpenUpdate End(StepId id);
-  bool Counts(const Order& order) const { return orders_.Counts(order); }
   AnswerLog* LogOf(StepId id) const;
   Status Check(const Header& header, const Order& order, Slice& slice) const;
   Status FinishRow(WorkerId worker, Order& row, Slice& slice);
@@ -154,13 +150,11 @@ class Answers {
   Status CheckVector(const OpenUpdate& open, const Order& list, uint32_t entries,
                      Tally& tally) const;
   void CountLate(WorkerId worker, const Header& header, bool fenced, Order* row);
-  Event Late(WorkerId worker, const Order& row) const;
-  Status Misplaced(WorkerId worker, const Header& header);
   Status Refuse(WorkerId worker, Order& order, Status why);
 
   const Hooks hooks_;
   OrderBook orders_;
-  std::vector<OpenUpdate> open_;
+  std::map<StepId, OpenUpdate> open_;
   AnswerLog* log_ = nullptr;
   RemoteShards* remote_ = nullptr;  // Null: the shards are here.
   std::vector<Event> events_;       // Reused memory for the next events.

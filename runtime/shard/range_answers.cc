@@ -155,13 +155,7 @@ Status RangeAnswers::Take(WorkerId worker, Slice& slice) {
   Status fine = CheckTally(header.tally);
   const auto claim = ClaimOf(header);
   if (fine.ok() && !claim.ok()) fine = claim.status();
-  if (fine.ok() && part.came.tally && *part.came.tally != header.tally) {
-    fine = Status::DataError(
-        fmt::format("slice {} of an answer declares another loss or weight than the first", index));
-  }
-  if (fine.ok() && form_ == nullptr && part.came.seen[index]) {
-    fine = Status::DataError(fmt::format("slice {} of an answer came twice", index));
-  }
+  if (fine.ok()) fine = part.came.Check(index, header.tally, form_ == nullptr);
   if (!fine.ok()) {
     Refuse(answer, part, form_ != nullptr && sum_.decoder().Touched(header.row), fine);
     return Status::Ok();

@@ -28,8 +28,7 @@ std::optional<StepId> Opens(const Command& command) {
 RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options,
                              const Route& route, uint64_t first_version, Answers& answers,
                              Hooks hooks)
-    : route_(route),
-      answers_(answers),
+    : answers_(answers),
       hooks_(std::move(hooks)),
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
@@ -49,17 +48,23 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  if (!losing_) hooks_.raise(UpdateLost{*TakeLost()});
                },
                [this] { Drain(); },
-               [this](uint32_t shard, WorkerId lost, std::optional<WorkerId> owner) {
-                 hooks_.notice(notice::ShardMoved{shard, lost, owner});
+               [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
+                 hooks_.notice(notice::ShardsMoved{lost, owners});
                },
                hooks_.failed}),
+      placement_(loop, transport, options, route,
+                 {hooks_.node,
+                  [this](const std::vector<WorkerId>& owners) {
+                    shards_.Place(owners, ready_, hooks_.first());
+                  },
+                  [this] { KeepStar(); }, hooks_.failed, hooks_.notice}),
       first_version_(first_version) {
   answers_.SetRemote(&shards_);
 }
 
 bool RemoteUpdates::Holds(const Command& command) {
-  if (MayPass(command)) return false;
-  if (!began() && Opens(command)) Begin();
+  if (placement_.star() || MayPass(command)) return false;
+  if (!began() && Opens(command)) placement_.Decide(ready_);
   if (held_.empty() && !draining_ && MayGo(command)) return false;
   if (const std::optional<StepId> opens = Opens(command)) GiveUp(*opens);
   held_.push_back(command);
@@ -84,6 +89,7 @@ void RemoteUpdates::GiveUp(StepId step) {
 
 // New followers are found before an update opens.
 bool RemoteUpdates::MayGo(const Command& command) {
+  if (placement_.star()) return true;
   if (!began() || !shards_.placed()) return false;
   const std::optional<StepId> opens = Opens(command);
   if (!opens) return true;
@@ -110,6 +116,24 @@ void RemoteUpdates::Ready(WorkerId worker, const std::string& address) {
   shards_.Joined(worker, address);
 }
 
+Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& control) {
+  const wire::LinkReportT* report = control.body.AsLinkReport();
+  if (report == nullptr) return shards_.OnMessage(worker, control);
+  MOTLEY_RETURN_IF_ERROR(placement_.survey().OnReport(worker, *report));
+  return true;
+}
+
+Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
+  if (header.kind == FrameKind::kLoad) return placement_.survey().Room(header);
+  return shards_.reader().BeginState(worker, header);
+}
+
+Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
+  if (header.kind != FrameKind::kLoad) return shards_.reader().FinishState(worker, header);
+  placement_.survey().Arrived(worker, header);
+  return Status::Ok();
+}
+
 void RemoteUpdates::Lost(WorkerId worker, Incarnation incarnation, const Status& why) {
   ready_.erase(worker);
   // What waits was meant for this incarnation, and not for one that joins soon.
@@ -122,32 +146,21 @@ void RemoteUpdates::Lost(WorkerId worker, Incarnation incarnation, const Status&
         each);
   });
   losing_ = true;
+  placement_.Lost(worker);
   shards_.Lost(worker, incarnation, why);
   losing_ = false;
 }
 
-void RemoteUpdates::Begin() {
-  std::vector<WorkerId> nodes;
-  for (const auto& [worker, address] : ready_) {
-    if (!address.empty()) nodes.push_back(worker);
-  }
-  if (nodes.empty()) {
-    return hooks_.failed(Status::Unavailable(
-        "no worker can hold a part of the vector: a worker needs a processor for that, and a port "
-        "at which others reach it; or use `reduce` star"));
-  }
-  std::vector<WorkerId> owners;
-  for (size_t shard = 0; shard < route_.shards(); ++shard) {
-    owners.push_back(nodes[shard % nodes.size()]);
-  }
-  shards_.Place(owners, ready_, hooks_.first());
+void RemoteUpdates::KeepStar() {
+  answers_.SetRemote(nullptr);
+  hooks_.star();
+  Drain();
 }
 
 void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summed) {
   const bool approximately = command.approximately && !answers_.decodable(command.step);
-  if (Status closed = answers_.CloseRemotely(command.step); !closed.ok()) {
-    return hooks_.failed(closed);
-  }
+  const auto closed = answers_.Close(command.step);
+  if (!closed.ok()) return hooks_.failed(closed.status());
   hooks_.answered();
   shards_.EndSum(approximately, std::move(summed));
 }

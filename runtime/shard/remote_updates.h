@@ -3,7 +3,7 @@
 // first step, holds the scheduler's commands while a shard moves, and carries an update from enough
 // answers to the next version. Loop thread only.
 //
-//   the first OpenStep      Begin: shards are placed; commands wait
+//   the first OpenStep      VectorPlacement decides who owns which shard, while commands wait
 //   placed                  the commands that waited are carried out
 //   CommitStep              Commit: the sum ends, done() weighs it, Apply, applied()
 //   an owner is lost        commands wait; UpdateLost if the open sum is lost with it
@@ -23,6 +23,7 @@
 #include "runtime/job.h"
 #include "runtime/shard/answers.h"
 #include "runtime/shard/remote_shards.h"
+#include "runtime/survey/vector_placement.h"
 #include "scheduler/scheduler.h"
 
 namespace motley {
@@ -30,7 +31,7 @@ namespace motley {
 class RemoteUpdates {
  public:
   struct Hooks {
-    std::function<std::optional<RemoteShards::Hooks::Node>(WorkerId)> node;
+    ShardPlacement::Find node;
     std::function<void(const Command&)> execute;  // A command that waited.
     std::function<void()> answered;    // Answers may have stopped waiting (Answers::Awaits).
     std::function<void(Event)> raise;  // For the scheduler.
@@ -38,6 +39,8 @@ class RemoteUpdates {
     std::function<void(const JobNotice&)> notice;
     // The parameters and the optimizer's state of the newest version, to start with.
     std::function<RemoteShards::State()> first;
+    // The server keeps all shards. Commands that waited follow.
+    std::function<void()> star;
   };
 
   RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options, const Route& route,
@@ -48,6 +51,15 @@ class RemoteUpdates {
 
   // A worker is ready, and accepts others at this address (empty: it does not).
   void Ready(WorkerId worker, const std::string& address);
+  // A message from a worker; false: it is not about shards or links. kDataError: it makes no sense.
+  Result<bool> OnMessage(WorkerId worker, const wire::ControlT& control);
+  // Frames of these kinds, when they begin and when they have arrived.
+  static bool Takes(FrameKind kind) {
+    return kind == FrameKind::kShardState || kind == FrameKind::kLoad;
+  }
+  Result<std::span<std::byte>> BeginFrame(WorkerId worker, const Header& header);
+  Status FinishFrame(WorkerId worker, const Header& header);
+
   // Call it before the scheduler hears of the loss. Afterwards TakeLost says if the open update has
   // to start again.
   void Lost(WorkerId worker, Incarnation incarnation, const Status& why);
@@ -64,15 +76,15 @@ class RemoteUpdates {
   void Commit(const CommitStep& command, RemoteShards::Summed summed);
 
  private:
-  void Begin();
+  void KeepStar();
   void GiveUp(StepId step);
   bool MayGo(const Command& command);
   void Drain();
 
-  const Route route_;
   Answers& answers_;
   Hooks hooks_;
   RemoteShards shards_;
+  VectorPlacement placement_;
   const uint64_t first_version_;
   std::map<WorkerId, std::string> ready_;  // Workers, with their addresses.
   std::deque<Command> held_;

@@ -324,7 +324,7 @@ Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
 }
 
 void ShardHost::Gone(const wire::ShardGoneT& gone) {
-  gone_.emplace(gone.worker, gone.incarnation);
+  gone_[gone.worker] = gone.incarnation;
   std::vector<PeerId> cut;
   for (const auto& [id, peer] : peers_) {
     const bool meant =

@@ -7,7 +7,7 @@
 //              values to all workers
 //   follower   takes the owner's sum, applies it at the same word, and so has the same values
 //
-// Nothing here decides anything: the coordinator (runtime/coordinator/remote_shards.h) opens
+// Nothing here decides anything: the coordinator (runtime/shard/remote_shards.h) opens
 // updates, counts vectors of lists, commits, and names another owner. The host is the receiver of
 // connections that other workers make. Loop thread only, but for updates, which the device makes.
 #pragma once
@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +26,7 @@
 #include "base/loop/loop.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
+#include "runtime/survey/link_load.h"
 #include "runtime/links/route.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/range_answers.h"
@@ -57,6 +57,7 @@ class ShardHost final : public Receiver {
     Header header;  // Messages to the coordinator have its job and incarnation.
     // The connection to another worker's host, for sums; 0: there is none.
     std::function<PeerId(WorkerId)> link;
+    LinkLoad& load;  // Counts the frames that measure links.
     // The node cannot hold its shards: it should leave the job.
     std::function<void(const Status&)> failed;
   };
@@ -122,7 +123,7 @@ class ShardHost final : public Receiver {
   Job job_;
   std::map<uint32_t, std::unique_ptr<Held>> held_;
   std::map<PeerId, std::unique_ptr<Peer>> peers_;
-  std::set<std::pair<WorkerId, Incarnation>> gone_;
+  std::map<WorkerId, Incarnation> gone_;  // The last one of each worker that is gone.
   std::shared_ptr<const CodeForm> form_;  // The last code.
   // The open update, for shards that come while it is open.
   std::optional<wire::ShardOpenT> open_;

@@ -55,6 +55,7 @@ std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
     return peer.control;
   }
   if (!peer.joined || header.job != job_.id || header.incarnation != peer.incarnation) return {};
+  if (header.kind == FrameKind::kLoad) return parts_.load.Room(header);
   const Result<Held*> held = HeldOf(header);
   if (!held.ok()) return {};  // Its owner changed; the worker will hear of it.
   if (header.kind == FrameKind::kGradient && (*held)->owner) {
@@ -96,8 +97,10 @@ void ShardHost::OnPayloadDone(PeerId id, const Header& header, bool discarded) {
     if (!discarded) OnJoin(id, peer);
     return;
   }
+  if (discarded) return;
+  if (header.kind == FrameKind::kLoad) return parts_.load.Arrived(peer.worker, header);
   Held* held = Find(header.shard);
-  if (discarded || held == nullptr) return;
+  if (held == nullptr) return;
   Status fine;
   if (header.kind == FrameKind::kShardSum) {
     fine = FinishSum(*held, header);
@@ -121,7 +124,8 @@ void ShardHost::OnJoin(PeerId id, Peer& peer) {
       join->worker >= job_.workers) {
     return Cut(id, Status(StatusCode::kPermission, "the token or the job is another one"));
   }
-  if (gone_.contains({join->worker, join->incarnation})) {
+  const auto gone = gone_.find(join->worker);
+  if (gone != gone_.end() && gone->second == join->incarnation) {
     return Cut(id, Status::Unavailable("the worker was declared gone"));
   }
   peer.joined = true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/shard/step_sum.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -25,6 +27,15 @@ void SlicesCame::Add(size_t slice) {
   if (seen[slice]) return;
   seen[slice] = true;
   ++count;
+}
+
+Status SlicesCame::Check(size_t slice, const Tally& declared, bool once) const {
+  if (once && count > 0 && seen[slice]) {
+    return Status::DataError(fmt::format("slice {} of an answer came twice", slice));
+  }
+  if (!tally || *tally == declared) return Status::Ok();
+  return Status::DataError(
+      fmt::format("slice {} of an answer declares another loss or weight than the first", slice));
 }
 
 Status SpareSlices::MakeRoom(AlignedVector& values, size_t size) {

@@ -23,6 +23,8 @@ struct SlicesCame {  // The slices of an answer that have arrived.
 
   void Start(size_t slices);
   void Add(size_t slice);
+  // kDataError: the slice declares another tally than the others, or (if it may not) comes again.
+  Status Check(size_t slice, const Tally& tally, bool once) const;
 };
 
 // Buffers for slices that arrive, used again. The last one given back goes first, because it is

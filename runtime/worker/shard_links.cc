@@ -15,6 +15,7 @@ namespace {
 
 // The coordinator notices a lost owner at about the same time, and names another one.
 constexpr Duration kReplacedWithin = std::chrono::seconds(5);
+constexpr uint32_t kMostTestMilliseconds = 5000;  // No server wants more.
 constexpr Duration kConnectedWithin = std::chrono::seconds(10);
 
 // "host:port" without its port.
@@ -23,7 +24,7 @@ std::string HostOf(const std::string& address) { return address.substr(0, addres
 }  // namespace
 
 ShardLinks::ShardLinks(Parts parts, Hooks hooks)
-    : parts_(std::move(parts)), hooks_(std::move(hooks)) {}
+    : parts_(std::move(parts)), hooks_(std::move(hooks)), load_(parts_.loop, parts_.transport) {}
 
 ShardLinks::~ShardLinks() {
   while (!links_.empty()) Drop(links_.begin()->first);
@@ -51,7 +52,7 @@ std::string ShardLinks::Reachable(const std::string& address) const {
 }
 
 Status ShardLinks::SetShards(const wire::ShardsT& shards) {
-  if (shards.owners.size() != parts_.shards) {
+  if (!shards.owners.empty() && shards.owners.size() != parts_.shards) {
     return Status::DataError(fmt::format("owners of {} shards, of which there are {}",
                                          shards.owners.size(), parts_.shards));
   }
@@ -75,6 +76,19 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
   return Status::Ok();
 }
 
+void ShardLinks::Test(const wire::LinkTestT& test) {
+  std::vector<LinkLoad::To> to;
+  for (const uint32_t node : test.nodes) {
+    const PeerId peer = node == parts_.workers ? parts_.coordinator : Link(node);
+    if (peer != 0) to.push_back({peer, parts_.header});
+  }
+  const Duration time =
+      std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
+  load_.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
+    SendControl(parts_.transport, parts_.coordinator, parts_.header, report);
+  });
+}
+
 void ShardLinks::Connect(WorkerId worker, const std::string& address) {
   const PeerId peer = parts_.transport.Connect(address);
   One& link = links_[peer];
@@ -96,6 +110,7 @@ void ShardLinks::OnConnected(PeerId peer, const PeerIdentity&) {
 }
 
 void ShardLinks::OnLost(PeerId peer, const Status& why) {
+  if (!remote()) return Drop(peer);  // Nothing depends on it yet.
   One& link = links_[peer];
   link.arriving.values = nullptr;
   if (link.timer != 0) parts_.loop.Cancel(link.timer);

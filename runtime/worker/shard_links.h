@@ -16,6 +16,7 @@
 
 #include "base/loop/loop.h"
 #include "runtime/alive.h"
+#include "runtime/survey/link_load.h"
 #include "runtime/worker/worker_inbox.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
@@ -32,6 +33,8 @@ class ShardLinks final : public Receiver {
     wire::ShardJoinT join;  // What it says to each owner.
     std::string server;     // The address of the server, as this worker knows it.
     size_t shards = 0;
+    PeerId coordinator = 0;
+    uint32_t workers = 0;  // Places in the job.
   };
   struct Hooks {
     std::function<void()> advance;              // Parameters arrived.
@@ -41,8 +44,15 @@ class ShardLinks final : public Receiver {
   ShardLinks(Parts parts, Hooks hooks);
   ~ShardLinks() override;
 
-  // The coordinator says who holds what. kDataError: it names no owner for a shard, or one without
-  // an address.
+  // Takes part in a measurement of all links (runtime/survey/link_survey.h), and reports the
+  // result. It comes before any work, so it delays nothing.
+  void Test(const wire::LinkTestT& test);
+  LinkLoad& load() { return load_; }
+  void LoadArrived(const Header& header) { load_.Arrived(parts_.workers, header); }
+
+  // The coordinator says who holds what. Without owners the worker only connects to all that have
+  // an address, as far as it can. kDataError: it names no owner for a shard, or one without an
+  // address.
   Status SetShards(const wire::ShardsT& shards);
   bool remote() const { return !owners_.empty(); }  // Shards are held by workers.
   // The connection to the owner of a shard. Precondition: remote().
@@ -73,6 +83,7 @@ class ShardLinks final : public Receiver {
   Hooks hooks_;
   std::vector<WorkerId> owners_;  // By shard.
   std::map<PeerId, One> links_;
+  LinkLoad load_;
   Alive alive_;
 };
 

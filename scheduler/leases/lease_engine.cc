@@ -28,19 +28,21 @@ bool OthersAreAwake(const JobState& job, const LeaseWork& work, WorkerId id) {
 bool MayComeBack(const JobState& job, const LeaseWork& work, WorkerId id) {
   const Worker& worker = job.members[id];
   return worker.live && worker.ready && !worker.free && !worker.left_out && !work.TakesPart(id) &&
-         !work[id].fenced && !job.refusals.Has(id) && !worker.Overdue(job.now);
+         !work[id].fenced && !job.update.refusals.Has(id) && !worker.Overdue(job.now);
 }
 
 // True if the worker's answer was refused in this step and it has nothing to do.
 bool IsRefused(const JobState& job, const LeaseWork& work, WorkerId id) {
   const Worker& worker = job.members[id];
-  return worker.live && worker.ready && worker.free && !work.TakesPart(id) && job.refusals.Has(id);
+  return worker.live && worker.ready && worker.free && !work.TakesPart(id) &&
+         job.update.refusals.Has(id);
 }
 
 // True if only workers with refused answers may take part.
 bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
   for (WorkerId id = 0; id < work.size(); ++id) {
-    if (work.TakesPart(id) ? !job.refusals.Has(id) : MayComeBack(job, work, id)) return false;
+    if (work.TakesPart(id) ? !job.update.refusals.Has(id) : MayComeBack(job, work, id))
+      return false;
   }
   return true;
 }
@@ -153,7 +155,7 @@ StepResult LeaseEngine::Open() {
 
 // Copies are of use from the next step on.
 void LeaseEngine::SendCopies() {
-  if (!job_.transfers.wants_copies() || !job_.step_open) return;
+  if (!job_.transfers.wants_copies() || !job_.update.open) return;
   auto sent = plans_.CopiesToSend([this](WorkerId id) { return work_.TakesPart(id); });
   const bool few = job_.deadlines.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
@@ -164,8 +166,8 @@ void LeaseEngine::SendCopies() {
 
 // Everything is covered, so no worker that takes part has anything left to do.
 void LeaseEngine::Close() {
-  job_.Do(CommitStep{job_.step});
-  job_.step_open = false;
+  job_.Do(CommitStep{job_.update.id});
+  job_.update.open = false;
   result_.kind = StepResult::Kind::kClosed;
   for (WorkerId id = 0; id < work_.size(); ++id) {
     Worker& worker = job_.members[id];
@@ -211,7 +213,7 @@ StepResult LeaseEngine::OnEvent(const Event& event) {
 }
 
 void LeaseEngine::On(const WorkerFree& event) {
-  if (job_.step_open && job_.members[event.worker].free) GiveWork(event.worker);
+  if (job_.update.open && job_.members[event.worker].free) GiveWork(event.worker);
 }
 
 void LeaseEngine::On(const LeaseProgress& event) {
@@ -239,7 +241,7 @@ void LeaseEngine::On(const LeaseVector& event) {
   if (work_.InStep(event.worker, event.step)) {
     work_.SawVector(event.worker);
     Tell(VectorArrived{event.worker, event.entries});
-    if (job_.step_open) {
+    if (job_.update.open) {
       job_.members[event.worker].free = work_.policy().Owes(event.worker) == 0;
     }
   }
@@ -251,7 +253,7 @@ void LeaseEngine::Spoke(WorkerId id) {
   JudgeAnew();
   job_.TakeBack(id);
   if (!work_.TakesPart(id)) job_.members[id].free = job_.members[id].ready;
-  if (job_.step_open) GiveWork(id);
+  if (job_.update.open) GiveWork(id);
 }
 
 RefusalKind LeaseEngine::Refused(const RowRejected& event) {
@@ -269,7 +271,8 @@ void LeaseEngine::GiveWork(WorkerId id) {
     return work_.SetPatience(id);
   }
   if (!job_.members[id].ready) return;
-  if (job_.refusals.Has(id) && !job_.refusals.OnlyTheyAreLeft(job_.members, job_.now) &&
+  if (job_.update.refusals.Has(id) &&
+      !job_.update.refusals.OnlyTheyAreLeft(job_.members, job_.now) &&
       !OnlyRefusedMayTakePart(job_, work_)) {
     return;
   }
@@ -282,7 +285,7 @@ void LeaseEngine::GiveWork(WorkerId id) {
 }
 
 void LeaseEngine::GiveWorkToFree() {
-  for (WorkerId id = 0; id < work_.size() && job_.step_open; ++id) {
+  for (WorkerId id = 0; id < work_.size() && job_.update.open; ++id) {
     const Worker& worker = job_.members[id];
     if (worker.live && worker.free && !work_.TakesPart(id)) GiveWork(id);
   }
@@ -297,7 +300,7 @@ void LeaseEngine::Gone(WorkerId id) {
   if (owes && !job_.habits[id].delivered) CountMissed(job_, id, work_[id].since);
   job_.habits[id].delivered = false;
   work_.Edit(id) = LeaseWatch{};
-  if (!job_.step_open) return;
+  if (!job_.update.open) return;
   work_.policy().DropCopies(id);
   if (!took_part) return;
   if (owes) ++job_.members[id].stats.late;
@@ -325,12 +328,12 @@ Time LeaseEngine::Due() const {
 void LeaseEngine::On(const Tick&) {
   const bool ticks = job_.now >= work_.TickDue();
   if (ticks) Tell(StepTick{});
-  if (job_.step_open && job_.now >= work_.silence_due()) JudgeSilence();
-  if (!job_.step_open) return;
+  if (job_.update.open && job_.now >= work_.silence_due()) JudgeSilence();
+  if (!job_.update.open) return;
   if (const auto stuck = ticks ? LongestStuck(job_, work_) : std::nullopt) {
     CountMissed(job_, *stuck, work_[*stuck].moved);
     Evict(*stuck, !work_[*stuck].asks.empty());
-    for (WorkerId id = 0; id < work_.size() && job_.step_open; ++id) {
+    for (WorkerId id = 0; id < work_.size() && job_.update.open; ++id) {
       if (IsRefused(job_, work_, id)) GiveWork(id);
     }
   }
@@ -404,7 +407,7 @@ void LeaseEngine::Evict(WorkerId id, bool silent) {
 // --- Partitions without a holder ---
 
 void LeaseEngine::PlaceStranded() {
-  if (!job_.step_open || work_.policy().orphans().empty()) return;
+  if (!job_.update.open || work_.policy().orphans().empty()) return;
   bool any = false;
   std::vector<size_t> more(work_.size(), 0);
   std::vector<std::vector<PartitionId>> taken(work_.size());

@@ -26,9 +26,11 @@ void LeaseWork::Open() {
   opened_ = told_ = last_message_ = last_slice_ = answers_due_ = job_.now;
   leased_.assign(job_.options.partitions, false);
   silence_due_ = kNever;
-  job_.Do(OpenLeases{job_.step, job_.base_version});
+  job_.Do(OpenLeases{job_.update.id, job_.update.base_version});
   const std::vector<WorkerId> candidates = job_.members.Candidates();
-  const auto may = [this](WorkerId id) { return job_.members[id].free && !job_.refusals.Has(id); };
+  const auto may = [this](WorkerId id) {
+    return job_.members[id].free && !job_.update.refusals.Has(id);
+  };
   const bool all_rest = std::none_of(candidates.begin(), candidates.end(),
                                      [&](WorkerId id) { return may(id) && !Rests(job_, id); });
   for (const WorkerId id : candidates) {
@@ -73,7 +75,7 @@ bool LeaseWork::TakesPart(WorkerId worker) const {
 }
 
 bool LeaseWork::InStep(WorkerId worker, StepId step) const {
-  return job_.step_open && step == job_.step && TakesPart(worker);
+  return job_.update.open && step == job_.update.id && TakesPart(worker);
 }
 
 void LeaseWork::MakeRoomFor(WorkerId worker) {
@@ -116,11 +118,11 @@ bool LeaseWork::CarryOut(std::vector<StepCommand>& commands) {
     } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
       watches_[revoke->worker].asks.push_back({job_.now, false});
       silence_due_ = std::min(silence_due_, Due(revoke->worker));
-      job_.Do(RevokeLease{revoke->worker, job_.step, std::move(revoke->partitions)});
+      job_.Do(RevokeLease{revoke->worker, job_.update.id, std::move(revoke->partitions)});
     } else if (const auto* send = std::get_if<SendVector>(&command)) {
       watches_[send->worker].told = job_.now;
       silence_due_ = std::min(silence_due_, Due(send->worker));
-      job_.Do(SendLease{send->worker, job_.step});
+      job_.Do(SendLease{send->worker, job_.update.id});
     } else {
       enough = true;
     }
@@ -145,9 +147,9 @@ void LeaseWork::Extend(ExtendList& command) {
   watch.told = Time{};
   if (worker.free) worker.waiting_since = job_.now;
   worker.free = false;
-  worker.assigned_in = job_.step;
+  worker.assigned_in = job_.update.id;
   SetPatience(id);
-  job_.Do(ExtendLease{id, job_.step, std::move(command.partitions)});
+  job_.Do(ExtendLease{id, job_.update.id, std::move(command.partitions)});
 }
 
 void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
@@ -170,7 +172,7 @@ bool LeaseWork::SawReleased(WorkerId worker) {
   const LeaseWatch::Ask ask = asks.front();
   asks.pop_front();
   if (habits.round_trips > 0) answers_.AddArrival(job_.now - ask.at, 2 * habits.latency, 0);
-  habits.SawRoundTrip(ToSeconds(job_.now - ask.at), job_.step,
+  habits.SawRoundTrip(ToSeconds(job_.now - ask.at), job_.update.id,
                       AsksWaitForData(job_, watches_[worker], worker));
   habits.fenced = 0;
   return !ask.ping;
@@ -213,7 +215,7 @@ void LeaseWork::SetPatience(WorkerId id) {
 void LeaseWork::Ping(WorkerId id) {
   watches_[id].asks.push_back({job_.now, true});
   silence_due_ = std::min(silence_due_, Due(id));
-  job_.Do(RevokeLease{id, job_.step, {}});
+  job_.Do(RevokeLease{id, job_.update.id, {}});
 }
 
 Time LeaseWork::TickDue() const {

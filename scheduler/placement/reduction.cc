@@ -79,7 +79,13 @@ ReduceChoice With(const ReduceRequest& request, const Owners& owners) {
   choice.kind = owners.kind;
   choice.ranges = RangesFor(SharesFor(part.exchange), request.floats, request.rules);
   choice.cost = CostOfRanges(part, SharesOf(choice.ranges, part.exchange.nodes()));
-  return choice;
+  if (request.equal_within == 0 || !owners.workers || !part.exchange.servers.empty()) return choice;
+  ReduceChoice equal = choice;
+  equal.ranges =
+      RangesFor(ShardShares(n, 1.0 / static_cast<double>(n)), request.floats, request.rules);
+  equal.cost = CostOfRanges(part, SharesOf(equal.ranges, n));
+  const bool enough = equal.cost.Total() <= (1 + request.equal_within) * choice.cost.Total();
+  return enough ? equal : choice;
 }
 
 // The placements of this kind, or of all kinds, except the star. A range for each of several nodes

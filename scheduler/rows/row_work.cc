@@ -17,17 +17,17 @@ RowWork::RowWork(JobState& job, const RowPlans& plans) : job_(job), plans_(plans
 void RowWork::Open() {
   const Plan& plan = plans_.plan();
   kept_.Open(plan);
-  book_.Open(job_.step, *plan.code);
+  book_.Open(job_.update.id, *plan.code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
-  job_.Do(OpenStep{job_.step, plan.code, job_.base_version});
+  job_.Do(OpenStep{job_.update.id, plan.code, job_.update.base_version});
 }
 
 Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
   MOTLEY_RETURN_IF_ERROR(kept_.Ask(awake));
   const auto& code = plan().code;
-  book_.Open(job_.step, *code);
+  book_.Open(job_.update.id, *code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, code->parts));
-  job_.Do(OpenStep{job_.step, code, job_.base_version});
+  job_.Do(OpenStep{job_.update.id, code, job_.update.base_version});
   return Status::Ok();
 }
 
@@ -37,7 +37,7 @@ const Plan& RowWork::plan() const {
 }
 
 bool RowWork::InStep(StepId step, RowId row) const {
-  return job_.step_open && step == job_.step && row < book_.rows();
+  return job_.update.open && step == job_.update.id && row < book_.rows();
 }
 
 RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
@@ -49,7 +49,7 @@ RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
 
 std::vector<RowId> RowWork::OwnToDo(WorkerId worker) const {
   std::vector<RowId> rows;
-  if (job_.refusals.Has(worker)) return rows;
+  if (job_.update.refusals.Has(worker)) return rows;
   for (const RowId row : plan().RowsOf(worker)) {
     if (!book_.Arrived(row) && !book_.Pending(worker, row) && !kept_.Has(worker, row)) {
       rows.push_back(row);
@@ -75,11 +75,11 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   worker.waiting_since = job_.now;
   worker.free = false;
   ++worker.queued;
-  worker.assigned_in = job_.step;
+  worker.assigned_in = job_.update.id;
   assignment.due = job_.now + worker.patience;
   book_.OwnerGone(row);  // The row has a worker now, so its owner is not awaited.
   book_.Add(assignment);
-  job_.Do(AssignRow{id, job_.step, row});
+  job_.Do(AssignRow{id, job_.update.id, row});
 }
 
 // Sends the partitions of the row that the worker lacks.
@@ -177,7 +177,7 @@ void RowWork::TakeBack(WorkerId worker, bool is_told) {
   }
   for (const Assignment& rest : book_.TakeAll(worker)) {
     if (is_told) {
-      job_.Do(CancelRow{worker, job_.step, rest.row});
+      job_.Do(CancelRow{worker, job_.update.id, rest.row});
     } else {
       ++job_.members[worker].stats.late;
     }
@@ -202,7 +202,7 @@ void RowWork::Drop(const Assignment& assignment) {
   }
   // A faster answer from another worker to a copy shows nothing about this worker.
   if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
-  job_.Do(CancelRow{assignment.worker, job_.step, assignment.row});
+  job_.Do(CancelRow{assignment.worker, job_.update.id, assignment.row});
 }
 
 // A worker that has not finished is no faster than this; its next measurement shows more. Answers
@@ -240,7 +240,7 @@ std::vector<WorkerId> RowWork::DropAll() {
   for (const Assignment& left : book_.TakeEverything()) {
     if (left.overdue) CountLate(left, true);
     if (left.overdue) overdue.push_back(left.worker);
-    job_.Do(CancelRow{left.worker, job_.step, left.row});
+    job_.Do(CancelRow{left.worker, job_.update.id, left.row});
   }
   return overdue;
 }

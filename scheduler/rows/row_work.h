@@ -8,7 +8,7 @@
 
 #include "scheduler/job_state.h"
 #include "scheduler/rows/kept_rows.h"
-#include "scheduler/rows/open_step.h"
+#include "scheduler/rows/row_book.h"
 #include "scheduler/rows/row_plans.h"
 
 namespace motley {
@@ -24,8 +24,8 @@ class RowWork {
   // The plan of the open half.
   const Plan& plan() const;
   bool InStep(StepId step, RowId row) const;
-  OpenStepState& book() { return book_; }
-  const OpenStepState& book() const { return book_; }
+  RowBook& book() { return book_; }
+  const RowBook& book() const { return book_; }
   KeptRows& kept() { return kept_; }
 
   // The worker's own rows that have not arrived, and that it neither has in hand nor keeps.
@@ -79,7 +79,7 @@ class RowWork {
 
   JobState& job_;
   const RowPlans& plans_;
-  OpenStepState book_;
+  RowBook book_;
   KeptRows kept_;
   std::vector<Seat> seats_;  // By worker.
 };

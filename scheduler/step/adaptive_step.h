@@ -8,13 +8,11 @@
 // again; one that had been started stays. The partitions that a straggler finished count.
 #pragma once
 
-#include <deque>
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "scheduler/step/balance.h"
-#include "scheduler/step/forecast.h"
+#include "scheduler/step/lease_view.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -44,83 +42,44 @@ class AdaptiveStep final : public StepPolicy {
   void AddCopy(PartitionId partition, WorkerId holder);
   void DropCopies(WorkerId holder);
   // Returns the setting for the next step; it must be the last call.
-  StepSetting TakeSetting() { return std::move(setting_); }
+  StepSetting TakeSetting() { return std::move(view_.setting); }
 
   // Partitions leased to nobody, because no live worker holds them.
   const std::vector<PartitionId>& orphans() const { return orphans_; }
   // Entries that the worker was given and no vector covers yet.
   size_t Owes(WorkerId worker) const {
-    return worker < workers_.size() ? workers_[worker].list.size() - workers_[worker].spent : 0;
+    return worker < view_.workers.size()
+               ? view_.workers[worker].list.size() - view_.workers[worker].spent
+               : 0;
   }
   // Entries of the worker that are not known to be computed.
   size_t Uncomputed(WorkerId worker) const {
-    return worker < workers_.size()
-               ? workers_[worker].list.size() - workers_[worker].forecast.done()
+    return worker < view_.workers.size()
+               ? view_.workers[worker].list.size() - view_.workers[worker].forecast.done()
                : 0;
   }
 
  private:
-  struct Worker {
-    explicit Worker(Forecast as_known) : forecast(as_known) {}
-    std::vector<PartitionId> list;  // The partitions leased to it, in its order.
-    Forecast forecast;
-    uint32_t spent = 0;                         // Entries of `list` whose vector came.
-    uint32_t asked = 0;                         // Entries of `list` that it was asked to give back.
-    uint32_t begun = 0;                         // Entries that have certainly begun.
-    std::deque<std::vector<PartitionId>> asks;  // Not answered yet, in the order they were made.
-    uint32_t incoming = 0;  // Partitions that others were asked to give back for it.
-    bool live = true;
-    bool told = false;  // It was asked to send at the end of the list.
-    bool idle() const { return forecast.done() == list.size(); }
-    // Per partition. The silence of a worker with nothing to do is no evidence.
-    double Seconds(double now) const {
-      return idle() ? forecast.Expected() : forecast.Seconds(now);
-    }
-  };
-
   void On(const ListProgress& event);
   void On(const ListReleased& event);
   void On(const VectorArrived& event);
   void On(const StepWorkerLost& event);
   void On(const StepTick&) {}
 
-  double Latency(WorkerId w) const { return setting_.workers[w].latency_seconds; }
-  void SetSlots(std::vector<BalanceWorker>& workers) const;
-  void View();
-  double LastOfView() const;
-  void LeaveOutWhoWaitsBeyond(double end);
-  void AddMovable();
-  double DryAt(WorkerId w, double seconds) const;
-  double BusyUntil(WorkerId w, double seconds) const;
   void ShareOut();
   void GiveOrphans();
   void Decide();
-  double Lead(WorkerId giver, WorkerId taker) const;
   bool OnlyAwaits();
-  bool AnyNearlyDry() const;
-  double LatencyOf(const std::vector<BalanceMove>& moves) const;
-  std::vector<BalanceMove> Urgent(const std::vector<BalanceMove>& moves) const;
   void Ask(const std::vector<BalanceMove>& moves);
   void TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves);
   void Extend(WorkerId w, std::vector<PartitionId> partitions);
 
-  StepSetting setting_;
-  std::vector<Worker> workers_;
-  std::vector<bool> covered_;  // By partition: a vector that came covers it.
-  // By partition: the worker that it was asked back for, or kNobody.
-  std::vector<WorkerId> asked_for_;
+  LeaseView view_;
+  std::vector<bool> covered_;         // By partition: a vector that came covers it.
   std::vector<PartitionId> orphans_;  // Leased to nobody.
-  // All workers as they were seen at the last decision.
-  std::vector<BalanceWorker> view_;
-  std::vector<double> busy_until_;
-  WorkerId slowest_link_ = 0;  // The worker with the greatest latency.
-  // Seconds for which the parameters for all workers occupy the server's link.
-  double start_link_ = 0;
-  bool link_matters_ = false;  // Some vector occupies the link.
-  WorkerId at_work_ = 0;       // The worker that the last search for a busy one found.
-  size_t missing_ = 0;         // Number of partitions that are not covered.
-  size_t leased_ = 0;          // Number of entries of live workers that no vector covers yet.
-  double now_ = 0;
+  WorkerId at_work_ = 0;              // The worker that the last search for a busy one found.
+  size_t missing_ = 0;                // Number of partitions that are not covered.
+  size_t leased_ = 0;         // Number of entries of live workers that no vector covers yet.
   double pace_ = 0;           // Least time between decisions.
   double pace_part_ = 0;      // The part of it that follows from the length of the step.
   double believed_pace_ = 0;  // The same for the length that was predicted.

@@ -10,7 +10,7 @@
 
 #include "coding/schemes.h"
 #include "devices/paced_device.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 
 namespace motley {
 namespace {

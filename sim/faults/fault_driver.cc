@@ -55,7 +55,7 @@ void FaultDriver::Strike(const Fault& fault) {
   switch (fault.kind) {
     case Fault::Kind::kKill: targets_.Kill(fault.worker); break;
     case Fault::Kind::kPause: targets_.Pause(fault.worker, fault.duration); break;
-    case Fault::Kind::kSlow: process.MultiplyScriptedSlowness(fault.factor); break;
+    case Fault::Kind::kSlow: process.devices().MultiplyScriptedSlowness(fault.factor); break;
     case Fault::Kind::kNan: process.PoisonStep(fault.step); break;
     case Fault::Kind::kLie: process.Lie(fault.factor); break;
   }

@@ -32,7 +32,8 @@ FaultTargets::FaultTargets(VirtualLoop& world, SimNetwork& network, const SimOpt
 std::vector<WorkerId> FaultTargets::All() const {
   std::vector<WorkerId> targets;
   for (WorkerId w = 0; w < workers_.size(); ++w) {
-    if (workers_[w]->alive() && !workers_[w]->broken() && !seats_[w].lost) targets.push_back(w);
+    if (workers_[w]->alive() && !workers_[w]->devices().broken() && !seats_[w].lost)
+      targets.push_back(w);
   }
   return targets;
 }

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/faults/random_fault.h"
 
-#include "sim/faults/kinds/blackout_fault.h"
-#include "sim/faults/kinds/break_fault.h"
-#include "sim/faults/kinds/cut_fault.h"
-#include "sim/faults/kinds/garble_fault.h"
-#include "sim/faults/kinds/kill_fault.h"
-#include "sim/faults/kinds/leave_fault.h"
-#include "sim/faults/kinds/nan_fault.h"
-#include "sim/faults/kinds/partition_fault.h"
-#include "sim/faults/kinds/pause_fault.h"
-#include "sim/faults/kinds/slow_fault.h"
-#include "sim/faults/kinds/stall_fault.h"
-
 namespace motley {
 namespace {
 

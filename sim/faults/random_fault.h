@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of random faults. A new one is a pair of files in kinds/, a line in random_fault.cc, and
-// its mean time in RandomFaults. The fault driver, descriptions of scenarios and the states that a
-// campaign must reach follow the list.
+// The list of random faults. A new one is a file in kinds/, a declaration below, a line in
+// random_fault.cc, and its mean time in RandomFaults. The fault driver, descriptions of scenarios
+// and the states that a campaign must reach follow the list.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,22 @@
 
 #include "runtime/job_event.h"
 #include "sim/faults/fault_targets.h"
-#include "sim/sim_cluster.h"
+#include "sim/faults/random_faults.h"
 
 namespace motley {
 
 class RandomFault {
  public:
+  explicit RandomFault(FaultTargets& targets) : targets_(targets) {}  // Borrowed.
   virtual ~RandomFault() = default;
   // Called at random times until faults stop.
   virtual void Strike() = 0;
   virtual void OnEvent(const JobEvent&) {}
   // How often states were reached through the fault (reached_states.h).
   virtual std::map<std::string, uint64_t> Reached() const { return {}; }
+
+ protected:
+  FaultTargets& targets_;
 };
 
 struct FaultKind {
@@ -32,6 +36,10 @@ struct FaultKind {
   std::unique_ptr<RandomFault> (*make)(FaultTargets& targets);
   const char* state;  // What a campaign must reach through this fault; null: nothing of its own.
 };
+
+// Each is defined in kinds/.
+extern const FaultKind kBlackoutFault, kBreakFault, kCutFault, kGarbleFault, kKillFault,
+    kLeaveFault, kNanFault, kPartitionFault, kPauseFault, kSlowFault, kStallFault;
 
 std::span<const FaultKind* const> FaultKinds();
 

@@ -11,8 +11,8 @@
 
 #include "base/random.h"
 #include "checkpoint/checkpoint.h"
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/observer_fan.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/checkers/violations.h"
 #include "sim/digest.h"
 

@@ -12,10 +12,8 @@
 namespace motley {
 namespace {
 
-// Streams of the simulation's draws. The network has stream 1.
-constexpr uint64_t kDeviceDraws = 2;
+// Streams of the simulation's draws. The network has stream 1, devices of workers have 2 and 8.
 constexpr uint64_t kIncarnationDraws = 3;
-constexpr uint64_t kSecondDeviceDraws = 8;
 constexpr uint64_t kAuditDeviceDraws = 9;
 
 std::function<void(const Header&, int, Time, Time)> WatchOf(const SimOptions& options,
@@ -70,7 +68,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, index));
   const uint64_t draws = index + (uint64_t{life} << 32);
   process->transport_ = network.MakeTransport(process->loop_, LinkOf(options, index));
-  MOTLEY_RETURN_IF_ERROR(process->OpenDevices(options, draws));
+  MOTLEY_RETURN_IF_ERROR(process->devices_.Open(options, index, draws));
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;
@@ -83,62 +81,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   node.listen = fmt::format("worker-{}-{}:1", index, life);
   if (options.bring_trainer) node.foreign = options.bring_trainer();
   MOTLEY_ASSIGN_OR_RETURN(process->shard_device_, MakeInlineDevice(process->loop_));
-  Env env{process->loop_, *process->transport_, process->device()};
+  Env env{process->loop_, *process->transport_, process->devices_.device()};
   env.shard_device = process->shard_device_.get();
   process->node_ = WorkerNode::Create(env, node);
   process->node_->SetAnswerFilter(
       [raw = process.get()](StepId step, std::span<float> vector) { raw->Filter(step, vector); });
   return process;
-}
-
-Status WorkerProcess::OpenDevices(const SimOptions& options, uint64_t draws) {
-  const bool two = index_ < options.second_devices.size() && options.second_devices[index_] > 0;
-  const double second = two ? options.second_devices[index_] : 0;
-  for (const double part : {1 - second, second}) {
-    if (part == 0) continue;
-    DeviceProfile profile = options.cluster.workers[index_].device;
-    profile.samples_per_second *= part;
-    const uint64_t stream = devices_.empty() ? kDeviceDraws : kSecondDeviceDraws;
-    MOTLEY_ASSIGN_OR_RETURN(
-        auto device,
-        SimDevice::Create(loop_, profile, Random(options.seed, Stream::kSimulation, stream, draws),
-                          options.processors));
-    if (options.random_faults.break_every > 0) {
-      watched_.push_back(std::make_unique<WatchedDevice>(loop_, *device, kSimPatience));
-    }
-    devices_.push_back(std::move(device));
-  }
-  if (!two) return Status::Ok();
-  MOTLEY_ASSIGN_OR_RETURN(host_, MakeInlineDevice(loop_));
-  std::vector<Device*> parts;
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    Device* const device = devices_[i].get();
-    parts.push_back(watched_.empty() ? device : watched_[i].get());
-  }
-  joined_ = std::make_unique<JoinedDevice>(*host_, std::move(parts), host_->info().memory_bytes);
-  return Status::Ok();
-}
-
-Device& WorkerProcess::device() {
-  if (joined_ != nullptr) return *joined_;
-  if (!watched_.empty()) return *watched_.front();
-  return *devices_.front();
-}
-
-void WorkerProcess::DropDevices() {
-  joined_.reset();
-  watched_.clear();
-  devices_.clear();
-  host_.reset();
-  shard_device_.reset();
-}
-
-std::vector<size_t> WorkerProcess::Unbroken() const {
-  std::vector<size_t> unbroken;
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    if (!devices_[i]->broken()) unbroken.push_back(i);
-  }
-  return unbroken;
 }
 
 void WorkerProcess::Start() {
@@ -152,28 +100,13 @@ void WorkerProcess::Kill(bool lose_in_flight) {
   transport_->Die(lose_in_flight);
   loop_.Kill();
   node_.reset();
-  DropDevices();
-}
-
-void WorkerProcess::MultiplyScriptedSlowness(double factor) {
-  scripted_slowness_ *= factor;
-  SetSlowness();
-}
-
-void WorkerProcess::SetRandomSlowness(double factor) {
-  random_slowness_ = factor;
-  SetSlowness();
-}
-
-void WorkerProcess::SetSlowness() {
-  for (const auto& device : devices_) device->SetSlowness(scripted_slowness_ * random_slowness_);
+  devices_.Drop();
+  shard_device_.reset();
 }
 
 void WorkerProcess::Replay(SimDevice::Recorded recorded, double bytes_per_second) {
   if (killed_) return;
-  for (const auto& device : devices_) {
-    if (recorded) device->Replay(recorded);
-  }
+  if (recorded) devices_.Replay(recorded);
   if (bytes_per_second > 0) transport_->SetRate(bytes_per_second);
 }
 
@@ -190,7 +123,8 @@ void WorkerProcess::TearDown(Violations& violations) {
   transport_->Close();
   CheckReturned(who, *transport_, violations);
   node_.reset();
-  DropDevices();
+  devices_.Drop();
+  shard_device_.reset();
 }
 
 void WorkerProcess::CheckQuiet(Violations& violations) const {
@@ -199,7 +133,7 @@ void WorkerProcess::CheckQuiet(Violations& violations) const {
 
 void WorkerProcess::MixLastDraws(Digest& digest) {
   digest.Mix(transport_->LastDraw());
-  for (const auto& device : devices_) digest.Mix(device->LastDraw());
+  devices_.MixLastDraws(digest);
 }
 
 Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,

@@ -9,22 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "devices/joined_device.h"
-#include "devices/watched_device.h"
 #include "runtime/coordinator/server_node.h"
 #include "runtime/worker/worker_node.h"
 #include "sim/checkers/violations.h"
 #include "sim/digest.h"
 #include "sim/sim_cluster.h"
-#include "sim/world/sim_device.h"
+#include "sim/world/sim_devices.h"
 #include "sim/world/sim_disk.h"
 #include "sim/world/sim_network.h"
 
 namespace motley {
 
-// Timeouts for devices that may break. Work on a healthy device rarely takes longer.
-inline constexpr Patience kSimPatience{.first = std::chrono::seconds(5),
-                                       .least = std::chrono::seconds(5)};
 inline constexpr const char* kSimServerAddress = "server:1";
 
 // The worker's name, the same for all of its processes, whichever place in the job they get.
@@ -48,59 +43,38 @@ class WorkerProcess {
   void Leave() { node_->Leave(); }  // The worker leaves in good order.
   void Pause() { loop_.Freeze(); }
   void Continue() { loop_.Thaw(); }
-  // Scripted and random slowness multiply.
-  void MultiplyScriptedSlowness(double factor);
-  void SetRandomSlowness(double factor);
+  // Faults act on these. A killed process has no devices.
+  SimDevices& devices() { return devices_; }
+  const SimDevices& devices() const { return devices_; }
+  SimTransport& transport() { return *transport_; }
   // Applies the recorded times of a step that opens now. Null or 0: keeps the time or rate before.
   void Replay(SimDevice::Recorded recorded, double bytes_per_second);
-  // Faults of one device. Hanging and failing are final; a stall ends.
-  void HangDevice(size_t device) { devices_[device]->Hang(); }
-  void StallDevice(size_t device, Time until) { devices_[device]->Stall(until); }
-  const SimDevice& device(size_t number) const { return *devices_[number]; }
-  void FailDevice(size_t device, Status why) { devices_[device]->Fail(std::move(why)); }
-  std::vector<size_t> Unbroken() const;
-  bool broken() const { return !devices_.empty() && Unbroken().empty(); }
-  void Clog(Time until) { transport_->Clog(until); }
-  void Cut(bool tell_server) { transport_->Cut(tell_server); }
   // The worker's first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
   // Multiplies the worker's answers by `factor` from now on.
   void Lie(double factor) { lie_ = static_cast<float>(factor); }
-  // Damages a slice of an answer for this step on its way.
-  void GarbleStep(StepId step, uint64_t draw) { transport_->GarbleStep(step, draw); }
-  uint64_t garbled() const { return transport_->garbled(); }
-  uint64_t blocks_taken() const { return transport_->blocks_taken(); }
 
   // Ends the process in good order and checks that every send was done. Call CheckQuiet when posted
   // tasks have run; it checks that no timer is left. A killed process is not checked.
   void TearDown(Violations& violations);
   void CheckQuiet(Violations& violations) const;
-  size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
   // Mixes in one more draw of every random source of the process, to compare two runs.
   void MixLastDraws(Digest& digest);
 
  private:
-  WorkerProcess(VirtualLoop& world, WorkerId index) : index_(index), loop_(world) {}
-  Status OpenDevices(const SimOptions& options, uint64_t draws);
-  Device& device();
-  void DropDevices();
-  void SetSlowness();
+  WorkerProcess(VirtualLoop& world, WorkerId index)
+      : index_(index), loop_(world), devices_(loop_) {}
   void Filter(StepId step, std::span<float> vector);
 
   const WorkerId index_;
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
-  std::vector<std::unique_ptr<SimDevice>> devices_;      // One device, or two that are joined.
-  std::vector<std::unique_ptr<WatchedDevice>> watched_;  // In front of devices that may break.
-  std::unique_ptr<Device> host_;                         // Adds the sums of joined devices.
-  std::unique_ptr<JoinedDevice> joined_;                 // Null: one device.
-  std::unique_ptr<Device> shard_device_;                 // Updates shards, in no time.
+  SimDevices devices_;
+  std::unique_ptr<Device> shard_device_;  // Updates shards, in no time.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
   bool started_ = false;
   bool killed_ = false;
-  double scripted_slowness_ = 1;
-  double random_slowness_ = 1;
   std::set<StepId> poisoned_steps_;
   float lie_ = 1;
 };

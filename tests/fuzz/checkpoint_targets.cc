@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/shard_format.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/world/sim_store.h"
 #include "tests/fuzz/target.h"
 

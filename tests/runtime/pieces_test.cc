@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/coordinator/event_pump.h"
-#include "runtime/coordinator/job_record.h"
-#include "runtime/links/messages.h"
 #include "runtime/audit/audit.h"
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/links/messages.h"
+#include "runtime/saving/job_record.h"
 #include "runtime/worker/worker_inbox.h"
 #include "tests/training/test_data.h"
 

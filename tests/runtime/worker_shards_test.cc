@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coding/schemes.h"
+#include "scheduler/placement/shard_ranges.h"
 #include "tests/runtime/job_world.h"
 
 namespace motley {
@@ -147,6 +148,124 @@ TEST(WorkerShards, AreLostWithoutFollowers) {
   EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
   EXPECT_NE(end.status.ToString().find("no worker followed it"), std::string::npos)
       << end.status.ToString();
+}
+
+// 440,008 parameters, which are worth measuring links for.
+JobOptions LongVector(JobOptions::Holders holders) {
+  JobOptions options = Options(4, "none", 1);
+  options.model.name = "mlp:40000";
+  options.slice_length = 1u << 16;
+  options.steps = 2;
+  options.batch = 40;
+  options.holders = holders;
+  return options;
+}
+
+// What the job said about the place of its vector.
+std::optional<notice::VectorPlaced> Placed(const JobWorld& world) {
+  for (const JobNotice& each : world.watcher.notices) {
+    if (const auto* placed = std::get_if<notice::VectorPlaced>(&each)) return *placed;
+  }
+  return std::nullopt;
+}
+
+TEST(WorkerShards, OfALongVectorFollowMeasuredLinks) {
+  JobWorld world(LongVector(JobOptions::Holders::kWorkers));
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& end = world.Run();
+  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+  EXPECT_EQ(end.steps, 2u);
+  const auto placed = Placed(world);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(placed->choice.kind, Reduce::kDirect);
+  for (const double share : SharesOf(placed->choice.ranges, 4)) {
+    EXPECT_NEAR(share, 0.25, 0.01);  // Links are alike here.
+  }
+  EXPECT_FALSE(placed->unreached);
+}
+
+TEST(WorkerShards, AreOnlyUsedWhereTheyAreFaster) {
+  JobWorld world(LongVector(JobOptions::Holders::kChosen));
+  world.options.audit_fraction = 1;
+  world.options.audit_time = 0;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& end = world.Run();
+  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+  EXPECT_EQ(end.steps, 2u);
+  const auto placed = Placed(world);
+  ASSERT_TRUE(placed);
+  const bool star = placed->choice.kind == Reduce::kStar;
+  EXPECT_EQ(end.audited_steps, star ? 2u : 0u);
+}
+
+// Workers that are lost while links are measured are not waited for.
+TEST(WorkerShards, ArePlacedAlthoughAWorkerIsLostBefore) {
+  for (const auto holders : {JobOptions::Holders::kWorkers, JobOptions::Holders::kChosen}) {
+    JobWorld world(LongVector(holders));
+    world.StartServer();
+    world.StartWorkers();
+    bool killed = false;
+    world.RunUntil([&] { return world.watcher.joined.size() == 4; });
+    world.loop.After(std::chrono::milliseconds(150), [&] {
+      killed = world.watcher.opened == 0;
+      world.Kill(*world.workers[2]);
+    });
+    const JobResult& end = world.Run();
+    EXPECT_TRUE(end.status.ok()) << end.status.ToString();
+    EXPECT_TRUE(killed);
+    const auto placed = Placed(world);
+    ASSERT_TRUE(placed);
+    EXPECT_EQ(placed->nodes.size(), 3u);
+  }
+}
+
+TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
+  JobWorld world(Options(4, "none", 1));
+  world.options.holders = JobOptions::Holders::kChosen;
+  world.StartServer();
+  world.StartWorkers();
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_FALSE(Placed(world));
+}
+
+// Nobody has the version that the last step made, so the job must not end well.
+TEST(WorkerShards, LostAfterTheLastStepFailTheJob) {
+  JobWorld world(Options(3, "none", 3));
+  world.options.followers = 0;
+  world.StartServer();
+  world.StartWorkers();
+  ASSERT_TRUE(world.RunUntil(
+      [&] { return world.watcher.applied == static_cast<int>(world.options.steps); }));
+  world.Kill(*world.workers[1]);
+  const JobResult& end = world.Run();
+  EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(end.status.ToString().find("those after step 0 of 12"), std::string::npos)
+      << end.status.ToString();
+}
+
+TEST(WorkerShards, LostAfterAJobWasStoppedDoNotHoldUpItsEnd) {
+  for (const bool first : {false, true}) {
+    SCOPED_TRACE(first ? "lost before the server asked for it" : "lost on its way");
+    JobWorld world(Options(3, "none", 3));
+    world.options.followers = 0;
+    world.StartServer();
+    world.StartWorkers();
+    world.watcher.on_step = [&](StepId step) {
+      if (step != 4) return;
+      if (first) world.Kill(*world.workers[1]);
+      world.loop.Post([&] {
+        world.server->Stop("enough");
+        if (!first) world.Kill(*world.workers[1]);
+      });
+    };
+    const JobResult& end = world.Run();
+    EXPECT_EQ(end.status.code(), StatusCode::kCancelled);
+    EXPECT_NE(end.status.ToString().find("enough"), std::string::npos) << end.status.ToString();
+    EXPECT_NE(end.status.ToString().find("those after step 0 of 4"), std::string::npos)
+        << end.status.ToString();
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/sim_cluster.h"
 
 namespace motley {

@@ -46,7 +46,7 @@ struct Connection {
 class StreamTransport final : public Transport, public Channel::Owner, public Listener::Handler {
  public:
   StreamTransport(uv_loop_t* loop, ParallelFor* parallel)
-      : loop_{loop, [this](Task task) { RunLater(std::move(task)); }},
+      : options_{loop, [this](Task task) { RunLater(std::move(task)); }},
         parallel_(parallel),
         idle_(new uv_idle_t) {
     uv_idle_init(loop, idle_);
@@ -83,7 +83,7 @@ class StreamTransport final : public Transport, public Channel::Owner, public Li
   // Takes the connection off the list and runs its pending Dones.
   void Drop(PeerId peer, const Status& why);
 
-  const StreamLoop loop_;
+  const StreamOptions options_;
   ParallelFor* const parallel_;
   uv_idle_t* idle_;  // Runs deferred_; active only when that is not empty.
   Receiver* receiver_ = nullptr;
@@ -108,7 +108,7 @@ Result<std::string> StreamTransport::Listen(const std::string& address) {
         fmt::format("cannot listen at {}: this transport is closed", address));
   }
   MOTLEY_ASSIGN_OR_RETURN(const SchemeAddress where, ParseAddress(address));
-  MOTLEY_ASSIGN_OR_RETURN(auto listeners, where.scheme->listen(loop_.loop, where.rest, *this));
+  MOTLEY_ASSIGN_OR_RETURN(auto listeners, where.scheme->listen(options_, where.rest, *this));
   const std::string bound = listeners.front()->address();
   for (auto& listener : listeners) listeners_.push_back(std::move(listener));
   return bound;
@@ -140,7 +140,7 @@ SharedArena* StreamTransport::arena() {
   if (arena_ != nullptr || closed_) return arena_.get();
   arena_ = SharedArena::Create(parallel_);
   if (arena_ == nullptr) return nullptr;
-  arena_file_ = PassableFile::Create(loop_.loop, arena_->fd());
+  arena_file_ = PassableFile::Create(options_.loop, arena_->fd());
   if (arena_file_ == nullptr) arena_.reset();
   return arena_.get();
 }
@@ -189,7 +189,7 @@ PeerId StreamTransport::Connect(const std::string& address) {
   const auto where = ParseAddress(address);
   if (where.ok()) {
     connection.dialing = where->scheme->dial(
-        loop_, where->rest, [this, peer](auto stream) { OnDialed(peer, std::move(stream)); });
+        options_, where->rest, [this, peer](auto stream) { OnDialed(peer, std::move(stream)); });
   } else {
     RunLater([this, peer, why = where.status()] { OnDialed(peer, why); });
   }

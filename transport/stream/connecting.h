@@ -30,9 +30,10 @@ class Listener {
   virtual Result<std::unique_ptr<PeerStream>> Accept() = 0;
 };
 
-// The loop of a transport and its streams.
-struct StreamLoop {
-  uv_loop_s* loop = nullptr;
+// What a transport gives to every listener and every attempt to connect, beside the address. A
+// stream that encrypts would find its credentials here.
+struct StreamOptions {
+  uv_loop_s* loop = nullptr;  // The loop of the transport and its streams.
   // Runs the task in a later turn of the loop, or while the transport closes.
   std::function<void(Task)> run_later;
 };

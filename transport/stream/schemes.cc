@@ -23,40 +23,43 @@ bool TcpOnlyHere(const std::string& rest) {
   return address && IsLoopback(*address);
 }
 
-Result<Listeners> ListenTcpOnly(uv_loop_s* loop, const std::string& rest,
+Result<Listeners> ListenTcpOnly(const StreamOptions& options, const std::string& rest,
                                 Listener::Handler& handler) {
   Listeners listeners;
-  MOTLEY_ASSIGN_OR_RETURN(listeners.emplace_back(), ListenTcp(loop, rest, handler));
+  MOTLEY_ASSIGN_OR_RETURN(listeners.emplace_back(), ListenTcp(options, rest, handler));
   return listeners;
 }
 
-std::shared_ptr<Dialing> DialTcpOnly(const StreamLoop& on, const std::string& rest, Dialed done) {
-  return DialTcp(on, rest, nullptr, std::move(done));
+std::shared_ptr<Dialing> DialTcpOnly(const StreamOptions& options, const std::string& rest,
+                                     Dialed done) {
+  return DialTcp(options, rest, nullptr, std::move(done));
 }
 
 // Processes of this machine and user take the local socket beside the TCP one.
-Result<Listeners> ListenBoth(uv_loop_s* loop, const std::string& rest, Listener::Handler& handler) {
-  MOTLEY_ASSIGN_OR_RETURN(Listeners listeners, ListenTcpOnly(loop, rest, handler));
+Result<Listeners> ListenBoth(const StreamOptions& options, const std::string& rest,
+                             Listener::Handler& handler) {
+  MOTLEY_ASSIGN_OR_RETURN(Listeners listeners, ListenTcpOnly(options, rest, handler));
   MOTLEY_ASSIGN_OR_RETURN(const HostPort where, ParseHostPort(listeners.front()->address()));
-  if (auto beside = ListenBeside(loop, *NumericAddress(where), handler)) {
+  if (auto beside = ListenBeside(options.loop, *NumericAddress(where), handler)) {
     listeners.push_back(std::move(beside));
   }
   return listeners;
 }
 
-std::shared_ptr<Dialing> DialEither(const StreamLoop& on, const std::string& rest, Dialed done) {
-  const auto beside = [loop = on.loop, rest](const sockaddr_storage& address) {
+std::shared_ptr<Dialing> DialEither(const StreamOptions& options, const std::string& rest,
+                                    Dialed done) {
+  const auto beside = [loop = options.loop, rest](const sockaddr_storage& address) {
     return ConnectBeside(loop, address, rest);
   };
-  return DialTcp(on, rest, beside, std::move(done));
+  return DialTcp(options, rest, beside, std::move(done));
 }
 
 bool AlwaysHere(const std::string& /*rest*/) { return true; }
 
-Result<Listeners> ListenLocal(uv_loop_s* loop, const std::string& rest,
+Result<Listeners> ListenLocal(const StreamOptions& options, const std::string& rest,
                               Listener::Handler& handler) {
   Listeners listeners;
-  MOTLEY_ASSIGN_OR_RETURN(listeners.emplace_back(), ListenUnix(loop, rest, handler));
+  MOTLEY_ASSIGN_OR_RETURN(listeners.emplace_back(), ListenUnix(options, rest, handler));
   return listeners;
 }
 

@@ -25,9 +25,11 @@ struct StreamScheme {
   // True if only processes of this machine reach a listener there.
   bool (*only_here)(const std::string& rest);
   // At least one listener. The address of the first is the one to connect to.
-  Result<std::vector<std::unique_ptr<Listener>>> (*listen)(uv_loop_s* loop, const std::string& rest,
+  Result<std::vector<std::unique_ptr<Listener>>> (*listen)(const StreamOptions& options,
+                                                           const std::string& rest,
                                                            Listener::Handler& handler);
-  std::shared_ptr<Dialing> (*dial)(const StreamLoop& on, const std::string& rest, Dialed done);
+  std::shared_ptr<Dialing> (*dial)(const StreamOptions& options, const std::string& rest,
+                                   Dialed done);
 };
 
 std::span<const StreamScheme> StreamSchemes();

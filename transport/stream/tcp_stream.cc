@@ -12,7 +12,7 @@
 
 #include "base/loop/loop_guard.h"
 #include "transport/stream/tcp_address.h"
-#include "transport/stream/tcp_options.h"
+#include "transport/stream/tune_socket.h"
 #include "transport/stream/uv_stream.h"
 
 namespace motley {
@@ -71,8 +71,12 @@ Status CannotListen(const std::string& address, const std::string& reason) {
 
 class TcpDialing final : public Dialing, public std::enable_shared_from_this<TcpDialing> {
  public:
-  TcpDialing(const StreamLoop& on, const std::string& address, Shortcut shortcut, Dialed done)
-      : on_(on), address_(address), shortcut_(std::move(shortcut)), done_(std::move(done)) {}
+  TcpDialing(const StreamOptions& options, const std::string& address, Shortcut shortcut,
+             Dialed done)
+      : options_(options),
+        address_(address),
+        shortcut_(std::move(shortcut)),
+        done_(std::move(done)) {}
   void Start();
 
  private:
@@ -96,7 +100,7 @@ class TcpDialing final : public Dialing, public std::enable_shared_from_this<Tcp
     done(std::move(result));
   }
 
-  const StreamLoop on_;
+  const StreamOptions options_;
   const std::string address_;
   const Shortcut shortcut_;
   Dialed done_;
@@ -133,7 +137,7 @@ void TcpDialing::StartLookup(const std::string& host, const std::string& port) {
       dialing->OnLookup(status, std::move(addresses));
     });
   };
-  if (const int error = uv_getaddrinfo(on_.loop, &lookup->request, on_found, host.c_str(),
+  if (const int error = uv_getaddrinfo(options_.loop, &lookup->request, on_found, host.c_str(),
                                        port.c_str(), &hints)) {
     delete lookup;
     FinishLater(
@@ -168,7 +172,7 @@ void TcpDialing::ConnectNext(Status last_error) {
 
 // Starts one attempt; OnConnected follows. Returns an error of libuv, or 0.
 int TcpDialing::Connect(const sockaddr_storage& address) {
-  auto handle = MakeTcpHandle(on_.loop);
+  auto handle = MakeTcpHandle(options_.loop);
   if (!handle.ok()) return UV_ENOMEM;
   handle_ = std::move(*handle);
   auto* attempt = new Attempt{{}, weak_from_this()};
@@ -197,14 +201,15 @@ void TcpDialing::OnConnected(int status) {
 }
 
 void TcpDialing::FinishLater(Result<std::unique_ptr<PeerStream>> result) {
-  on_.run_later([weak = weak_from_this(), result = std::move(result)]() mutable {
+  options_.run_later([weak = weak_from_this(), result = std::move(result)]() mutable {
     if (const auto self = weak.lock()) self->Finish(std::move(result));
   });
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> ListenTcp(uv_loop_s* loop, const std::string& address,
+Result<std::unique_ptr<Listener>> ListenTcp(const StreamOptions& options,
+                                            const std::string& address,
                                             Listener::Handler& handler) {
   MOTLEY_ASSIGN_OR_RETURN(const HostPort where, ParseHostPort(address));
   const auto fail = [&](int error) {
@@ -213,9 +218,9 @@ Result<std::unique_ptr<Listener>> ListenTcp(uv_loop_s* loop, const std::string& 
         fmt::format("cannot listen at {}: {}; raise the limit of open files (ulimit -n)", address,
                     uv_strerror(error)));
   };
-  const auto resolved = ResolveNow(loop, where);
+  const auto resolved = ResolveNow(options.loop, where);
   if (!resolved.ok()) return CannotListen(address, resolved.status().message());
-  auto handle = MakeTcpHandle(loop);
+  auto handle = MakeTcpHandle(options.loop);
   if (!handle.ok()) return CannotListen(address, handle.status().message());
   const auto* name = reinterpret_cast<const sockaddr*>(&*resolved);
   if (const int error = uv_tcp_bind(&(*handle)->tcp, name, 0)) return fail(error);
@@ -225,9 +230,10 @@ Result<std::unique_ptr<Listener>> ListenTcp(uv_loop_s* loop, const std::string& 
   return std::unique_ptr<Listener>(std::move(listener));
 }
 
-std::shared_ptr<Dialing> DialTcp(const StreamLoop& on, const std::string& address,
+std::shared_ptr<Dialing> DialTcp(const StreamOptions& options, const std::string& address,
                                  Shortcut shortcut, Dialed done) {
-  auto dialing = std::make_shared<TcpDialing>(on, address, std::move(shortcut), std::move(done));
+  auto dialing =
+      std::make_shared<TcpDialing>(options, address, std::move(shortcut), std::move(done));
   dialing->Start();
   return dialing;
 }

@@ -17,12 +17,12 @@ using Shortcut = std::function<std::unique_ptr<PeerStream>(const sockaddr_storag
 
 // Listens at the address; port 0 takes a free one. May block on a name server. kUnavailable names
 // the address and the reason, kResource the limit of open files.
-Result<std::unique_ptr<Listener>> ListenTcp(uv_loop_s* loop, const std::string& address,
-                                            Listener::Handler& handler);
+Result<std::unique_ptr<Listener>> ListenTcp(const StreamOptions& options,
+                                            const std::string& address, Listener::Handler& handler);
 
 // Looks up the address, and connects to the first of its addresses that answers. `shortcut` may be
 // null; it is asked before each of them.
-std::shared_ptr<Dialing> DialTcp(const StreamLoop& on, const std::string& address,
+std::shared_ptr<Dialing> DialTcp(const StreamOptions& options, const std::string& address,
                                  Shortcut shortcut, Dialed done);
 
 }  // namespace motley

@@ -75,19 +75,20 @@ Status CheckUnixName(const std::string& name) {
                   name.substr(0, kMaxChosen), kMaxChosen));
 }
 
-Result<std::unique_ptr<Listener>> ListenUnix(uv_loop_s* loop, const std::string& name,
+Result<std::unique_ptr<Listener>> ListenUnix(const StreamOptions& options, const std::string& name,
                                              Listener::Handler& handler) {
   const std::string address = kChosen + name;
-  auto listener = Listen(loop, address, address, handler);
+  auto listener = Listen(options.loop, address, address, handler);
   if (listener.ok()) return listener;
   return Status::Unavailable(fmt::format("cannot listen at {}: {}; choose another name", address,
                                          listener.status().message()));
 }
 
-std::shared_ptr<Dialing> DialUnix(const StreamLoop& on, const std::string& name, Dialed done) {
+std::shared_ptr<Dialing> DialUnix(const StreamOptions& options, const std::string& name,
+                                  Dialed done) {
   const auto dialing = std::make_shared<Dialing>();
-  on.run_later([weak = std::weak_ptr(dialing), loop = on.loop, address = kChosen + name,
-                done = std::move(done)] {
+  options.run_later([weak = std::weak_ptr(dialing), loop = options.loop, address = kChosen + name,
+                     done = std::move(done)] {
     if (weak.expired()) return;
     auto stream = Connect(loop, address, address);
     if (stream.ok()) return done(std::move(stream));

@@ -15,9 +15,10 @@ namespace motley {
 // A name that the user chose, without "unix://". kInvalidArgument with an example if it is none.
 Status CheckUnixName(const std::string& name);
 // Listens at the name. kUnavailable says that it is in use.
-Result<std::unique_ptr<Listener>> ListenUnix(uv_loop_s* loop, const std::string& name,
+Result<std::unique_ptr<Listener>> ListenUnix(const StreamOptions& options, const std::string& name,
                                              Listener::Handler& handler);
-std::shared_ptr<Dialing> DialUnix(const StreamLoop& on, const std::string& name, Dialed done);
+std::shared_ptr<Dialing> DialUnix(const StreamOptions& options, const std::string& name,
+                                  Dialed done);
 
 // Listens at the local socket beside the TCP listener at `address`. Null if that fails; every peer
 // then uses TCP.

@@ -29,6 +29,7 @@ enum class FrameKind : uint8_t {
   kShardState = 8,  // A slice of a shard's values and optimizer state; shard, version, offset.
   kShardSum = 9,    // A slice of an update's sum, from a shard's owner to its follower; step,
                     // attempt, shard, offset.
+  kLoad = 10,       // Bytes that load a link while all links are measured (survey/link_load.h).
 };
 
 // The subject of a message. Unused fields are 0.
@@ -57,7 +58,7 @@ struct Header {
 };
 
 // Both ends must have the same version; every header carries it.
-inline constexpr uint32_t kProtocolVersion = 11;
+inline constexpr uint32_t kProtocolVersion = 12;
 inline constexpr size_t kHeaderSize = 144;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/blackout_fault.h"
+// All connections break at once, or carry nothing for 10 ms to 5 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class BlackoutFault final : public RandomFault {
  public:
-  explicit BlackoutFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const bool cut = targets_.random().Chance(0.5);
     const Time until = targets_.Now() + targets_.DrawDuration(0.01, 5);
     for (const auto& process : targets_.workers()) {
       if (!process->alive()) continue;
-      cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
+      cut ? process->transport().Cut(/*tell_server=*/true) : process->transport().Clog(until);
     }
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/break_fault.h"
-
+// A worker's device hangs or fails, for good. One worker is always left.
 #include <set>
 #include <variant>
 #include <vector>
+
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -12,7 +13,7 @@ constexpr char kState[] = "device given up alone";
 
 class BreakFault final : public RandomFault {
  public:
-  explicit BreakFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.PickNotLast();
@@ -21,14 +22,14 @@ class BreakFault final : public RandomFault {
     // Steps may wait for the worker until its device counts as lost.
     targets_.DisturbUntil(targets_.Now() + kSimPatience.first);
     Random& random = targets_.random();
-    const std::vector<size_t> devices = process.Unbroken();
+    const std::vector<size_t> devices = process.devices().Unbroken();
     const size_t device = devices.size() > 1 ? devices[random.Below(devices.size())] : devices[0];
     ++broken_;
     if (devices.size() > 1) one_broke_.insert(&process);
-    if (random.Chance(0.5)) return process.HangDevice(device);
-    process.FailDevice(device, random.Chance(0.5)
-                                   ? Status::Resource("no memory for a buffer")
-                                   : Status::Unavailable("the device fell off the bus"));
+    if (random.Chance(0.5)) return process.devices()[device].Hang();
+    process.devices()[device].Fail(random.Chance(0.5)
+                                       ? Status::Resource("no memory for a buffer")
+                                       : Status::Unavailable("the device fell off the bus"));
   }
 
   // A worker whose other device works reports that it goes on without this one.
@@ -38,14 +39,13 @@ class BreakFault final : public RandomFault {
         noticed != nullptr ? std::get_if<notice::Reported>(&noticed->notice) : nullptr;
     if (report == nullptr) return;
     const WorkerProcess& process = targets_[report->worker];
-    if (!process.broken() && one_broke_.erase(&process) > 0) ++given_up_;
+    if (!process.devices().broken() && one_broke_.erase(&process) > 0) ++given_up_;
   }
   std::map<std::string, uint64_t> Reached() const override {
     return {{kState, given_up_}, {"device broke", broken_}};
   }
 
  private:
-  FaultTargets& targets_;
   std::set<const WorkerProcess*> one_broke_;
   uint64_t given_up_ = 0, broken_ = 0;
 };

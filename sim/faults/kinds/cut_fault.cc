@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/cut_fault.h"
+// A worker's connection breaks; the server may not notice.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -8,19 +9,18 @@ constexpr char kState[] = "connection cut";
 
 class CutFault final : public RandomFault {
  public:
-  explicit CutFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.Pick();
     if (!worker) return;
     ++cuts_;
     targets_.DisturbUntil(targets_.Now());
-    targets_[*worker].Cut(/*tell_server=*/targets_.random().Chance(0.7));
+    targets_[*worker].transport().Cut(/*tell_server=*/targets_.random().Chance(0.7));
   }
   std::map<std::string, uint64_t> Reached() const override { return {{kState, cuts_}}; }
 
  private:
-  FaultTargets& targets_;
   uint64_t cuts_ = 0;
 };
 

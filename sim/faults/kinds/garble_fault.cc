@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/garble_fault.h"
-
+// A slice of a worker's answer is damaged where no checksum sees it, and keeps its norm.
 #include <set>
 #include <utility>
 #include <variant>
+
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -12,12 +13,12 @@ constexpr char kState[] = "answer refused for its sketch";
 
 class GarbleFault final : public RandomFault {
  public:
-  explicit GarbleFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto spoilt = targets_.PickToSpoil();
     if (!spoilt) return;
-    targets_[spoilt->worker].GarbleStep(spoilt->step, targets_.random().Next64());
+    targets_[spoilt->worker].transport().GarbleStep(spoilt->step, targets_.random().Next64());
     garbled_.insert({spoilt->worker, spoilt->step});
   }
 
@@ -41,12 +42,11 @@ class GarbleFault final : public RandomFault {
   uint64_t Garbled() const {
     uint64_t garbled = 0;
     for (const FaultTargets::Workers* lives : {&targets_.workers(), &targets_.dead()}) {
-      for (const auto& process : *lives) garbled += process->garbled();
+      for (const auto& process : *lives) garbled += process->transport().garbled();
     }
     return garbled;
   }
 
-  FaultTargets& targets_;
   std::set<std::pair<WorkerId, StepId>> garbled_;
   uint64_t refused_ = 0;
 };

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/kill_fault.h"
+// A worker dies. One is always left.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class KillFault final : public RandomFault {
  public:
-  explicit KillFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     if (const auto worker = targets_.PickNotLast()) targets_.Kill(*worker);
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

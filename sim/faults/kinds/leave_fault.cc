@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/leave_fault.h"
+// A worker leaves, and half of those come back. One is always left.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -8,7 +9,7 @@ constexpr char kState[] = "worker took its leave";
 
 class LeaveFault final : public RandomFault {
  public:
-  explicit LeaveFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.PickNotLast();
@@ -29,7 +30,6 @@ class LeaveFault final : public RandomFault {
   std::map<std::string, uint64_t> Reached() const override { return {{kState, leaves_}}; }
 
  private:
-  FaultTargets& targets_;
   uint64_t leaves_ = 0;
 };
 

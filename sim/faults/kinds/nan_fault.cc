@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/nan_fault.h"
+// A worker's answer is not finite.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class NanFault final : public RandomFault {
  public:
-  explicit NanFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     if (const auto spoilt = targets_.PickToSpoil()) {
       targets_[spoilt->worker].PoisonStep(spoilt->step);
     }
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

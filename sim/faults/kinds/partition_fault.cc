@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/partition_fault.h"
+// A worker's link carries nothing for 10 ms to 2 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class PartitionFault final : public RandomFault {
  public:
-  explicit PartitionFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.Pick();
     if (!worker) return;
-    targets_[*worker].Clog(targets_.Now() + targets_.DrawDuration(0.01, 2));
+    targets_[*worker].transport().Clog(targets_.Now() + targets_.DrawDuration(0.01, 2));
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/pause_fault.h"
+// A worker pauses for 10 ms to 2 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -8,7 +9,7 @@ constexpr char kState[] = "paused worker back in time";
 
 class PauseFault final : public RandomFault {
  public:
-  explicit PauseFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     if (const auto worker = targets_.Pick()) {
@@ -18,9 +19,6 @@ class PauseFault final : public RandomFault {
   std::map<std::string, uint64_t> Reached() const override {
     return {{kState, targets_.back_from_pause()}};
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/slow_fault.h"
+// A worker is 2 to 10 times slower, for 0.1 to 5 s.
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
 
 class SlowFault final : public RandomFault {
  public:
-  explicit SlowFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   void Strike() override {
     const auto worker = targets_.Pick();
@@ -14,12 +15,9 @@ class SlowFault final : public RandomFault {
     WorkerProcess* process = &targets_[*worker];
     const double factor = 2 + 8 * targets_.random().NextDouble();
     const Duration duration = targets_.DrawDuration(0.1, 5);
-    process->SetRandomSlowness(factor);
-    targets_.world().After(duration, [process] { process->SetRandomSlowness(1); });
+    process->devices().SetRandomSlowness(factor);
+    targets_.world().After(duration, [process] { process->devices().SetRandomSlowness(1); });
   }
-
- private:
-  FaultTargets& targets_;
 };
 
 }  // namespace

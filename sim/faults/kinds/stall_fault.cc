@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/faults/kinds/stall_fault.h"
-
+// One of two joined devices reports nothing for 1.5 to 3 s, and then everything. This is long
+// enough for the other device to take over its work, and too short to count as a loss.
 #include <map>
 #include <variant>
 #include <vector>
+
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -12,7 +14,7 @@ constexpr char kState[] = "gradient without a late device";
 
 class StallFault final : public RandomFault {
  public:
-  explicit StallFault(FaultTargets& targets) : targets_(targets) {}
+  using RandomFault::RandomFault;
 
   // Stalls a device only while the worker's other device can do all of the work.
   void Strike() override {
@@ -21,14 +23,14 @@ class StallFault final : public RandomFault {
     WorkerProcess& process = targets_[*worker];
     Stall& stall = stalls_[*worker];
     if (stall.process == &process && targets_.Now() < stall.until) return;
-    const std::vector<size_t> devices = process.Unbroken();
+    const std::vector<size_t> devices = process.devices().Unbroken();
     if (devices.size() < 2) return;
     const size_t number = devices[targets_.random().Below(devices.size())];
-    const SimDevice& device = process.device(number);
+    const SimDevice& device = process.devices()[number];
     const Time until = targets_.Now() + targets_.DrawDuration(1.5, 3);
     const uint64_t piece = device.busy() ? device.begun() : 0;
     stall = {&process, until, number, piece, targets_.open_step()};
-    process.StallDevice(number, until);
+    process.devices()[number].Stall(until);
   }
 
   void OnEvent(const JobEvent& event) override {
@@ -58,15 +60,13 @@ class StallFault final : public RandomFault {
     WorkerProcess& process = targets_[worker];
     if (stall.process != &process || stall.piece == 0 || step <= stall.step) return;
     if (!process.alive()) return;
-    const SimDevice& device = process.device(stall.device);
+    const SimDevice& device = process.devices()[stall.device];
     if (device.busy() && device.begun() == stall.piece) {
       ++done_without_;
     } else {
       stall.piece = 0;
     }
   }
-
-  FaultTargets& targets_;
   std::map<WorkerId, Stall> stalls_;
   uint64_t done_without_ = 0;
 };

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose workers hold the vector (--reduce direct)."""
+"""Jobs whose workers hold the vector (--reduce direct, or auto over thin links)."""
 
+import re
+import subprocess
 import unittest
 
-from program import ProgramTest
+from lab import Lab
+from program import ProgramTest, Running
 
 
 class Direct(ProgramTest):
@@ -34,13 +37,58 @@ class Direct(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data)
-        for wrong, words in ((("--workers", 4, "--reduce", "ring"), "star or direct"),
+        for wrong, words in ((("--workers", 4, "--reduce", "ring"), "auto, star or direct"),
                              (("--workers", 1, "--reduce", "direct"), "nobody to share with"),
                              (("--workers", 4, "--followers", 1), "Use --reduce direct"),
                              (("--workers", 4, "--reduce", "direct", "--followers", 4), "--followers"),
                              (("--workers", 4, "--reduce", "direct", "--audit", 0.5), "--audit")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
+
+
+class ThinLinks(ProgramTest):
+    """The same on machines of their own, behind links of 100 Mbit/s."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab = None
+        try:
+            cls.lab = Lab(4, "10.79.0.1", [100] * 4)
+        except (OSError, subprocess.CalledProcessError) as error:
+            cls.why = f"network namespaces cannot be made here, which needs root ({error})"
+        cls.addClassCleanup(lambda: cls.lab and cls.lab.close())
+
+    def train(self, model, *flags):
+        """Trains on three machines, with the server on a fourth one. Returns all that the server printed."""
+        if self.lab is None:
+            self.skipTest(self.why)
+        address = f"{self.lab.addresses[0]}:7440"
+        server = Running(self, "train", "--data", self.data, "--model", model, "--batch", 32, "--steps", 5,
+                         "--code", "none", "--workers", 3, "--remote", "--no-local-worker", "--listen", address,
+                         *flags, inside=self.lab.on(0))
+        server.wait_for("started with")
+        workers = [Running(self, "worker", "--server", address, "--name", f"w{i}", inside=self.lab.on(i))
+                   for i in (1, 2, 3)]
+        code, out = server.finish()
+        self.assertEqual(code, 0, server.text())
+        for worker in workers:
+            worker.wait_for("the job is done")
+        return out + server.text()
+
+    @staticmethod
+    def loss(text):
+        return float(re.search(r"last epoch's loss ([\d.]+)", text)[1])
+
+    def test_auto_lets_the_workers_sum_a_long_vector(self):
+        star = self.train("mlp:512,512")
+        auto = self.train("mlp:512,512", "--reduce", "auto")
+        self.assertNotIn("the workers sum", star)
+        self.assertRegex(auto, r"the workers sum the vector of \d.* and the server alone would need")
+        self.assertAlmostEqual(self.loss(auto), self.loss(star), delta=1e-4 * self.loss(star))
+
+    def test_auto_leaves_a_short_vector_at_the_server(self):
+        self.assertNotIn("the workers sum", self.train("mlp:16", "--reduce", "auto"))
 
 
 if __name__ == "__main__":

@@ -182,6 +182,26 @@ TEST_P(LongStream, ALieInTheAnswerWithWhichASliceDecodesSpoilsItToo) {
   EXPECT_LE(RelativeError(Sum(decoder), job_.sum), 2e-6);
 }
 
+TEST_P(LongStream, ASliceThatDecodesIsAtHomeBeforeTheOthers) {
+  const auto parallel = MakeSerialParallelFor();
+  StreamDecoder decoder(form_, kLength, kSlice, *parallel);
+  std::vector<float> home(kLength, -1);
+  decoder.SetHome(home);
+  Add(decoder, job_, 0, 0);
+  EXPECT_FALSE(decoder.Decodable(0));
+  for (RowId row = 1; row < 6; ++row) Add(decoder, job_, row, 0);
+  EXPECT_TRUE(decoder.Decodable(0));
+  EXPECT_FALSE(decoder.Decodable(1));
+  const std::vector<float> first(home.begin(), home.begin() + kSlice);
+  EXPECT_LE(RelativeError(first, {job_.sum.begin(), job_.sum.begin() + kSlice}), 2e-6);
+
+  for (RowId row = 0; row < 6; ++row) Add(decoder, job_, row, 1);
+  EXPECT_TRUE(decoder.Decodable(1));
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), home.begin()));
+  decoder.Reset(form_);
+  EXPECT_FALSE(decoder.Decodable(0));
+}
+
 TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
   const auto parallel = MakeSerialParallelFor();
   StreamDecoder decoder(form_, kLength, kSlice, *parallel);

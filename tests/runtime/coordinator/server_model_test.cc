@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/coordinator/saved_job.h"
 #include "runtime/memory_need.h"
+#include "runtime/saving/saved_job.h"
 #include "sim/world/sim_disk.h"
 #include "sim/world/sim_store.h"
 #include "tests/runtime/job_world.h"

@@ -13,7 +13,7 @@
 #include "coding/gradient_code.h"
 #include "data/index_source.h"
 #include "devices/paced_device.h"
-#include "runtime/coordinator/saved_job.h"
+#include "runtime/saving/saved_job.h"
 #include "tests/runtime/job_world.h"
 #include "training/trainers/callback_trainer.h"
 

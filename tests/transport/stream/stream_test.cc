@@ -20,11 +20,11 @@ class LocalStreams : public testing::Test, private Listener::Handler {
  protected:
   LocalStreams() {
     const std::string name = "local streams " + std::to_string(getpid());
-    auto listener = ListenUnix(loop_.get(), name, *this);
+    const StreamOptions options{loop_.get(), [this](Task task) { later_ = std::move(task); }};
+    auto listener = ListenUnix(options, name, *this);
     EXPECT_TRUE(listener.ok()) << listener.status().ToString();
     listener_ = std::move(*listener);
-    dialing_ = DialUnix({loop_.get(), [this](Task task) { later_ = std::move(task); }}, name,
-                        [this](auto stream) { from_.emplace(std::move(*stream)); });
+    dialing_ = DialUnix(options, name, [this](auto stream) { from_.emplace(std::move(*stream)); });
     later_();
     Run([&] { return from_ && to_; });
   }

@@ -28,7 +28,7 @@ class SchemeWorld final : public StreamWorld, private Listener::Handler {
     const auto at = kListenAt.find(scheme.name);
     EXPECT_NE(at, kListenAt.end()) << "no test listens at an address like " << scheme.form;
     if (at == kListenAt.end()) return;
-    auto listeners = scheme.listen(loop_.get(), at->second, *this);
+    auto listeners = scheme.listen(options_, at->second, *this);
     EXPECT_TRUE(listeners.ok()) << listeners.status().ToString();
     if (listeners.ok()) listeners_ = std::move(*listeners);
   }
@@ -38,8 +38,7 @@ class SchemeWorld final : public StreamWorld, private Listener::Handler {
     const auto where = ParseAddress(listeners_.front()->address());
     EXPECT_TRUE(where.ok()) << where.status().ToString();
     std::unique_ptr<PeerStream> dialed;
-    const StreamLoop on{loop_.get(), [this](Task task) { later_.push_back(std::move(task)); }};
-    const auto dialing = scheme_.dial(on, where->rest, [&](auto stream) {
+    const auto dialing = scheme_.dial(options_, where->rest, [&](auto stream) {
       EXPECT_TRUE(stream.ok()) << stream.status().ToString();
       if (stream.ok()) dialed = std::move(*stream);
     });
@@ -68,6 +67,8 @@ class SchemeWorld final : public StreamWorld, private Listener::Handler {
   UvTestLoop loop_;
   const StreamScheme& scheme_;
   std::deque<Task> later_;
+  const StreamOptions options_{loop_.get(),
+                               [this](Task task) { later_.push_back(std::move(task)); }};
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::unique_ptr<PeerStream> accepted_;
 };

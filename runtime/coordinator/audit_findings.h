@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws the consequences of what the audits of a job find: a worker with a wrong answer is sent
+// away, the user is warned, and the report counts. Loop thread only.
+#pragma once
+
+#include "runtime/audit/auditor.h"
+#include "runtime/coordinator/server_context.h"
+
+namespace motley {
+
+class AuditFindings {
+ public:
+  explicit AuditFindings(ServerContext& server);
+
+  Auditor& auditor() { return auditor_; }
+
+  void AddTo(JobHistory& history) const;
+  void AddTo(JobResult& result) const;
+
+ private:
+  void OnFinding(const Auditor::Finding& finding);
+  void Warn(AuditWarning warning);
+
+  ServerContext& server_;
+  AuditRecord record_;
+  Auditor auditor_;
+};
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/seats.h"
+
+namespace motley {
+
+Status Seats::Check(const wire::JoinT& join, const WorkerOrigin& origin) const {
+  if (banned_.contains(origin)) {
+    return Status::Permission(
+        "this worker was sent away for its bad answers and is not let in again: look at its "
+        "machine, or start it under another `name`");
+  }
+  if (join.incarnation == 0) return Status::InvalidArgument("a join without an incarnation");
+  for (const Seat& seat : seats_) {
+    if (seat.incarnation == join.incarnation) {
+      return Status::Conflict("this incarnation was here already: start the worker again");
+    }
+  }
+  return Status::Ok();
+}
+
+std::optional<WorkerId> Seats::Find(const wire::JoinT& join,
+                                    const std::function<bool(PeerId)>& silent) const {
+  const auto first = [this](const auto& fits) -> std::optional<WorkerId> {
+    for (WorkerId worker = 0; worker < seats_.size(); ++worker) {
+      if (fits(seats_[worker])) return worker;
+    }
+    return std::nullopt;
+  };
+  const auto own = [&](const Seat& seat) { return join.node != 0 && seat.process == join.node; };
+  const auto fresh = [](const Seat& seat) { return seat.incarnation == 0; };
+  const auto empty = [](const Seat& seat) { return seat.peer == 0; };
+  const auto idle = [&](const Seat& seat) { return seat.overdue || silent(seat.peer); };
+  if (const auto found = first(own)) return found;
+  const auto hint = static_cast<size_t>(join.index_hint);
+  if (join.index_hint >= 0 && hint < seats_.size() && empty(seats_[hint])) {
+    return static_cast<WorkerId>(hint);
+  }
+  // Seats that nobody ever had come first, because a lost worker may come back to its own.
+  if (const auto found = first(fresh)) return found;
+  if (const auto found = first(empty)) return found;
+  return first(idle);
+}
+
+}  // namespace motley

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/updater.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/counted.h"
+#include "runtime/coordinator/audit_findings.h"
+#include "runtime/coordinator/dispatcher.h"
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/coordinator/job_ending.h"
+#include "runtime/coordinator/step_watch.h"
+#include "runtime/shard/answers.h"
+#include "training/trainers/trainer.h"
+
+namespace motley {
+namespace {
+
+// The mean square error in the coverage that rounding leaves when least squares find an exact sum.
+constexpr double kExact = 1e-18;
+
+}  // namespace
+
+Updater::Updater(ServerContext& server, JobDescription about) : server_(server) {
+  server.validator->SetHooks({[this](const JudgedVersion& judged) {
+                                server_.observer.OnEvent(event::VersionJudged{judged});
+                              },
+                              [this](const Status& why) { OnNotJudged(why); },
+                              [this] { server_.end.Check(); }});
+  if (server.options.checkpoint.every == 0) return;
+  checkpointer_ = std::make_unique<Checkpointer>(
+      server.env.loop, *server.env.disk, server.options, std::move(about),
+      Checkpointer::Hooks{
+          [this](SnapshotDone done) { TakeSnapshot(std::move(done)); },
+          [this] { return History(); },
+          [this](uint64_t steps) { server_.observer.OnEvent(event::CheckpointSafe{steps}); },
+          [this](const JobNotice& notice) { server_.Say(notice); },
+          [this] { server_.end.Check(); }});
+}
+
+void Updater::Commit(const CommitStep& command) {
+  const StepId step = command.step;
+  if (server_.remote == nullptr) {
+    Result<Sum> sum = SumUp(command);
+    if (sum.ok()) return OnSummed(std::move(sum).value());
+    return server_.end.End(
+        sum.status().WithContext(fmt::format("step {} could not be decoded", step)));
+  }
+  server_.remote->Commit(command, [this, step](const RemoteShards::Sum& found) {
+    Sum sum{.step = step, .tally = found.tally, .amplification = found.amplification};
+    if (!found.weights.empty() && found.error > kExact) {
+      sum.approximate = std::make_shared<ApproximateSum>(
+          ApproximateSum{found.weights, found.coverage, found.error});
+    }
+    sum.squares = found.squares;
+    sum.attempt = server_.remote->shards().attempt();
+    OnSummed(std::move(sum));
+  });
+}
+
+Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
+  Sum sum{.step = command.step};
+  // The last row may have made the step decodable.
+  if (!command.approximately || server_.answers.decodable(command.step)) {
+    MOTLEY_ASSIGN_OR_RETURN(sum.values, server_.answers.Close(command.step));
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(const Answers::Approximation best,
+                            server_.answers.CloseApproximately(command.step));
+    sum.values = best.sum;
+    if (best.decoding.error > kExact) {
+      const auto approximate = std::make_shared<ApproximateSum>();
+      for (const Complex& a : best.decoding.a) approximate->weights.push_back(a.real());
+      for (const Complex& alpha : best.decoding.coverage) {
+        approximate->coverage.push_back(alpha.real());
+      }
+      approximate->error = best.decoding.error;
+      sum.approximate = approximate;
+    }
+  }
+  sum.tally = sum.values->tally();
+  sum.amplification = sum.values->amplification();
+  return sum;
+}
+
+void Updater::OnSummed(Sum sum) {
+  const StepId step = sum.step;
+  const Result<double> weight =
+      BatchWeight(sum.tally, server_.schedule.batch_size(step), server_.CountsAreKnown(),
+                  *server_.schedule.SharedRanges(step), sum.approximate.get());
+  if (!weight.ok()) {
+    return server_.end.End(weight.status().WithContext(fmt::format("step {}", step)));
+  }
+  sum.weight = *weight;
+  const double loss = *weight > 0 ? sum.tally.loss.real() / *weight : 0;
+  server_.record.Decoded(loss, sum.amplification, sum.approximate.get());
+  if (sum.approximate != nullptr) {
+    server_.observer.OnEvent(event::StepApproximated{step, *sum.approximate, server_.Now()});
+  }
+  // A batch that weighs nothing has no loss.
+  if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
+    server_.Say(*warning);
+  }
+  if (sum.values != nullptr) return Decoded(sum, sum.values->values());
+  if (!server_.options.read_every_version) return Apply(sum);
+  ReadSum([this, sum](std::span<const float> values) { Decoded(sum, values); });
+}
+
+void Updater::ReadSum(std::function<void(std::span<const float>)> then) {
+  if (server_.end.ended()) return;
+  server_.remote->shards().Fetch(
+      RemoteShards::Part::kSum,
+      [this, then = std::move(then)](const Result<RemoteShards::State>& read) {
+        if (!read.ok()) return server_.remote->WhenPlaced([this, then] { ReadSum(then); });
+        std::vector<float> values = *read->parameters;
+        values.resize(VectorLength(values.size()));
+        then(values);
+      });
+}
+
+void Updater::Decoded(const Sum& sum, std::span<const float> values) {
+  server_.observer.OnEvent(event::StepDecoded{sum.step,
+                                              {values, sum.tally.loss.real(), sum.weight},
+                                              *server_.model->parameters(),
+                                              server_.Now()});
+  server_.audits.auditor().WhenFree([this, sum] { Apply(sum); });
+  server_.dispatcher.SendHeldCancels();
+}
+
+void Updater::Apply(const Sum& sum) {
+  const StepId step = sum.step;
+  // The update may have started again while its sum was read.
+  if (server_.remote != nullptr && !server_.remote->shards().CanApply(step, sum.attempt)) return;
+  const double factor = server_.validator->RateFactor(step);
+  server_.observer.OnEvent(event::RateSet{step, factor * server_.options.optimizer.learning_rate});
+  if (server_.remote != nullptr) return ApplyAtWorkers(sum, factor);
+  auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
+  server_.model->Commit(step, sum.values, {.weight = sum.weight, .rate_factor = factor},
+                        std::move(copy), [this, step, weight = sum.weight](const Status& status) {
+                          if (!status.ok()) return server_.end.End(status);
+                          OnApplied(step, weight);
+                        });
+}
+
+void Updater::ApplyAtWorkers(const Sum& sum, double rate_factor) {
+  wire::ShardApplyT apply;
+  apply.weight = sum.weight;
+  apply.rate_factor = rate_factor;
+  if (server_.options.optimizer.clip > 0 && sum.weight > 0) {
+    apply.norm = std::sqrt(sum.squares) / sum.weight;
+  }
+  const auto applied = [this, step = sum.step, weight = sum.weight](const Status& status) {
+    if (status.ok()) return OnAppliedAtWorkers(step, weight);
+    server_.end.End(status.code() == StatusCode::kDataError ? Diverged(step) : status);
+  };
+  server_.remote->shards().Apply(apply, applied);
+}
+
+// The server reads the parameters back only where it needs them itself.
+void Updater::OnAppliedAtWorkers(StepId step, double weight) {
+  if (server_.end.ended()) return server_.end.Check();
+  const uint64_t version = step + 1;
+  const JobOptions& options = server_.options;
+  const bool saved = checkpointer_ != nullptr && version % options.checkpoint.every == 0;
+  const bool judged = options.validation.samples != nullptr && options.validation.every > 0 &&
+                      version % options.validation.every == 0;
+  const auto go_on = [this, step, weight] { OnApplied(step, weight); };
+  if (!saved && !judged && !options.read_every_version) return go_on();
+  if (Fetch(saved, go_on) == Copy::kHere) go_on();
+}
+
+bool Updater::applying() const {
+  return server_.remote != nullptr && server_.remote->shards().applying() &&
+         server_.remote->shards().reachable();
+}
+
+Updater::Copy Updater::Fetch(bool state, std::function<void()> then) {
+  if (server_.remote == nullptr) return Copy::kHere;
+  RemoteShards& shards = server_.remote->shards();
+  if (!shards.began() || server_.model->Has(shards.version(), state)) return Copy::kHere;
+  if (shards.applying()) return Copy::kComing;
+  if (shards.fetching()) {  // Another copy is on its way, perhaps for a new follower.
+    server_.remote->WhenPlaced([this] { server_.end.Check(); });
+    return Copy::kComing;
+  }
+  if (!shards.reachable()) return Copy::kLost;
+  const auto part = state ? RemoteShards::Part::kValuesAndState : RemoteShards::Part::kValues;
+  shards.Fetch(part, [this, state, then = std::move(then)](Result<RemoteShards::State> read) {
+    if (read.ok()) {
+      server_.model->Read(std::move(read).value());
+      then();
+      return server_.end.Check();
+    }
+    // A shard is moving. Its new owner can be asked soon.
+    server_.remote->WhenPlaced([this, state, then] {
+      const Copy copy = Fetch(state, then);
+      if (copy == Copy::kHere) then();
+      if (copy != Copy::kComing) server_.end.Check();
+    });
+  });
+  return Copy::kComing;
+}
+
+void Updater::OnApplied(StepId step, double weight) {
+  server_.audits.auditor().Begin();
+  const Time now = server_.Now();
+  server_.record.Applied(now);
+  const double loss = server_.record.last_batch_loss();
+  // The loss is added now and not when it was decoded. A checkpoint in progress, or a step that is
+  // never applied, would otherwise lead to counting it twice.
+  server_.validator->OnLoss(loss, weight);
+  server_.watch.Progress();
+  const ParameterCopy& parameters = server_.model->parameters();
+  server_.observer.OnEvent(event::StepApplied{step, *parameters, loss, now});
+  server_.validator->OnVersion(step + 1, parameters,
+                               [this, step](bool stop) { Proceed(step, stop); });
+}
+
+void Updater::Proceed(StepId step, bool stop) {
+  server_.watch.Progress();  // The step may have waited for an evaluation.
+  const bool all = step + 1 >= server_.options.steps;
+  // The last version is saved at the end, with the result of its evaluation.
+  if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(step + 1);
+  if (stop && !all && !server_.end.ended()) {
+    return server_.end.StopEarly(
+        fmt::format("{} in a row brought no progress; the best loss is that of step {}",
+                    Counted(server_.options.validation.patience, "judgement"),
+                    server_.validator->Summary().best_version));
+  }
+  server_.pump.Raise(StepApplied{step});
+}
+
+// The last version is judged after the job's end, so a failure then no longer ends the job.
+void Updater::OnNotJudged(const Status& why) {
+  if (!server_.end.ended()) return server_.end.End(why);
+  const Validator& validator = *server_.validator;
+  server_.Say(notice::LastNotJudged{
+      why, validator.best() ? std::optional(validator.best_version()) : std::nullopt});
+}
+
+void Updater::TakeSnapshot(SnapshotDone done) {
+  // No newer version exists before the snapshot is taken. So the validator has judged this version
+  // at most, even if it judges now.
+  server_.model->TakeSnapshot([this, done = std::move(done)](Result<ModelSnapshot> taken) mutable {
+    if (!taken.ok()) return done(std::move(taken));
+    server_.validator->WhenSettled(
+        [done = std::move(done), taken = std::move(taken)](const ValidationState& state) mutable {
+          taken->validation = state;
+          done(std::move(taken));
+        });
+  });
+}
+
+JobHistory Updater::History() const {
+  JobHistory history = server_.record.History();
+  server_.audits.AddTo(history);
+  return history;
+}
+
+}  // namespace motley

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes an update from enough answers to the judged next version: ends its sum, weighs it, applies
+// it, has the new version judged and saved, and reports it to the scheduler. The shards of the
+// vector are in this process, or workers hold them. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "runtime/coordinator/loss_watch.h"
+#include "runtime/coordinator/server_context.h"
+#include "runtime/saving/checkpointer.h"
+#include "scheduler/scheduler.h"
+
+namespace motley {
+
+class Updater {
+ public:
+  // `about` is for checkpoints.
+  Updater(ServerContext& server, JobDescription about);
+
+  // The update has enough answers.
+  void Commit(const CommitStep& command);
+  // Workers apply an update. False once one that they need is gone.
+  bool applying() const;
+
+  // Where the newest version is, if workers hold the shards.
+  enum class Copy : uint8_t {
+    kHere,    // In the model. So it always is if the shards are here.
+    kComing,  // It will be. Otherwise it will turn out to be lost.
+    kLost,    // It can never come. The model has the last version that was read.
+  };
+  // Has the newest version here, with the optimizer's state if wanted. `then` runs if it was coming
+  // and is here. JobEnding::Check runs whenever it comes or is lost.
+  Copy Fetch(bool state, std::function<void()> then);
+
+  // Null if no checkpoints are wanted.
+  Checkpointer* checkpointer() const { return checkpointer_.get(); }
+
+ private:
+  // The sum of an update.
+  struct Sum {
+    StepId step = 0;
+    Tally tally;
+    double amplification = 0;
+    std::shared_ptr<const ApproximateSum> approximate;  // Null: the sum is exact.
+    std::shared_ptr<UpdateSum> values;                  // Null: workers have them.
+    double squares = 0;    // The sum of the squares of values that workers have.
+    uint32_t attempt = 0;  // RemoteShards::attempt
+    double weight = 0;     // The weight of the batch.
+  };
+
+  Result<Sum> SumUp(const CommitStep& command);
+  void OnSummed(Sum sum);
+  void ReadSum(std::function<void(std::span<const float>)> then);
+  void Decoded(const Sum& sum, std::span<const float> values);
+  void Apply(const Sum& sum);
+  void ApplyAtWorkers(const Sum& sum, double rate_factor);
+  void OnAppliedAtWorkers(StepId step, double weight);
+  void OnApplied(StepId step, double weight);
+  void Proceed(StepId step, bool stop);
+  void OnNotJudged(const Status& why);
+  void TakeSnapshot(SnapshotDone done);
+  JobHistory History() const;
+
+  ServerContext& server_;
+  LossWatch losses_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+};
+
+}  // namespace motley

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds nodes that hold up the update of their shards. A node that does so longer than nodes
+// usually do is asked if it is there. If it does not answer either, it is late. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "base/ids.h"
+#include "base/loop/loop.h"
+#include "runtime/holders/shard_placement.h"
+#include "runtime/holders/shard_update.h"
+
+namespace motley {
+
+class LateNodes {
+ public:
+  // All are borrowed.
+  LateNodes(Loop& loop, ShardPlacement& placement, const ShardUpdate& update,
+            std::function<void(WorkerId)> late)
+      : loop_(loop), placement_(placement), update_(update), late_(std::move(late)) {}
+  ~LateNodes() { Restart(); }
+
+  void Restart();  // An update starts.
+  void Watch();    // The update waits for other nodes than before.
+  void Lost(WorkerId worker) { asked_.erase(worker); }
+
+ private:
+  void OnSlow();
+  void OnSilent();
+
+  Loop& loop_;
+  ShardPlacement& placement_;
+  const ShardUpdate& update_;
+  const std::function<void(WorkerId)> late_;
+  TimerId timer_ = 0;
+  Time awaited_since_{};
+  Duration usual_{};          // What the last nodes of an update usually take.
+  std::set<WorkerId> asked_;  // Nodes that were asked if they are there.
+};
+
+}  // namespace motley

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/holders/shard_placement.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "base/assert.h"
+
+namespace motley {
+
+std::set<WorkerId> ShardPlacement::Shard::nodes() const {
+  std::set<WorkerId> nodes = followers;
+  nodes.insert(owner);
+  return nodes;
+}
+
+bool ShardPlacement::Shard::HeldOnlyBy(const std::set<WorkerId>& nodes) const {
+  return nodes.contains(owner) &&
+         std::includes(nodes.begin(), nodes.end(), followers.begin(), followers.end());
+}
+
+std::set<WorkerId> ShardPlacement::nodes() const {
+  std::set<WorkerId> nodes;
+  for (const Shard& shard : shards_) {
+    nodes.insert(shard.owner);
+    nodes.insert(shard.followers.begin(), shard.followers.end());
+  }
+  return nodes;
+}
+
+bool ShardPlacement::reachable() const {
+  return std::all_of(shards_.begin(), shards_.end(),
+                     [this](const Shard& shard) { return find_(shard.owner).has_value(); });
+}
+
+size_t ShardPlacement::count() const {
+  const size_t last = route().shards() - 1;
+  return route().begin(last) + route().parameters(last);
+}
+
+// --- Who gets what ---
+
+// A node that could follow the shard: the next one behind its owner with the fewest shards, so that
+// the load is spread and so are the shards of a node that is lost.
+std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t version) const {
+  if (shard.followers.size() >= setup_.followers) return std::nullopt;
+  std::map<WorkerId, size_t> held;
+  for (const Shard& each : shards_) {
+    ++held[each.owner];
+    for (const WorkerId follower : each.followers) ++held[follower];
+  }
+  std::optional<WorkerId> best;
+  const auto consider = [&](WorkerId worker, const std::string& address) {
+    const auto shunned = shunned_.find(worker);
+    if (shunned != shunned_.end() && version < shunned->second) return;
+    const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
+    if (can && (!best || held[worker] < held[*best])) best = worker;
+  };
+  const auto behind = members_.upper_bound(shard.owner);
+  for (auto at = behind; at != members_.end(); ++at) consider(at->first, at->second);
+  for (auto at = members_.begin(); at != behind; ++at) consider(at->first, at->second);
+  return best;
+}
+
+std::optional<WorkerId> ShardPlacement::AddFollower(Shard& shard, uint64_t version) const {
+  const std::optional<WorkerId> next = Candidate(shard, version);
+  if (next) shard.followers.insert(*next);
+  return next;
+}
+
+void ShardPlacement::Place(const std::vector<WorkerId>& owners,
+                           std::map<WorkerId, std::string> members, const ShardState& state) {
+  MOTLEY_ASSERT(owners.size() == route().shards() && shards_.empty());
+  members_ = std::move(members);
+  for (const WorkerId owner : owners) shards_.push_back({.owner = owner});
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    Shard& shard = shards_[number];
+    while (AddFollower(shard, state.version)) continue;
+    SendHold(number, shard.owner, &state);
+    for (const WorkerId follower : shard.followers) SendHold(number, follower, &state);
+  }
+}
+
+bool ShardPlacement::CanAddFollowers(uint64_t version) const {
+  return std::any_of(shards_.begin(), shards_.end(), [this, version](const Shard& shard) {
+    return Candidate(shard, version).has_value();
+  });
+}
+
+void ShardPlacement::AddFollowers(const ShardState& state) {
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    while (const auto next = AddFollower(shards_[number], state.version)) {
+      SendHold(number, *next, &state);
+      SendHold(number, shards_[number].owner, nullptr);
+    }
+  }
+}
+
+// --- Messages ---
+
+wire::ShardHoldT ShardPlacement::HoldFor(uint32_t number, WorkerId node) const {
+  const Shard& shard = shards_[number];
+  wire::ShardHoldT hold = setup_.hold;
+  hold.shard = number;
+  hold.epoch = shard.epoch;
+  hold.owner = node == shard.owner;
+  if (hold.owner) hold.followers.assign(shard.followers.begin(), shard.followers.end());
+  hold.known = true;
+  return hold;
+}
+
+// Gives the shard to a node that does not have it yet, or (without a state) makes a follower the
+// owner.
+void ShardPlacement::SendHold(uint32_t number, WorkerId node, const ShardState* state) {
+  wire::ShardHoldT hold = HoldFor(number, node);
+  hold.known = state == nullptr;
+  if (state != nullptr) {
+    hold.version = state->version;
+    hold.optimizer_steps = state->optimizer_steps;
+    hold.state_floats =
+        state->arrays->size() / state->parameters->size() * route().parameters(number);
+  }
+  pending_.emplace(number, node);
+  Tell(node, hold);
+  if (state != nullptr) SendState(number, node, *state);
+}
+
+// Tells a node what it holds, with the followers of today. Its answer shows that it is there.
+void ShardPlacement::SendAgain(uint32_t number, WorkerId node) {
+  told_.emplace(number, node);
+  Tell(node, HoldFor(number, node));
+}
+
+void ShardPlacement::SendState(uint32_t number, WorkerId worker, const ShardState& state) const {
+  const auto node = find_(worker);
+  if (!node) return;
+  const size_t begin = route().begin(number);
+  const size_t size = route().parameters(number);
+  const size_t whole = state.parameters->size();
+  const auto copy = std::make_shared<std::vector<float>>();
+  const auto append = [&](const std::vector<float>& from, size_t at) {
+    const std::span<const float> part = std::span(from).subspan(at, size);
+    copy->insert(copy->end(), part.begin(), part.end());
+  };
+  append(*state.parameters, begin);
+  for (size_t at = begin; at < state.arrays->size(); at += whole) append(*state.arrays, at);
+  Header header = node->header;
+  header.kind = FrameKind::kShardState;
+  header.shard = number;
+  header.version = state.version;
+  SendVector(transport_, node->peer, header, copy, setup_.slice_length);
+}
+
+Status ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
+  if (held.shard >= shards_.size()) {
+    return Status::DataError("it holds a shard that does not exist");
+  }
+  // A new owner must know that it is one. Followers are what they were under any owner.
+  const Shard& shard = shards_[held.shard];
+  told_.erase({held.shard, worker});
+  if (held.epoch == shard.epoch || worker != shard.owner) pending_.erase({held.shard, worker});
+  return Status::Ok();
+}
+
+void ShardPlacement::Announce() const {
+  for (const auto& [worker, address] : members_) Introduce(worker);
+}
+
+void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
+  members_[worker] = address;
+  Introduce(worker);
+}
+
+void ShardPlacement::Introduce(WorkerId worker) const {
+  wire::ShardsT shards;
+  for (const Shard& shard : shards_) shards.owners.push_back(shard.owner);
+  for (const WorkerId node : nodes()) {
+    const auto member = members_.find(node);
+    if (member == members_.end()) continue;  // It is lost, and so is its shard.
+    if (shards.addresses.size() <= node) shards.addresses.resize(node + 1);
+    shards.addresses[node] = member->second;
+  }
+  Tell(worker, shards);
+}
+
+// --- Losses ---
+
+void ShardPlacement::Left(WorkerId worker, Incarnation incarnation) {
+  members_.erase(worker);
+  wire::ShardGoneT gone;
+  gone.worker = worker;
+  gone.incarnation = incarnation;
+  TellAll(gone);
+}
+
+ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
+  const auto of_worker = [worker](const Hold& hold) { return hold.second == worker; };
+  std::erase_if(pending_, of_worker);
+  std::erase_if(told_, of_worker);
+  Loss loss;
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    Shard& shard = shards_[number];
+    if (shard.followers.erase(worker) > 0) {
+      loss.any = true;
+      SendAgain(number, shard.owner);  // The owner must send it nothing.
+    }
+    if (shard.owner != worker) continue;
+    loss.any = true;
+    const std::optional<WorkerId> heir = HeirOf(number);
+    if (!heir) {
+      loss.gone = number;
+      continue;
+    }
+    loss.moved[number] = shard.owner = *heir;
+    shard.followers.erase(*heir);
+    ++shard.epoch;
+    SendHold(number, *heir, nullptr);
+  }
+  return loss;
+}
+
+bool ShardPlacement::CanLose(WorkerId worker) const {
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    if (shards_[number].owner == worker && !HeirOf(number)) return false;
+  }
+  return true;
+}
+
+// The follower that can own the shard now. One that still gets the state, or does not answer,
+// cannot.
+std::optional<WorkerId> ShardPlacement::HeirOf(uint32_t number) const {
+  for (const WorkerId follower : shards_[number].followers) {
+    const Hold hold(number, follower);
+    if (!pending_.contains(hold) && !told_.contains(hold)) return follower;
+  }
+  return std::nullopt;
+}
+
+void ShardPlacement::Ask(const std::set<WorkerId>& nodes) {
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    for (const WorkerId node : shards_[number].nodes()) {
+      if (nodes.contains(node)) SendAgain(number, node);
+    }
+  }
+}
+
+bool ShardPlacement::Silent(WorkerId node) const {
+  return std::any_of(told_.begin(), told_.end(),
+                     [node](const Hold& hold) { return hold.second == node; });
+}
+
+}  // namespace motley

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which workers hold the shards of a job: each shard has an owner, and followers that can take
+// over. The coordinator gives shards to workers and announces the owners. Loop thread only.
+//
+//   Place          ShardHold and the state to owners and followers
+//   all held       settled(); Announce names the owners to all workers
+//   Lose           followers of the lost owner own its shards, each under a new epoch
+//   AddFollowers   ShardHold and the state to new followers
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "runtime/links/messages.h"
+#include "runtime/links/route.h"
+#include "runtime/survey/link_load.h"
+#include "transport/transport.h"
+#include "transport/wire/control.h"
+
+namespace motley {
+
+// The parameters of all shards, and the arrays of the optimizer's state, each as long as the
+// parameters.
+struct ShardState {
+  uint64_t version = 0;
+  std::shared_ptr<const std::vector<float>> parameters;
+  uint64_t optimizer_steps = 0;
+  std::shared_ptr<const std::vector<float>> arrays;  // Null: no fetch asked for them.
+};
+
+class ShardPlacement {
+ public:
+  struct Shard {
+    WorkerId owner = 0;
+    std::set<WorkerId> followers;
+    uint32_t epoch = 1;
+
+    std::set<WorkerId> nodes() const;
+    bool HeldOnlyBy(const std::set<WorkerId>& nodes) const;
+  };
+  struct Setup {
+    Route route;
+    size_t slice_length = 0;  // Floats.
+    uint32_t followers = 1;   // Followers of each shard, as long as there are nodes.
+    wire::ShardHoldT hold;    // What ShardHold says of every shard.
+  };
+  // The connection to a worker, and the header of messages to it; nothing if it is not connected.
+  using Find = std::function<std::optional<LinkLoad::To>(WorkerId)>;
+
+  ShardPlacement(Transport& transport, Setup setup, Find find)
+      : transport_(transport), setup_(std::move(setup)), find_(std::move(find)) {}
+
+  // Gives the shards to these workers (by shard). Followers are chosen among `members`: all workers
+  // of the job, with the address of each one's host, which is empty if it has none. `state` has the
+  // arrays.
+  void Place(const std::vector<WorkerId>& owners, std::map<WorkerId, std::string> members,
+             const ShardState& state);
+  // Every shard is held by its owner and followers.
+  bool settled() const { return pending_.empty(); }
+  const std::vector<Shard>& shards() const { return shards_; }
+  const Route& route() const { return setup_.route; }
+  size_t count() const;  // Parameters of all shards.
+  bool Owns(WorkerId worker, uint32_t shard) const {
+    return shard < shards_.size() && shards_[shard].owner == worker;
+  }
+  bool reachable() const;  // The owners of all shards are connected.
+  std::set<WorkerId> nodes() const;
+
+  template <typename Message>
+  void Tell(WorkerId worker, const Message& message) const {
+    const auto node = find_(worker);
+    if (node) SendControl(transport_, node->peer, node->header, message);
+  }
+  template <typename Message>
+  void TellAll(const Message& message) const {  // All that hold something.
+    for (const WorkerId node : nodes()) Tell(node, message);
+  }
+
+  // Names the owners to all workers, or to one that joined. It may hold shards if it has an
+  // address.
+  void Announce() const;
+  void Joined(WorkerId worker, const std::string& address);
+  // A worker's incarnation is gone. Lose follows.
+  void Left(WorkerId worker, Incarnation incarnation);
+  Status OnHeld(WorkerId worker, const wire::ShardHeldT& held);
+
+  struct Loss {
+    bool any = false;                    // The worker held something.
+    std::map<uint32_t, WorkerId> moved;  // The new owners of shards that it owned.
+    std::optional<uint32_t> gone;        // A shard that no other worker has.
+  };
+  // The worker holds nothing any more. Followers take over what it owned.
+  Loss Lose(WorkerId worker);
+  // Others can take over all that the worker owns.
+  bool CanLose(WorkerId worker) const;
+  // The worker gets no more shards before `version`.
+  void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = version; }
+
+  // Asks nodes for a sign by repeating to them what they hold.
+  void Ask(const std::set<WorkerId>& nodes);
+  bool Silent(WorkerId node) const;  // It has not answered since it was asked.
+
+  // A shard lacks a follower, and a worker could be one.
+  bool CanAddFollowers(uint64_t version) const;
+  void AddFollowers(const ShardState& state);
+
+ private:
+  using Hold = std::pair<uint32_t, WorkerId>;
+
+  std::optional<WorkerId> Candidate(const Shard& shard, uint64_t version) const;
+  std::optional<WorkerId> AddFollower(Shard& shard, uint64_t version) const;
+  std::optional<WorkerId> HeirOf(uint32_t shard) const;
+  wire::ShardHoldT HoldFor(uint32_t shard, WorkerId node) const;
+  void SendHold(uint32_t shard, WorkerId node, const ShardState* state);
+  void SendAgain(uint32_t shard, WorkerId node);
+  void SendState(uint32_t shard, WorkerId node, const ShardState& state) const;
+  void Introduce(WorkerId worker) const;
+
+  Transport& transport_;
+  const Setup setup_;
+  const Find find_;
+  std::vector<Shard> shards_;
+  std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
+  // Holds that were not confirmed: those without which no update may go on, and the others.
+  std::set<Hold> pending_, told_;
+  std::map<WorkerId, uint64_t> shunned_;  // Workers that get no shards before this version.
+};
+
+}  // namespace motley

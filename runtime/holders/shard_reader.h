@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads shards that workers hold back to the coordinator. Loop thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "runtime/holders/shard_placement.h"
+#include "transport/wire/header.h"
+
+namespace motley {
+
+class ShardReader {
+ public:
+  enum class Part : uint8_t { kValues, kValuesAndState, kSum };
+  using Fetched = std::function<void(Result<ShardState>)>;
+
+  explicit ShardReader(ShardPlacement& placement) : placement_(placement) {}  // Borrowed.
+
+  // Asks all owners for this part of a version. One fetch at a time.
+  void Fetch(Part part, uint64_t version, Fetched fetched);
+  bool fetching() const { return fetched_ != nullptr; }
+  void Finish(Result<ShardState> state);
+
+  // A slice of a state. kDataError: it makes no sense.
+  Result<std::span<std::byte>> BeginState(WorkerId worker, const Header& header);
+  Status FinishState(WorkerId worker, const Header& header);
+
+ private:
+  using Floats = std::shared_ptr<std::vector<float>>;
+
+  bool Expects(WorkerId worker, const Header& header) const {
+    return placement_.Owns(worker, header.shard) && fetching() && header.row_id == id_;
+  }
+
+  ShardPlacement& placement_;
+  Fetched fetched_;
+  Part part_ = Part::kValues;
+  uint64_t version_ = 0;
+  uint32_t id_ = 0;
+  Floats parameters_, arrays_;
+  std::vector<size_t> came_;  // Floats of each shard.
+  // The slice that arrives from each worker. It may outlast its fetch.
+  std::map<WorkerId, std::vector<float>> slices_;
+};
+
+}  // namespace motley

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/holders/shard_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/form_bytes.h"
+
+namespace motley {
+
+Status ShardUpdate::Open(const Update& update, uint32_t attempt,
+                         const std::shared_ptr<const CodeForm>& form) {
+  wire::ShardOpenT open;
+  open.step = update.id;
+  open.base_version = update.base_version;
+  open.attempt = attempt;
+  open.lists = form == nullptr;
+  open_ = open;
+  came_.clear();
+  shards_.assign(placement_.shards().size(), {});
+  sums_ = 0;
+  summed_ = nullptr;
+  if (form == nullptr) {
+    placement_.TellAll(open);
+    return Status::Ok();
+  }
+  if (form != code_.form) code_ = {form, {}};
+  // Only nodes that do not have the code are sent it.
+  wire::ShardOpenT with_code = open;
+  open.same_code = true;
+  const std::set<WorkerId> nodes = placement_.nodes();
+  if (!std::includes(code_.nodes.begin(), code_.nodes.end(), nodes.begin(), nodes.end())) {
+    const Bytes code = EncodeForm(*form);
+    MOTLEY_RETURN_IF_ERROR(CheckSendable(FrameKind::kControl, code.size() + 256)
+                               .WithContext("the code does not fit into a message to its shards"));
+    const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
+    with_code.code.assign(bytes, bytes + code.size());
+  }
+  for (const WorkerId node : nodes) {
+    const bool first = code_.nodes.insert(node).second;
+    placement_.Tell(node, first ? with_code : open);
+  }
+  return Status::Ok();
+}
+
+// --- Sums ---
+
+bool ShardUpdate::Whole(RowId row) const {
+  const auto found = came_.find({0, 0, row});
+  return found != came_.end() && found->second.size() == shards_.size();
+}
+
+bool ShardUpdate::AllWhole() const {
+  for (RowId row = 0; row < code_.form->workers; ++row) {
+    if (!code_.form->rows[row].empty() && !Whole(row)) return false;
+  }
+  return true;
+}
+
+// A row may have come from other workers in other shards.
+Status ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
+  if (!placement_.Owns(worker, row.shard) || !IsOpen(row.step, row.attempt)) return Status::Ok();
+  const bool lists = open_->lists;
+  if (!lists && row.row >= code_.form->workers) {
+    return Status::DataError(fmt::format("row {} of {} is whole", row.row, code_.form->workers));
+  }
+  std::set<uint32_t>& where =
+      came_[lists ? Key{row.worker, row.order, row.row} : Key{0, 0, row.row}];
+  if (!where.insert(row.shard).second) return Status::Ok();
+  if (2 * where.size() - 2 >= shards_.size()) {
+    --shards_[row.shard].behind;
+  } else if (2 * where.size() >= shards_.size()) {
+    for (uint32_t each = 0; each < shards_.size(); ++each) {
+      if (!where.contains(each)) ++shards_[each].behind;
+    }
+  }
+  if (where.size() < shards_.size()) return Status::Ok();
+  hooks_.whole(row);
+  // Sums that may end with any rows do not end by themselves. All rows are enough.
+  if (!lists && keep_rows_ && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
+  return Status::Ok();
+}
+
+// The step needs no more answers when every shard has its sum.
+void ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
+  if (!placement_.Owns(worker, summed.shard) || !IsOpen(summed.step, summed.attempt)) return;
+  Shard& shard = shards_[summed.shard];
+  const bool last = !shard.sum && ++sums_ == shards_.size();
+  shard.sum = summed;
+  shard.have_sum.insert(worker);
+  if (last && !open_->lists && !keep_rows_) hooks_.decodable();
+  Check();
+}
+
+void ShardUpdate::OnSafe(WorkerId worker, const wire::ShardSafeT& safe) {
+  const std::vector<ShardPlacement::Shard>& placed = placement_.shards();
+  if (safe.shard >= placed.size() || !placed[safe.shard].followers.contains(worker)) return;
+  if (!IsOpen(safe.step, safe.attempt)) return;
+  shards_[safe.shard].have_sum.insert(worker);
+  Check();
+}
+
+void ShardUpdate::EndSum(bool approximately, Summed summed) {
+  if (!open_) return;  // The update starts again.
+  summed_ = std::move(summed);
+  const bool any_rows = !open_->lists && (approximately || keep_rows_);
+  if (!open_->lists && !any_rows) return Check();  // Exact sums end by themselves.
+  wire::ShardFinishT finish;
+  finish.step = open_->step;
+  finish.attempt = open_->attempt;
+  for (RowId row = 0; any_rows && row < code_.form->workers; ++row) {
+    finish.rows.push_back(Whole(row));
+  }
+  placement_.TellAll(finish);
+}
+
+ShardUpdate::Sum ShardUpdate::Total() const {
+  Sum total;
+  const wire::ShardSummedT& first = *shards_.front().sum;
+  total.tally = {FromWire(first.loss), FromWire(first.weight)};
+  total.weights = first.weights;
+  total.coverage = first.coverage;
+  total.error = first.error;
+  for (const Shard& shard : shards_) {
+    total.amplification = std::max(total.amplification, shard.sum->amplification);
+    total.squares += shard.sum->squares;
+  }
+  return total;
+}
+
+// --- The next version ---
+
+void ShardUpdate::Apply(wire::ShardApplyT apply, Applied applied) {
+  MOTLEY_ASSERT(open_ && sums_ == shards_.size() && applied_ == nullptr);
+  applied_ = std::move(applied);
+  apply_status_ = Status::Ok();
+  apply.step = open_->step;
+  apply.attempt = open_->attempt;
+  placement_.TellAll(apply);
+}
+
+void ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied) {
+  if (applied.shard >= shards_.size() || applied_ == nullptr || applied.step != open_->step) return;
+  if (!applied.finite) {
+    apply_status_ = Status::DataError("training diverged");
+  } else if (!applied.error.empty()) {
+    apply_status_ = Status::Resource(applied.error);
+  }
+  shards_[applied.shard].applied.insert(worker);
+  Check();
+}
+
+void ShardUpdate::Check() {
+  if (!open_) return;
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    const Shard& shard = shards_[number];
+    const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
+    if (!placement_.shards()[number].HeldOnlyBy(done)) return;
+  }
+  if (applying()) {
+    if (apply_status_.ok()) version_ = open_->step + 1;
+    open_.reset();
+    std::exchange(applied_, nullptr)(apply_status_);
+  } else if (summed_ != nullptr) {
+    std::exchange(summed_, nullptr)(Total());
+  }
+}
+
+// --- Nodes that are lost or late ---
+
+// The sum is safe only if nobody still waits for the lost owner to send it.
+bool ShardUpdate::Moved(uint32_t number) {
+  if (!open_ || applying()) return true;
+  const Shard& shard = shards_[number];
+  if (shard.sum && placement_.shards()[number].HeldOnlyBy(shard.have_sum)) return true;
+  open_.reset();
+  return false;
+}
+
+void ShardUpdate::GiveUp() {
+  open_.reset();
+  applied_ = nullptr;
+}
+
+std::set<WorkerId> ShardUpdate::Awaited() const {
+  std::set<WorkerId> awaited;
+  if (!open_) return awaited;
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    const Shard& shard = shards_[number];
+    const ShardPlacement::Shard& placed = placement_.shards()[number];
+    if (sums_ < shards_.size()) {
+      // Before most sums are there, an owner is behind if it lacks an answer that most others have.
+      const bool behind = 2 * sums_ >= shards_.size() || shard.behind > 0;
+      if (!shard.sum && behind) awaited.insert(placed.owner);
+      continue;
+    }
+    for (const WorkerId node : placed.nodes()) {
+      const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
+      if (!done.contains(node)) awaited.insert(node);
+    }
+  }
+  return awaited;
+}
+
+}  // namespace motley

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/survey/link_survey.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/links/messages.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kRoundTime = std::chrono::milliseconds(300);
+// A report waits behind the frames that are queued on a slow link.
+constexpr Duration kReportedWithin = std::chrono::seconds(5);
+
+}  // namespace
+
+LinkSurvey::LinkSurvey(Loop& loop, Transport& transport, uint32_t places, Find find)
+    : loop_(loop),
+      transport_(transport),
+      places_(places),
+      find_(std::move(find)),
+      load_(loop, transport) {}
+
+LinkSurvey::~LinkSurvey() {
+  if (timer_ != 0) loop_.Cancel(timer_);
+}
+
+void LinkSurvey::Start(const std::map<WorkerId, std::string>& workers, std::set<WorkerId> elsewhere,
+                       bool coordinator, Done done) {
+  done_ = std::move(done);
+  workers_.clear();
+  elsewhere_ = std::move(elsewhere);
+  with_coordinator_ = coordinator;
+  wire::ShardsT shards;
+  for (const auto& [worker, address] : workers) {
+    workers_.insert(worker);
+    shards.addresses.resize(worker + 1);
+    shards.addresses[worker] = address;
+  }
+  for (const WorkerId worker : workers_) {
+    if (const auto to = find_(worker)) SendControl(transport_, to->peer, to->header, shards);
+  }
+  Test(1, workers_, false);
+}
+
+void LinkSurvey::Disband() {
+  for (const WorkerId worker : workers_) {
+    const auto to = find_(worker);
+    if (to) SendControl(transport_, to->peer, to->header, wire::ShardsT());
+  }
+}
+
+void LinkSurvey::Test(uint32_t id, const std::set<WorkerId>& members, bool coordinator) {
+  round_ = {id, {}, {}, {}};
+  wire::LinkTestT test;
+  test.id = id;
+  test.milliseconds = static_cast<uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kRoundTime).count());
+  std::vector<LinkLoad::To> own;
+  for (const WorkerId worker : members) {
+    const auto to = find_(worker);
+    if (!to) continue;
+    test.nodes.clear();
+    if (coordinator) {
+      test.nodes.push_back(places_);
+      own.push_back(*to);
+    } else {
+      for (const WorkerId other : members) {
+        if (other != worker) test.nodes.push_back(other);
+      }
+    }
+    round_.awaited.insert(worker);
+    SendControl(transport_, to->peer, to->header, test);
+  }
+  if (coordinator) {
+    round_.awaited.insert(places_);
+    load_.Start(id, kRoundTime, own, [this](const wire::LinkReportT& report) {
+      Take(places_, report);
+      CheckRound();
+    });
+  }
+  timer_ = loop_.After(kRoundTime + kReportedWithin, [this] {
+    timer_ = 0;
+    EndRound();
+  });
+}
+
+Status LinkSurvey::OnReport(WorkerId worker, const wire::LinkReportT& report) {
+  if (!running() || report.id != round_.id || !round_.awaited.contains(worker)) return Status::Ok();
+  if (report.nodes.size() != report.bytes.size()) {
+    return Status::DataError("a report of its links that makes no sense");
+  }
+  Take(worker, report);
+  CheckRound();
+  return Status::Ok();
+}
+
+void LinkSurvey::Take(uint32_t node, const wire::LinkReportT& report) {
+  round_.awaited.erase(node);
+  round_.reported.insert(node);
+  const double seconds = static_cast<double>(report.nanoseconds) * 1e-9;
+  for (size_t i = 0; i < report.nodes.size() && seconds > 0; ++i) {
+    round_.rates[{report.nodes[i], node}] = static_cast<double>(report.bytes[i]) / seconds;
+  }
+}
+
+void LinkSurvey::Lost(WorkerId worker) {
+  if (!running()) return;
+  workers_.erase(worker);
+  elsewhere_.erase(worker);
+  round_.reported.erase(worker);
+  links_.workers.erase(worker);
+  if (round_.awaited.erase(worker) > 0) CheckRound();
+}
+
+void LinkSurvey::CheckRound() {
+  if (!round_.awaited.empty()) return;
+  if (timer_ != 0) loop_.Cancel(timer_);
+  // The caller may be deep inside a message of a worker.
+  timer_ = loop_.After(Duration::zero(), [this] {
+    timer_ = 0;
+    EndRound();
+  });
+}
+
+void LinkSurvey::EndRound() {
+  round_.awaited.clear();
+  if (round_.id == 1) {
+    links_ = {};
+    for (const uint32_t node : round_.reported) {
+      NodeLink& link = links_.workers[node];
+      for (const uint32_t other : round_.reported) {
+        if (other == node) continue;
+        const double away = round_.rates[{node, other}];
+        link.up += away;
+        link.down += round_.rates[{other, node}];
+        if (away <= 0 && !links_.unreached) links_.unreached.emplace(node, other);
+      }
+    }
+    if (with_coordinator_ && !elsewhere_.empty()) {
+      return Test(2, elsewhere_, true);
+    }
+  } else {
+    for (const uint32_t node : round_.reported) {
+      if (node == places_) continue;
+      links_.coordinator.up += round_.rates[{places_, node}];
+      links_.coordinator.down += round_.rates[{node, places_}];
+    }
+  }
+  Finish();
+}
+
+void LinkSurvey::Finish() {
+  round_ = {};
+  std::exchange(done_, nullptr)(links_);
+}
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides before a job's first step which worker owns each shard of the vector, or that the server
+// keeps them all. Measures the links first where they matter (decision 51). Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "runtime/job.h"
+#include "runtime/job_notice.h"
+#include "runtime/links/route.h"
+#include "runtime/survey/link_survey.h"
+
+namespace motley {
+
+// Workers may hold the shards of a job with these options and a vector of so many floats. The
+// server keeps short vectors, unless `holders` says otherwise.
+bool WorkersMayHold(const JobOptions& options, size_t floats);
+// The number of shards of this job's vector. Where workers may hold them, a long vector has several
+// for each worker, so that their shares can follow links.
+uint32_t ShardsFor(const JobOptions& options, size_t floats);
+
+class VectorPlacement {
+ public:
+  // Workers that may own shards, with the addresses at which others reach them.
+  using Owners = std::map<WorkerId, std::string>;
+  struct Hooks {
+    LinkSurvey::Find find;
+    std::function<void(const std::vector<WorkerId>& owners)> placed;  // By shard.
+    std::function<void()> star;                                       // The server keeps all.
+    std::function<void(const Status&)> failed;
+    std::function<void(const JobNotice&)> notice;
+  };
+
+  // All are borrowed.
+  VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options, Route route,
+                  Hooks hooks);
+
+  // Decides, now or later. One of the hooks runs once. Does nothing while it is deciding.
+  void Decide(Owners owners);
+  void Lost(WorkerId worker);
+
+  // The server keeps all shards.
+  bool star() const { return star_; }
+  LinkSurvey& survey() { return survey_; }
+
+ private:
+  void KeepStar();
+  void PlaceEqually();
+  void Choose(const SurveyedLinks& links);
+  bool choosing() const { return options_.holders == JobOptions::Holders::kChosen; }
+  uint64_t length() const { return route_.end(route_.shards() - 1); }  // Floats.
+
+  const JobOptions& options_;
+  const Route route_;
+  const Hooks hooks_;
+  LinkSurvey survey_;
+  Owners owners_;
+  bool star_ = false;
+};
+
+}  // namespace motley

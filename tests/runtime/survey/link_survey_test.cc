@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/survey/link_survey.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/links/messages.h"
+#include "sim/world/sim_network.h"
+
+namespace motley {
+namespace {
+
+constexpr double kWithin = 0.1;  // The tolerated error, as a part of the true value.
+constexpr uint32_t kPlaces = 8;
+
+// A worker that takes part in surveys and does nothing else. Each connection that it makes has a
+// wire of its own.
+class Member : private Receiver {
+ public:
+  Member(VirtualLoop& world, SimNetwork& network, WorkerId worker, double bytes_per_second)
+      : address("w" + std::to_string(worker) + ":1"),
+        loop_(world),
+        transport_(network.MakeTransport(loop_, {.bytes_per_second = bytes_per_second})),
+        load_(loop_, *transport_) {
+    header_.incarnation = worker + 1;
+    transport_->SetReceiver(this);
+    EXPECT_TRUE(transport_->Listen(address).ok());
+    server_ = transport_->Connect("server:1");
+    wire::ReadyT hello;
+    hello.address = address;
+    SendControl(*transport_, server_, header_, hello);
+  }
+  ~Member() override { transport_->Close(); }
+
+  const std::string address;
+  bool silent = false;  // It never reports.
+  std::optional<WorkerId> shuns;
+
+ private:
+  void OnConnected(PeerId, const PeerIdentity&) override {}
+  void OnLost(PeerId, const Status&) override {}
+  std::span<std::byte> OnPayload(PeerId, const Header& header) override {
+    if (header.kind == FrameKind::kLoad) return load_.Room(header);
+    control_.resize(header.length);
+    return control_;
+  }
+  void OnPayloadDone(PeerId, const Header& header, bool) override {
+    if (header.kind == FrameKind::kLoad) {
+      const auto from = static_cast<uint32_t>(header.incarnation);
+      return load_.Arrived(from == 0 ? kPlaces : from - 1, header);
+    }
+    const auto control = DecodeControl(control_);
+    ASSERT_TRUE(control.ok());
+    if (const auto* shards = control->body.AsShards()) {
+      EXPECT_TRUE(shards->owners.empty());
+      for (const std::string& each : shards->addresses) {
+        peers_.push_back(each.empty() ? 0 : transport_->Connect(each));
+      }
+    } else if (const auto* test = control->body.AsLinkTest()) {
+      std::vector<LinkLoad::To> to;
+      for (const uint32_t node : test->nodes) {
+        if (shuns != node) to.push_back({node == kPlaces ? server_ : peers_.at(node), header_});
+      }
+      load_.Start(test->id, std::chrono::milliseconds(test->milliseconds), to,
+                  [this](const wire::LinkReportT& report) {
+                    if (!silent) SendControl(*transport_, server_, header_, report);
+                  });
+    }
+  }
+
+  NodeLoop loop_;
+  std::unique_ptr<SimTransport> transport_;
+  LinkLoad load_;
+  Header header_;
+  PeerId server_ = 0;
+  std::vector<PeerId> peers_;
+  Bytes control_;
+};
+
+class LinkSurveyTest : public testing::Test, private Receiver {
+ protected:
+  LinkSurveyTest() : loop_(world_), transport_(network_.MakeTransport(loop_)) {
+    transport_->SetReceiver(this);
+    EXPECT_TRUE(transport_->Listen("server:1").ok());
+    survey_.emplace(loop_, *transport_, kPlaces,
+                    [this](WorkerId worker) -> std::optional<LinkLoad::To> {
+                      const auto found = peers_.find(worker);
+                      if (found == peers_.end()) return std::nullopt;
+                      return LinkLoad::To{found->second, Header()};
+                    });
+  }
+  ~LinkSurveyTest() override {
+    members_.clear();
+    transport_->Close();
+  }
+
+  Member& Add(double bytes_per_second) {
+    members_.push_back(std::make_unique<Member>(
+        world_, network_, static_cast<WorkerId>(members_.size()), bytes_per_second));
+    world_.RunUntil([&] { return peers_.size() == members_.size(); });
+    return *members_.back();
+  }
+  void Begin(const std::set<WorkerId>& elsewhere, bool coordinator) {
+    std::map<WorkerId, std::string> workers;
+    for (WorkerId worker = 0; worker < members_.size(); ++worker) {
+      workers[worker] = members_[worker]->address;
+    }
+    survey_->Start(workers, elsewhere, coordinator,
+                   [this](const SurveyedLinks& links) { links_ = links; });
+    EXPECT_FALSE(links_);
+  }
+  SurveyedLinks Run() {
+    world_.RunUntil([&] { return links_.has_value(); });
+    EXPECT_TRUE(links_);
+    EXPECT_FALSE(survey_->running());
+    return links_ ? *links_ : SurveyedLinks();
+  }
+
+  VirtualLoop world_;
+  SimNetwork network_{1};
+  NodeLoop loop_;
+  std::unique_ptr<SimTransport> transport_;
+  std::optional<LinkSurvey> survey_;
+  std::map<WorkerId, PeerId> peers_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::optional<SurveyedLinks> links_;
+
+ private:
+  void OnConnected(PeerId, const PeerIdentity&) override {}
+  void OnLost(PeerId, const Status&) override {}
+  std::span<std::byte> OnPayload(PeerId, const Header& header) override {
+    if (header.kind == FrameKind::kLoad) return survey_->Room(header);
+    control_.resize(header.length);
+    return control_;
+  }
+  void OnPayloadDone(PeerId peer, const Header& header, bool) override {
+    const auto worker = static_cast<WorkerId>(header.incarnation - 1);
+    if (header.kind == FrameKind::kLoad) return survey_->Arrived(worker, header);
+    peers_[worker] = peer;
+    const auto control = DecodeControl(control_);
+    ASSERT_TRUE(control.ok());
+    if (const auto* report = control->body.AsLinkReport()) {
+      EXPECT_TRUE(survey_->OnReport(worker, *report).ok());
+    }
+  }
+  Bytes control_;
+};
+
+// Each connection has the rate of the worker that made it, in both directions. So a worker sends
+// over its own wires, and receives over those of the others.
+TEST_F(LinkSurveyTest, AddsUpWhatEachWorkerSendsAndReceives) {
+  const std::vector<double> rates{4e7, 4e7, 1e7, 4e6};
+  for (const double rate : rates) Add(rate);
+  Begin({0, 1, 2, 3}, true);
+  const SurveyedLinks links = Run();
+  double all = 0;
+  for (const double rate : rates) all += rate;
+  ASSERT_EQ(links.workers.size(), rates.size());
+  for (WorkerId worker = 0; worker < rates.size(); ++worker) {
+    EXPECT_NEAR(links.workers.at(worker).up / (3 * rates[worker]), 1, kWithin) << worker;
+    EXPECT_NEAR(links.workers.at(worker).down / (all - rates[worker]), 1, kWithin) << worker;
+  }
+  EXPECT_NEAR(links.coordinator.up / all, 1, kWithin);
+  EXPECT_NEAR(links.coordinator.down / all, 1, kWithin);
+  EXPECT_FALSE(links.unreached);
+}
+
+TEST_F(LinkSurveyTest, LeavesWorkersOnTheCoordinatorsMachineOutOfItsLink) {
+  for (int i = 0; i < 3; ++i) Add(1e7);
+  Begin({1, 2}, true);
+  EXPECT_NEAR(Run().coordinator.down / 2e7, 1, kWithin);
+}
+
+TEST_F(LinkSurveyTest, LooksAtTheCoordinatorOnlyIfAsked) {
+  for (int i = 0; i < 3; ++i) Add(1e7);
+  Begin({0, 1, 2}, false);
+  EXPECT_EQ(Run().coordinator, NodeLink());
+}
+
+TEST_F(LinkSurveyTest, NamesWhoCannotBeReached) {
+  for (int i = 0; i < 3; ++i) Add(1e7);
+  members_[2]->shuns = 1;
+  Begin({0, 1, 2}, true);
+  const SurveyedLinks links = Run();
+  ASSERT_TRUE(links.unreached);
+  EXPECT_EQ(*links.unreached, std::pair(WorkerId{2}, WorkerId{1}));
+}
+
+TEST_F(LinkSurveyTest, DoesNotWaitForWorkersThatAreLost) {
+  for (int i = 0; i < 3; ++i) Add(1e7);
+  members_[1]->silent = true;
+  Begin({0, 1, 2}, true);
+  const Time began = loop_.Now();
+  survey_->Lost(1);
+  const SurveyedLinks links = Run();
+  EXPECT_EQ(links.workers.size(), 2u);
+  EXPECT_LT(loop_.Now() - began, std::chrono::seconds(2));
+}
+
+TEST_F(LinkSurveyTest, GoesOnWithoutAWorkerThatNeverReports) {
+  for (int i = 0; i < 3; ++i) Add(1e7);
+  members_[0]->silent = true;
+  Begin({0, 1, 2}, false);
+  const SurveyedLinks links = Run();
+  EXPECT_EQ(links.workers.size(), 2u);
+  EXPECT_FALSE(links.workers.contains(0));
+}
+
+// Unlimited links exist in simulations only.
+TEST_F(LinkSurveyTest, EndsOnUnlimitedLinks) {
+  for (int i = 0; i < 3; ++i) Add(0);
+  Begin({0, 1, 2}, true);
+  const SurveyedLinks links = Run();
+  ASSERT_EQ(links.workers.size(), 3u);
+  EXPECT_GT(links.workers.at(0).down, 4e8);
+  EXPECT_FALSE(links.unreached);
+}
+
+TEST_F(LinkSurveyTest, RefusesAReportThatMakesNoSense) {
+  for (int i = 0; i < 2; ++i) Add(1e7);
+  Begin({0, 1}, false);
+  wire::LinkReportT report;
+  report.id = 1;
+  report.nodes = {1};
+  report.nanoseconds = 1;
+  EXPECT_EQ(survey_->OnReport(0, report).code(), StatusCode::kDataError);
+  report.id = 7;  // It is about another round.
+  EXPECT_TRUE(survey_->OnReport(0, report).ok());
+  EXPECT_EQ(Run().workers.size(), 2u);
+}
+
+}  // namespace
+}  // namespace motley
