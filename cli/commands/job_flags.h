@@ -27,7 +27,7 @@ struct JobFlags {
   bool tolerate_given = false;
   std::string step_deadline;  // "50ms"
   std::string reduce = "star";
-  std::string wire;  // "int8"; empty: not given.
+  std::string wire = "float32";
   std::vector<std::string> faults;
   std::string trace;
   bool json = false;
