@@ -135,8 +135,8 @@ DirectSum::DirectSum(Transport& transport, Receiver& others, const SumTask& task
       members_(members),
       vector_(vector),
       ranges_(RangesOf(task.length, shares)),
-      answers_(ranges_.route.Answers(kSlice)),
-      parameters_(ranges_.route.Parameters(kSlice)),
+      answers_(ranges_.route.Answers(kSlice, WireFormat::kFloat32)),
+      parameters_(ranges_.route.Parameters(kSlice, WireFormat::kFloat32)),
       sketches_(answers_.count()),
       arriving_(members.count()) {
   const Route& route = ranges_.route;

@@ -234,7 +234,7 @@ TEST(ParameterInbox, GivesOutOnlyWholeVersionsAndTheNewest) {
     if (room->empty()) return;
     const std::vector<float> values(count, value);
     std::memcpy(room->data(), values.data(), count * 4);
-    inbox.Finish();
+    EXPECT_TRUE(inbox.Finish().ok());
   };
   slice(1, 0, 1);
   slice(1, 0, 1);

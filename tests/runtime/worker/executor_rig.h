@@ -79,7 +79,7 @@ class ExecutorRig : public TestRig, public testing::Test {
     const auto room = parameters->Begin(header);
     ASSERT_TRUE(room.ok());
     std::memset(room->data(), 0, room->size());
-    parameters->Finish();
+    ASSERT_TRUE(parameters->Finish().ok());
     executor->Advance();
   }
   // A row of a code.
