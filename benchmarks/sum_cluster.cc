@@ -344,7 +344,7 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
     task.workers = all - members.spares;
   }
   const uint32_t all = task.workers + members.spares;
-  const bool direct = members.reduce == kDirect;
+  const bool direct = members.reduce == kDirectSum;
   if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
     Die("--shares, --links and --spares need --reduce direct");
   }

@@ -34,7 +34,7 @@ class Member {
               {.rank = rank, .addresses = members.addresses, .pings = by_latency_ ? 9U : 0U},
               [this](const Result<Members>& connected) { OnReady(connected); }),
         vector_(std::make_shared<Contribution>()) {
-    vector_->vector.resize(members.reduce == kDirect ? VectorLength(task.length) : task.length);
+    vector_->vector.resize(members.reduce == kDirectSum ? VectorLength(task.length) : task.length);
   }
   ~Member() { transport_->Close(); }
 
@@ -49,8 +49,8 @@ class Member {
  private:
   // Beside a direct sum, a collective is the barrier and exchanges the times.
   static const CollectiveAlgorithm& Found(const std::string& name) {
-    const auto found = FindCollective(name == kDirect ? "butterfly" : name);
-    if (!found.ok()) Die(fmt::format("{}, {}", found.status().ToString(), kDirect));
+    const auto found = FindCollective(name == kDirectSum ? "butterfly" : name);
+    if (!found.ok()) Die(fmt::format("{}, {}", found.status().ToString(), kDirectSum));
     return **found;
   }
   static Groups GroupsOf(const SumTask& task, const MemberTask& members) {
@@ -74,7 +74,7 @@ class Member {
     if (!made.ok()) Die(made.status().ToString());
     collective_ = *std::move(made);
     mesh_.Use(*collective_);
-    if (members_.reduce == kDirect) {
+    if (members_.reduce == kDirectSum) {
       direct_ = std::make_unique<DirectSum>(*transport_, mesh_, task_, *connected, members_.shares,
                                             vector_->vector);
       transport_->SetReceiver(direct_.get());

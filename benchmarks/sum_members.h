@@ -11,16 +11,16 @@
 namespace motley {
 
 struct MemberTask {
-  std::string reduce;                  // A name of collective/algorithm.h, or kDirect.
+  std::string reduce;                  // A name of collective/algorithm.h, or kDirectSum.
   std::string groups;                  // See ParseGroups; "latency": measured. Empty: two halves.
   std::vector<std::string> addresses;  // By rank. Empty: all members run here.
 
-  // The members below are for kDirect.
+  // The members below are for kDirectSum.
   uint32_t spares = 0;         // Members after the workers. They sum and have no vector.
   std::vector<double> shares;  // By rank: the part of the vector that it owns. Empty: equal parts.
 };
 
-inline constexpr char kDirect[] = "direct";
+inline constexpr char kDirectSum[] = "direct";
 
 // Runs the member of this rank until the last sum. Ends the process at an error.
 void RunMember(const SumTask& task, const MemberTask& members, uint32_t rank);

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains an MLP of 23 million parameters on machines with links of limited speed, beside PyTorch DDP over gloo.
+
+Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
+[--faults NAME,...]. Run by `./dev bench training`.
+
+Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
+machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
+
+    none    nothing
+    pause   it stands still for 2 s in every 10 s (SIGSTOP)
+    slow    it has a fifth of its time (SIGSTOP for 80 of every 100 ms)
+    kill    it is killed after a third of the steps
+
+Prints steps per second. DDP waits for its slowest member, and ends or hangs when one is killed. JSON: an array of
+`system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean time of a step, and
+`bound_seconds` the least time that a sum of these vectors takes on these links (benchmarks/wire.py).
+
+Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import peer_tools
+from wire import Case, Lab, numbers
+
+HERE = pathlib.Path(__file__).parent
+PORT = 7460
+INPUTS, CLASSES, SAMPLES = 784, 10, 2048
+LIMIT_S = 300  # Seconds that one run may take; who needs longer hangs.
+FAULTS = ("none", "pause", "slow", "kill")
+TOKEN = "bench-wire-training"
+
+
+class Failed(Exception):
+    pass
+
+
+class Disturber:
+    """Strikes one process with a fault until it is closed."""
+
+    def __init__(self, fault, process):
+        self.fault, self.process = fault, process
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    def _run(self):
+        run, stop = {"pause": (8, 2), "slow": (0.02, 0.08)}.get(self.fault, (None, None))
+        while run and not self.ended.wait(run):
+            self._signal(signal.SIGSTOP)
+            self.ended.wait(stop)
+            self._signal(signal.SIGCONT)
+
+    def step(self, step, steps):
+        if self.fault == "kill" and step >= steps // 3:
+            self._signal(signal.SIGKILL)
+
+    def close(self):
+        self.ended.set()
+        self.thread.join()
+
+
+def start(lab, machine, words, ends, **options):
+    environment = dict(peer_tools.ENVIRONMENT, MOTLEY_TOKEN=TOKEN)
+    process = subprocess.Popen([*lab.on(machine), *map(str, words)], stdin=subprocess.DEVNULL, text=True,
+                               env=environment, **options)
+    ends.callback(process.wait)
+    ends.callback(process.kill)
+    return process
+
+
+def samples(folder):
+    """A folder in MNIST's layout with random pixels and labels."""
+    random.seed(7)
+    for part, count in (("train", SAMPLES), ("t10k", 64)):
+        header = struct.pack(">4I", 0x803, count, 28, 28)
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(header + random.randbytes(count * INPUTS))
+        labels = bytes(random.randrange(CLASSES) for _ in range(count))
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, count) + labels)
+    return folder
+
+
+def train_motley(lab, flags, fault, folder):
+    """Returns the mean seconds of a step. The machine behind the workers' has the server."""
+    workers = len(flags.links)
+    data = samples(pathlib.Path(folder))
+    server = f"{lab.addresses[workers]}:{PORT}"
+    with contextlib.ExitStack() as ends:
+        errors = ends.enter_context(open(pathlib.Path(folder) / "server.log", "w+"))
+        job = start(lab, workers, [
+            flags.program, "train", "--data", data, "--model", "mlp:" + ",".join(map(str, flags.hidden)), "--batch",
+            flags.batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
+            server, "--reduce", flags.reduce, "--optimizer", "sgd", "--lr", 0.01, "--seed", 7, "--json",
+            *(["--code", flags.code] if flags.code else [])], ends, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        joined, steps = threading.Semaphore(0), []
+
+        def read():
+            for line in job.stderr:
+                errors.write(line)
+                if " joined from " in line:
+                    joined.release()
+                if found := re.match(r"step (\d+)/", line):
+                    steps.append(int(found[1]))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        members = []
+        time.sleep(0.5)
+        for i in range(workers):  # One after the other, so that each has its own number.
+            members.append(start(lab, i, [flags.program, "worker", "--server", server, "--name", f"w{i}"], ends,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            if not joined.acquire(timeout=30):
+                raise Failed("a worker did not join")
+        disturber = Disturber(fault, members[-1])
+        ends.callback(disturber.close)
+        deadline = time.monotonic() + LIMIT_S
+        while job.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+            disturber.step(steps[-1] if steps else 0, flags.steps)
+        if job.poll() is None:
+            raise Failed(f"hung for {LIMIT_S} s")
+        output = job.stdout.read()
+        reader.join()
+        if job.returncode != 0:
+            errors.seek(0)
+            raise Failed("ended: " + errors.read().strip().split("\n")[-1])
+    report = json.loads(output)
+    if report["steps"] != flags.steps:
+        raise Failed(f"ended after {report['steps']} steps")
+    return report["wall_seconds"] / flags.steps
+
+
+def train_ddp(lab, flags, fault, _):
+    workers = len(flags.links)
+    widths = ",".join(map(str, [INPUTS, *flags.hidden, CLASSES]))
+    python = peer_tools.torch_python()
+    with tempfile.TemporaryFile("w+") as errors, contextlib.ExitStack() as ends:
+        ranks = [start(lab, i, [python, HERE / "peers" / "ddp_links.py", i, workers, f"{lab.addresses[0]}:{PORT}",
+                                "eth", flags.batch, flags.steps, widths], ends, stdout=subprocess.PIPE, stderr=errors)
+                 for i in range(workers)]
+        time.sleep(5)  # All have imported PyTorch and begun.
+        disturber = Disturber(fault, ranks[-1])
+        ends.callback(disturber.close)
+        began, limit = time.monotonic(), flags.ddp_limit
+        while ranks[0].poll() is None and time.monotonic() - began < limit:
+            time.sleep(0.05)
+            disturber.step(time.monotonic() - began, 15)  # DDP reports no steps: after 5 s.
+        if ranks[0].poll() is None:
+            raise Failed(f"hung for {limit} s")
+        if ranks[0].returncode != 0:
+            errors.seek(0)
+            raise Failed("ended: " + errors.read().strip().split("\n")[-1])
+        times = json.loads(ranks[0].stdout.read())["seconds"]
+    return sum(times) / len(times)
+
+
+SYSTEMS = {"motley": train_motley, "ddp": train_ddp}
+
+
+def names(known):
+    def read(text):
+        unknown = [word for word in text.split(",") if word not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"there is no '{unknown[0]}': {', '.join(known)}")
+        return text.split(",")
+    return read
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", help="motley")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--links", type=numbers, default=(1000.0,) * 4, help="Mbit/s of each worker's machine")
+    parser.add_argument("--hidden", type=lambda text: [int(word) for word in text.split(",")], default=[4400, 4400])
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--code", help="Motley's; auto if not given")
+    parser.add_argument("--reduce", default="auto")
+    parser.add_argument("--ddp-limit", type=int, default=120, help="seconds after which DDP counts as hung")
+    parser.add_argument("--systems", type=names(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
+    return parser.parse_args(words)
+
+
+def run(flags):
+    """Returns the rows."""
+    rows = []
+    widths = [INPUTS, *flags.hidden, CLASSES]
+    parameters = sum((a + 1) * b for a, b in zip(widths, widths[1:]))
+    megabytes = parameters * 4 / 1e6
+    case = Case(megabytes, tuple(flags.links))
+    with contextlib.closing(Lab(case.workers + 1, "10.78.0.1", [*case.links, max(case.links)])) as lab, \
+            tempfile.TemporaryDirectory() as folder:
+        for name in flags.systems:
+            if name == "ddp" and not peer_tools.torch_python():
+                print("wire_training.py: ddp is left out: python3-torch is not installed", file=sys.stderr)
+                continue
+            for fault in flags.faults:
+                row = {"system": name, "fault": fault, "links": case.link_text, "megabytes": round(megabytes, 1),
+                       "workers": case.workers, "seconds": None, "bound_seconds": case.bound_seconds(),
+                       "outcome": "done"}
+                try:
+                    row["seconds"] = SYSTEMS[name](lab, flags, fault, folder)
+                except Failed as error:
+                    row["outcome"] = str(error)
+                rows.append(row)
+                if not flags.json:
+                    rate = f"{1 / row['seconds']:.2f} steps/s" if row["seconds"] else row["outcome"]
+                    print(f"{name:<8}{fault:<7}{case.link_text:<12}{megabytes:>6.1f} MB  {rate}", flush=True)
+    return rows
+
+
+def main():
+    flags = parse(sys.argv[1:])
+    # Ends by an exception, so that processes and namespaces are removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        rows = run(flags)
+    except (OSError, subprocess.CalledProcessError) as error:
+        why = (getattr(error, "stderr", None) or str(error)).strip()
+        print(f"wire_training.py: skipped: machines with limited links need root, ip and tc: {why}", file=sys.stderr)
+        sys.exit(77)
+    if flags.json:
+        print(json.dumps(rows, indent=2))
+    sys.exit(1 if any(row["system"] == "motley" and row["outcome"] != "done" for row in rows) else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
