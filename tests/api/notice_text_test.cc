@@ -115,7 +115,7 @@ TEST(NoticeText, OfConnections) {
   EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}}}),
             "1 part of the vector, which worker 1 held, is now held by worker 2 (alice)");
   EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}, {3, 2}, {4, 4}}}),
-            "3 parts of the vector, which worker 1 held, are now held by workers 2 (alice) and 4");
+            "3 parts of the vector, which worker 1 held, are now held by workers 2 (alice), 4");
   EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");
 }
 
