@@ -148,7 +148,7 @@ TEST_F(RangeAnswersTest, SaysThatARefusedRowIsInTheSum) {
 TEST_F(RangeAnswersTest, SlicesOfNoAnswerAreErrors) {
   Open(3, 1, Form("none", 2, 0));
   const Header fits = HeaderOf(3, 1, 0, 1, 5);
-  Header other = HeaderOf(3, 1, 0, 0, 5);  // Of the other shard.
+  Header other = HeaderOf(3, 1, 0, 0, 5);  // The other shard has this range.
   EXPECT_EQ(Send(0, other, 5).code(), StatusCode::kDataError);
   other = fits;
   other.version = 2;
