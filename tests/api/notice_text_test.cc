@@ -112,7 +112,35 @@ TEST(NoticeText, OfConnections) {
             "worker 1 reports: no memory");
   EXPECT_EQ(Text(notice::Reported{1, Status::Resource("no memory"), 12}),
             "worker 1 reports: no memory (12 more before it were left out)");
+  EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}}}),
+            "1 part of the vector, which worker 1 held, is now held by worker 2 (alice)");
+  EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}, {3, 2}, {4, 4}}}),
+            "3 parts of the vector, which worker 1 held, are now held by workers 2 (alice), 4");
   EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");
+}
+
+TEST(NoticeText, OfWhoSumsTheVector) {
+  notice::VectorPlaced placed;
+  placed.nodes = {1, 2};
+  placed.bytes = 92e6;
+  placed.choice.kind = Reduce::kDirect;
+  placed.choice.ranges = {{0, 0, 30}, {1, 30, 40}};
+  placed.choice.cost.exchange.total = 0.5;
+  EXPECT_EQ(Text(placed),
+            "the workers sum the vector of 92 MB (worker 1 75 %, worker 2 (alice) 25 %). With the "
+            "links that were measured it moves in 500 ms of a step");
+  placed.choice.reason.kind = ReduceReason::Kind::kFaster;
+  placed.choice.reason.star.exchange.total = 1.5;
+  EXPECT_THAT(Text(placed), ::testing::EndsWith(", and the server alone would need 1500 ms"));
+  placed.choice.kind = Reduce::kStar;
+  placed.choice.reason.other.exchange.total = 1.6;
+  EXPECT_EQ(Text(placed),
+            "the server sums the vector of 92 MB: with the links that were measured it moves in "
+            "1500 ms of a step, and workers that share this work would need 1600 ms");
+  placed.unreached = {1, 2};
+  EXPECT_EQ(Text(placed),
+            "the server sums the vector of 92 MB, because nothing from worker 1 reached worker 2 "
+            "(alice). Workers that can connect to each other could share that work");
 }
 
 // Losses of standardised targets mean nothing to the user: they are reported in the units of the

@@ -32,6 +32,7 @@ void SafetensorsModel(std::string_view input);
 void Frames(std::string_view input);
 void Control(std::string_view input);
 void Block(std::string_view input);
+void Code(std::string_view input);
 
 // Text files of users, and checkpoints: tests/fuzz/file_targets.cc.
 void Profile(std::string_view input);

@@ -10,6 +10,7 @@ const std::vector<Target>& Targets() {
       {"block", Block},
       {"calls", Calls},
       {"checkpoint", Checkpoint},
+      {"code", Code},
       {"control", Control},
       {"csv", Csv},
       {"description", Description},

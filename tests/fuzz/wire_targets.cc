@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "coding/form_bytes.h"
 #include "runtime/links/messages.h"
 #include "tests/fuzz/holds_together.h"
 #include "tests/fuzz/target.h"
@@ -131,6 +132,17 @@ void Block(std::string_view input) {
   const Bytes again = EncodeBlock(*block, 0, block->rows());
   MOTLEY_ASSERT(again.size() + 1 == input.size());
   MOTLEY_ASSERT(std::memcmp(again.data(), input.data() + 1, again.size()) == 0);
+}
+
+// A code for four partitions.
+void Code(std::string_view input) {
+  constexpr uint32_t kPartitions = 4;
+  const auto form = DecodeForm(View(input), kPartitions);
+  if (!form.ok()) return;
+  MOTLEY_ASSERT(Validate(*form).ok() && form->partitions == kPartitions);
+  const Bytes bytes = EncodeForm(*form);
+  const auto again = DecodeForm(bytes, kPartitions);
+  MOTLEY_ASSERT(again.ok() && EncodeForm(*again) == bytes);
 }
 
 }  // namespace motley::fuzz
