@@ -207,10 +207,10 @@ TEST(WireFormats, HaveNamesAndSizes) {
 TEST(WireFormats, FloatsFollowFromBytes) {
   for (const WireFormat format : kWireFormats) {
     for (size_t count = 0; count < 2000; ++count) {
-      ASSERT_EQ(WireFloats(format, WireBytes(format, count)), count) << NameOf(format);
+      ASSERT_EQ(motley::WireFloats(format, WireBytes(format, count)), count) << NameOf(format);
     }
     for (size_t bytes = 0; bytes < 2000; ++bytes) {
-      ASSERT_LE(WireBytes(format, WireFloats(format, bytes)), bytes) << NameOf(format);
+      ASSERT_LE(WireBytes(format, motley::WireFloats(format, bytes)), bytes) << NameOf(format);
     }
   }
 }
