@@ -141,18 +141,20 @@ struct ApproximateRecord {
   double mean_error() const { return steps > 0 ? error_sum / static_cast<double>(steps) : 0; }
 };
 
-// The part of a job's record that outlives its process.
+// The figures of a job that outlive its process: they cover all its runs, and checkpoints keep
+// them.
 struct JobHistory {
-  double wall_seconds = 0;  // From the start of each run's first step to its last commit.
-  uint64_t discarded_steps = 0;
+  double wall_seconds = 0;       // From the start of each run's first step to its last commit.
+  uint64_t discarded_steps = 0;  // Steps that were opened but whose update was never applied.
   uint64_t audited_steps = 0;
-  uint64_t audit_failures = 0;  // AuditRecord::failures
+  uint64_t audit_failures = 0;  // Wrong answers and sums.
+  // ||decoded - direct|| / ||decoded|| over audited steps. For an approximate step, `direct` is
+  // sum_j alpha_j g_j.
   double max_decode_error = 0;
   double max_amplification = 0;
   ApproximateRecord approximate;
   uint64_t first_loss = 0;         // The step of batch_loss[0]. A very long job drops the oldest.
   std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
-  ValidationState validation;
 };
 
 // An audit's finding about an answer that is not the sum it should be, without words.
@@ -180,37 +182,27 @@ struct AuditWarning {
   std::optional<Suspect> suspect;
 };
 
+// What the audits of this run found.
 struct AuditRecord {
   double max_difference = 0;           // The largest among right answers.
-  uint64_t failures = 0;               // Wrong answers and sums in all runs of the job.
-  std::vector<AuditWarning> warnings;  // The first warnings of this run.
+  std::vector<AuditWarning> warnings;  // The first warnings.
 };
 
-// The result of a finished (or ended) job. With JobOptions::resume it covers all its runs.
-struct JobResult {
+// The result of a finished (or ended) job.
+struct JobResult : JobHistory {
   Status status;
   // The last version that the server has, or the best (`validation`); never null. They are shared
   // with everyone who holds that version, so returning them at the end takes no memory and cannot
   // fail. A job with 10^9 parameters has one copy.
   std::shared_ptr<const std::vector<float>> parameters =
       std::make_shared<const std::vector<float>>();
-  uint64_t steps = 0;            // Committed steps.
-  uint64_t discarded_steps = 0;  // Steps that were opened but whose update was never applied.
-  uint64_t first_step = 0;       // The first step of this run; earlier ones came from a checkpoint.
-  double wall_seconds = 0;       // From the first step's start to the last commit.
-  double seconds_before = 0;     // The part of wall_seconds in earlier runs.
+  uint64_t steps = 0;         // Committed steps.
+  uint64_t first_step = 0;    // The first step of this run; earlier ones came from a checkpoint.
+  double seconds_before = 0;  // The part of wall_seconds in earlier runs.
   std::vector<double> step_seconds;  // From commit to commit, for this run's newest steps.
   double slowest_seconds = 0;        // The longest step of this run; 0 if there was none.
   uint64_t slowest_step = 0;
-  std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
-  uint64_t first_loss = 0;         // Step of batch_loss[0].
-  // ||decoded - direct|| / ||decoded|| over audited steps. For an approximate step, `direct` is
-  // sum_j alpha_j g_j.
-  double max_decode_error = 0;
-  uint64_t audited_steps = 0;
   AuditRecord audit;
-  double max_amplification = 0;
-  ApproximateRecord approximate;
   SchedulerStats scheduler;
   std::vector<uint64_t> held_bytes;  // Per worker, as last reported.
   std::vector<std::string> worker_names;

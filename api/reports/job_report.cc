@@ -86,7 +86,7 @@ Json AuditJson(const JobResult& job) {
   return {{"steps", job.audited_steps},
           {"tolerance", kAuditTolerance},
           {"largest_difference", job.audit.max_difference},
-          {"failures", job.audit.failures},
+          {"failures", job.audit_failures},
           {"warnings", std::move(warnings)}};
 }
 

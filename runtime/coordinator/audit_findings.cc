@@ -26,7 +26,7 @@ AuditFindings::AuditFindings(ServerContext& server)
                   server_.end.Check();
                 }}) {
   const auto& resume = server.options.resume;
-  if (resume != nullptr) record_.failures = resume->about.history.audit_failures;
+  if (resume != nullptr) failures_ = resume->about.history.audit_failures;
 }
 
 // A worker with a wrong answer is sent away if another worker confirmed the server's result. With
@@ -43,11 +43,11 @@ void AuditFindings::OnFinding(const Auditor::Finding& finding) {
       warning.suspect = {first.worker, server_.peers.seats()[first.worker].name,
                          first.verdict.difference, finding.wrong.size() - 1};
     }
-    record_.failures += std::max<size_t>(finding.wrong.size(), 1);
+    failures_ += std::max<size_t>(finding.wrong.size(), 1);
     return Warn(std::move(warning));
   }
   // Each wrong answer counts once.
-  if (!finding.told) record_.failures += finding.wrong.size();
+  if (!finding.told) failures_ += finding.wrong.size();
   for (const Auditor::Finding::Worker& wrong : finding.wrong) {
     const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
     const bool ban = still_here && server_.options.foreign == nullptr && !server_.end.ended() &&
@@ -68,23 +68,20 @@ void AuditFindings::OnFinding(const Auditor::Finding& finding) {
 void AuditFindings::Warn(AuditWarning warning) {
   constexpr size_t kMost = 100;
   constexpr size_t kToldOfNobody = 3;  // Warnings without a worker; more would repeat them.
-  if (warning.worker || record_.warnings.size() < kToldOfNobody) {
+  if (warning.worker || warnings_.size() < kToldOfNobody) {
     server_.observer.OnEvent(event::AuditWarned{warning});
   }
-  if (record_.warnings.size() < kMost) record_.warnings.push_back(std::move(warning));
+  if (warnings_.size() < kMost) warnings_.push_back(std::move(warning));
 }
 
 void AuditFindings::AddTo(JobHistory& history) const {
   history.max_decode_error = auditor_.max_decode_error();
   history.audited_steps = auditor_.audited_steps();
-  history.audit_failures = record_.failures;
+  history.audit_failures = failures_;
 }
 
-void AuditFindings::AddTo(JobResult& result) const {
-  result.max_decode_error = auditor_.max_decode_error();
-  result.audited_steps = auditor_.audited_steps();
-  result.audit = record_;
-  result.audit.max_difference = auditor_.max_difference();
+AuditRecord AuditFindings::Record() const {
+  return {.max_difference = auditor_.max_difference(), .warnings = warnings_};
 }
 
 }  // namespace motley

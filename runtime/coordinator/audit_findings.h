@@ -15,14 +15,15 @@ class AuditFindings {
   Auditor& auditor() { return auditor_; }
 
   void AddTo(JobHistory& history) const;
-  void AddTo(JobResult& result) const;
+  AuditRecord Record() const;
 
  private:
   void OnFinding(const Auditor::Finding& finding);
   void Warn(AuditWarning warning);
 
   ServerContext& server_;
-  AuditRecord record_;
+  uint64_t failures_ = 0;  // In all runs of the job.
+  std::vector<AuditWarning> warnings_;
   Auditor auditor_;
 };
 

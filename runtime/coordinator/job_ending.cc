@@ -161,6 +161,7 @@ JobResult JobEnding::TakeResult() {
   result.validation = server_.validator->Summary();
   result.stopped_early = why_stopped_;
   server_.audits.AddTo(result);
+  result.audit = server_.audits.Record();
   result.scheduler = server_.pump.Stats();
   if (const Checkpointer* checkpointer = server_.updater.checkpointer()) {
     result.checkpoint_step = checkpointer->safe_step();

@@ -253,7 +253,7 @@ void Updater::TakeSnapshot(SnapshotDone done) {
 }
 
 JobHistory Updater::History() const {
-  JobHistory history = server_.record.History();
+  JobHistory history = server_.record.history();
   server_.audits.AddTo(history);
   return history;
 }

@@ -15,7 +15,7 @@ JudgeOptions JudgeBy(const ValidationOptions& options) {
 
 const ValidationState& Before(const JobOptions& options) {
   static const ValidationState kNothing;
-  return options.resume != nullptr ? options.resume->about.history.validation : kNothing;
+  return options.resume != nullptr ? options.resume->about.validation : kNothing;
 }
 
 }  // namespace

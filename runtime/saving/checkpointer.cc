@@ -85,7 +85,7 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   state.optimizer_state = snapshot.optimizer_state;
   JobDescription about = about_;
   about.history = std::move(history);
-  about.history.validation = snapshot.validation;
+  about.validation = snapshot.validation;
   const auto best = snapshot.validation.best;
   about.best_follows = best != nullptr;
   const auto written = std::make_shared<WrittenCheckpoint>();

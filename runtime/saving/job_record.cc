@@ -18,17 +18,11 @@ size_t KeepNewest(std::vector<double>& values) {
 }  // namespace
 
 JobRecord::JobRecord(uint32_t workers, uint64_t first_step, const JobHistory& before)
-    : opened_(first_step),
-      discarded_before_(before.discarded_steps),
-      wall_before_(before.wall_seconds) {
+    : result_{before}, opened_(first_step) {
   result_.worker_names.resize(workers);
   result_.held_bytes.resize(workers);
   result_.steps = result_.first_step = first_step;
-  result_.wall_seconds = result_.seconds_before = before.wall_seconds;
-  result_.batch_loss = before.batch_loss;
-  result_.first_loss = before.first_loss;
-  result_.max_amplification = before.max_amplification;
-  result_.approximate = before.approximate;
+  result_.seconds_before = before.wall_seconds;
 }
 
 void JobRecord::Opened(StepId step, Time now) {
@@ -59,22 +53,11 @@ void JobRecord::Applied(Time now) {
   result_.step_seconds.push_back(seconds);
   KeepNewest(result_.step_seconds);
   last_commit_ = now;
-  result_.wall_seconds = wall_before_ + ToSeconds(now - first_start_);
-}
-
-JobHistory JobRecord::History() const {
-  JobHistory history;
-  history.wall_seconds = result_.wall_seconds;
-  history.discarded_steps = discarded_before_;
-  history.max_amplification = result_.max_amplification;
-  history.approximate = result_.approximate;
-  history.first_loss = result_.first_loss;
-  history.batch_loss = result_.batch_loss;
-  return history;
+  result_.wall_seconds = result_.seconds_before + ToSeconds(now - first_start_);
 }
 
 JobResult JobRecord::Take() {
-  result_.discarded_steps = discarded_before_ + opened_ - result_.steps;
+  result_.discarded_steps += opened_ - result_.steps;
   return std::move(result_);
 }
 

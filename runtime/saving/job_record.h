@@ -27,16 +27,14 @@ class JobRecord {
   bool began() const { return started_; }  // A step was opened.
   double last_batch_loss() const { return result_.batch_loss.back(); }
   uint64_t steps() const { return result_.steps; }
-  // The history so far. The caller adds the audits.
-  JobHistory History() const;
+  // The history so far, without the audits and without the steps of this run that are discarded.
+  const JobHistory& history() const { return result_; }
   // The result so far. The caller adds status, parameters, audits and statistics.
   JobResult Take();
 
  private:
   JobResult result_;
   uint64_t opened_;  // Distinct steps, with those that earlier runs applied.
-  uint64_t discarded_before_;
-  double wall_before_;
   bool started_ = false;
   Time first_start_{};
   Time last_commit_{};

@@ -233,23 +233,14 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
 }
 
 JobResult ResultOf(const SavedJob& saved) {
-  const JobHistory& history = saved.about.history;
-  JobResult result;
-  const JudgeState& judge = history.validation.judge;
+  JobResult result{saved.about.history};
+  const JudgeState& judge = saved.about.validation.judge;
   result.parameters = saved.best != nullptr ? saved.best : saved.parameters;
   result.validation = {.best_version = judge.best_version,
                        .best_loss = judge.best,
                        .kept_best = saved.best != nullptr};
   result.steps = result.first_step = saved.step;
-  result.discarded_steps = history.discarded_steps;
-  result.wall_seconds = result.seconds_before = history.wall_seconds;
-  result.batch_loss = history.batch_loss;
-  result.first_loss = history.first_loss;
-  result.max_decode_error = history.max_decode_error;
-  result.audited_steps = history.audited_steps;
-  result.audit.failures = history.audit_failures;
-  result.max_amplification = history.max_amplification;
-  result.approximate = history.approximate;
+  result.seconds_before = result.wall_seconds;
   return result;
 }
 

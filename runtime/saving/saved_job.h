@@ -42,6 +42,7 @@ struct JobDescription {
   CheckpointCode checkpoint_code;
 
   JobHistory history;
+  ValidationState validation;
   bool best_follows = false;  // The best version's parameters follow the optimizer's state.
 };
 

@@ -191,7 +191,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   const Fields validation = fields.Object("validation");
   validation.Take("every", about.judge_every);
   validation.Take("patience", about.patience);
-  TakeValidation(validation, about.history.validation, about.best_follows);
+  TakeValidation(validation, about.validation, about.best_follows);
   return about;
 }
 
@@ -255,7 +255,7 @@ void AddCheckpoints(const JobDescription& about, Text& text) {
 }
 
 void AddValidation(const JobDescription& about, Text& text) {
-  const ValidationState& state = about.history.validation;
+  const ValidationState& state = about.validation;
   text.Open("validation");
   text.Add("every", about.judge_every);
   text.Add("patience", about.patience);

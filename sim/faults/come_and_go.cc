@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "sim/faults/liars.h"
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 
@@ -25,10 +26,10 @@ void LetComeAndGo(SimOptions& options, double job_seconds) {
   options.job.gather_time = FromSeconds(random.Chance(0.5) ? gather : 0);
   if (random.Chance(0.5)) faults.leave_every = job_seconds * (0.1 + random.NextDouble());
   // The job may require workers for its start only if none of them can be gone for good by then.
-  const bool all_stay = faults.kill_every == 0 && faults.break_every == 0 &&
-                        faults.leave_every == 0 && faults.cut_every == 0 &&
-                        faults.blackout_every == 0 && options.faults.empty();
-  if (all_stay) options.job.least_workers = early;
+  const bool some_go = std::ranges::any_of(FaultKinds(), [&](const FaultKind* kind) {
+    return kind->takes_workers && faults.*kind->every > 0;
+  });
+  if (!some_go && options.faults.empty()) options.job.least_workers = early;
 }
 
 }  // namespace motley

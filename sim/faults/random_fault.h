@@ -35,6 +35,7 @@ struct FaultKind {
   double RandomFaults::*every;  // 0: off.
   std::unique_ptr<RandomFault> (*make)(FaultTargets& targets);
   const char* state;  // What a campaign must reach through this fault; null: nothing of its own.
+  bool takes_workers = false;  // A worker may be away when it is needed, even for good.
 };
 
 // Each is defined in kinds/.

@@ -98,8 +98,8 @@ class Lives {
       Count("power cut");
       if (!store_.powered()) Count("power cut inside a checkpoint");
       store_.PowerOn();
-      store_.SetCapacity({});
-      store_.FailWritesOf("");
+      store_.faults.capacity.reset();
+      store_.faults.unwritable = "";
       Resume();
     }
   }
@@ -121,11 +121,11 @@ class Lives {
     const bool inside = random_.Chance(cuts.inside_write);
     // Late enough that a write usually comes first.
     life.power_off_seconds = (inside ? kInsidePatience : 1) * seconds + 1e-3;
-    if (inside) store_.CutPowerAfter(operation);
-    if (random_.Chance(cuts.full_disk)) store_.SetCapacity(store_.stored_bytes());
+    if (inside) store_.faults.cut_power_after = operation;
+    if (random_.Chance(cuts.full_disk)) store_.faults.capacity = store_.stored_bytes();
     if (broken_.Chance(cuts.broken_node)) {
       const CheckpointCode& code = options_.job.checkpoint.code;
-      store_.FailWritesOf(fmt::format("node-{:02}", broken_.Below(code.data + code.parity)));
+      store_.faults.unwritable = fmt::format("node-{:02}", broken_.Below(code.data + code.parity));
     }
   }
 

@@ -32,9 +32,8 @@ class SimStore::File final : public StoreFile {
   Status Append(BytesView bytes) override {
     MOTLEY_RETURN_IF_ERROR(Step("write"));
     uint64_t room = bytes.size();
-    if (store_.capacity_) {
-      const uint64_t stored = store_.stored_bytes();
-      room = std::min<uint64_t>(room, *store_.capacity_ - std::min(stored, *store_.capacity_));
+    if (const std::optional<uint64_t> capacity = store_.faults.capacity) {
+      room = std::min(room, *capacity - std::min(store_.stored_bytes(), *capacity));
     }
     content_->bytes.insert(content_->bytes.end(), bytes.begin(),
                            bytes.begin() + static_cast<ptrdiff_t>(room));
@@ -72,6 +71,17 @@ class SimStore::File final : public StoreFile {
 
 namespace {
 
+// Counts one call, and returns true, once, for the call after that many others.
+bool CountDown(std::optional<uint64_t>& calls) {
+  if (!calls) return false;
+  if (*calls > 0) {
+    --*calls;
+    return false;
+  }
+  calls.reset();
+  return true;
+}
+
 std::string NameOf(const std::string& path) {
   const size_t end = path.rfind('/');
   return end == std::string::npos ? path : path.substr(end + 1);
@@ -104,18 +114,15 @@ Map Mixed(const Map& synced, const Map& seen, const Choose& choose) {
 SimStore::SimStore(uint64_t seed) : random_(seed, Stream::kSimulation) { folders_[""]; }
 SimStore::~SimStore() = default;
 
-void SimStore::CutPowerAfter(uint64_t operations) { cut_at_ = operations_ + operations; }
-
 Status SimStore::Step(const std::string& what, const std::string& path) {
-  if (powered_ && cut_at_ && operations_ >= *cut_at_) powered_ = false;
+  if (powered_ && CountDown(faults.cut_power_after)) powered_ = false;
   if (!powered_) {
     return Status::Resource(fmt::format("cannot {} {}: the power is off", what, Describe(path)));
   }
-  const bool once = fail_at_ && operations_ >= *fail_at_;
-  const bool always = !unwritable_.empty() && path.starts_with(unwritable_);
+  const bool once = CountDown(faults.fail_operation_after);
+  const bool always = !faults.unwritable.empty() && path.starts_with(faults.unwritable);
   ++operations_;
   if (!once && !always) return Status::Ok();
-  if (once) fail_at_.reset();
   return Status::Resource(
       fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
 }
@@ -124,13 +131,10 @@ Status SimStore::ReadStep(const std::string& what, const std::string& path) {
   if (!powered_) {
     return Status::Resource(fmt::format("cannot {} {}: the power is off", what, Describe(path)));
   }
-  bool fails = !unreadable_.empty() && path.starts_with(unreadable_);
-  if (fail_read_at_ && reads_ >= *fail_read_at_) {
-    fails = true;
-    fail_read_at_.reset();
-  }
+  const bool once = CountDown(faults.fail_read_after);
+  const bool always = !faults.unreadable.empty() && path.starts_with(faults.unreadable);
   ++reads_;
-  if (!fails) return Status::Ok();
+  if (!once && !always) return Status::Ok();
   return Status::Resource(
       fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
 }
@@ -168,9 +172,9 @@ void SimStore::Crash(Folder& folder) {
 }
 
 void SimStore::Restart() {
-  cut_at_.reset();
-  fail_at_.reset();
-  fail_read_at_.reset();
+  faults.cut_power_after.reset();
+  faults.fail_operation_after.reset();
+  faults.fail_read_after.reset();
   powered_ = true;
   ++life_;
 }
@@ -338,7 +342,7 @@ Status SimStore::Remove(const std::string& path) {
 }
 
 Status SimStore::Lock() {
-  if (!locked_elsewhere_) return Status::Ok();
+  if (!faults.locked_elsewhere) return Status::Ok();
   return Status::Conflict("another program is writing into " + Describe(""));
 }
 

@@ -21,37 +21,39 @@ class SimStore final : public Store {
  public:
   static constexpr size_t kSectorBytes = 512;
 
+  // What fails from now on. Every such failure is kResource.
+  struct Faults {
+    // The power goes after this many more calls that change something (appends, syncs, names). The
+    // next such call and all later ones fail until PowerOn.
+    std::optional<uint64_t> cut_power_after;
+    // After this many more calls that change something, one call fails, as by a disk error.
+    std::optional<uint64_t> fail_operation_after;
+    // After this many more Reads and Lists, one fails.
+    std::optional<uint64_t> fail_read_after;
+    // Appends fail once the store holds this many bytes; nullopt: no limit.
+    std::optional<uint64_t> capacity;
+    // Reads and Lists of paths that begin with this fail; "": none fail.
+    std::string unreadable;
+    // The same for all calls that change something, as by a full or broken disk behind a path.
+    std::string unwritable;
+    bool locked_elsewhere = false;  // Pretends that another program has the lock.
+    bool locks_nothing = false;     // Behaves like a file system that cannot lock folders.
+  };
+
   explicit SimStore(uint64_t seed);
   ~SimStore() override;
 
-  // The power goes after `operations` more calls that change something (appends, syncs, names). The
-  // next such call and all later ones fail with kResource until PowerOn.
-  void CutPowerAfter(uint64_t operations);
   bool powered() const { return powered_; }
+  // Calls that changed something, and calls that read.
   uint64_t operations() const { return operations_; }
+  uint64_t reads() const { return reads_; }
   // Cuts the power if it is still on, and comes back with contents that a disk might have kept.
   void PowerOn();
   // Like PowerOn after the death of the program alone: everything that was written is there, but
   // bytes that were not synced may still be lost in a later power cut.
   void Restart();
 
-  // Appends fail with kResource once the store holds this many bytes; nullopt: no limit.
-  void SetCapacity(std::optional<uint64_t> size_bytes) { capacity_ = size_bytes; }
   uint64_t stored_bytes() const;
-  // After this many more calls that change something, one call fails with kResource, as by a disk
-  // error.
-  void FailOperationAfter(uint64_t operations) { fail_at_ = operations_ + operations; }
-  // After this many more Reads and Lists, one fails with kResource.
-  void FailReadAfter(uint64_t reads) { fail_read_at_ = reads_ + reads; }
-  // From now on Reads and Lists of paths that begin with `path` fail with kResource; "": none fail.
-  void FailReadsOf(std::string path) { unreadable_ = std::move(path); }
-  // The same for all calls that change something, as by a full or broken disk behind a path.
-  void FailWritesOf(std::string path) { unwritable_ = std::move(path); }
-  uint64_t reads() const { return reads_; }
-  // Pretends that another program has the lock.
-  void LockElsewhere(bool locked) { locked_elsewhere_ = locked; }
-  // Behaves like a file system that cannot lock folders.
-  void LockNothing() { locks_nothing_ = true; }
 
   // Both damage an existing file; kNotFound if there is no such file or bit.
   Status FlipBit(const std::string& path, uint64_t bit);
@@ -70,8 +72,10 @@ class SimStore final : public Store {
   Status MakeFolder(const std::string& path) override;
   Status Remove(const std::string& path) override;
   Status Lock() override;
-  bool LocksNothing() const override { return locks_nothing_; }
+  bool LocksNothing() const override { return faults.locks_nothing; }
   std::string Describe(const std::string& path) const override;
+
+  Faults faults;
 
  private:
   struct Content;  // A file's bytes, and how many of them are on the disk.
@@ -91,16 +95,8 @@ class SimStore final : public Store {
 
   Random random_;
   std::map<std::string, Folder> folders_;  // By path; "" always exists.
-  std::optional<uint64_t> capacity_;
-  std::optional<uint64_t> cut_at_;
-  std::optional<uint64_t> fail_at_;
-  std::optional<uint64_t> fail_read_at_;
-  std::string unreadable_;
-  std::string unwritable_;
   uint64_t operations_ = 0;
   uint64_t reads_ = 0;
-  bool locked_elsewhere_ = false;
-  bool locks_nothing_ = false;
   uint64_t life_ = 0;  // Counts restarts. Files that were opened before one cannot be written.
   bool powered_ = true;
 };

@@ -100,7 +100,7 @@ TEST(TrainJson, SaysWhatAuditsFound) {
   EXPECT_DOUBLE_EQ(audit()["largest_difference"], 1e-7);
   EXPECT_EQ(audit()["failures"], 0);
   EXPECT_TRUE(audit()["warnings"].empty());
-  example.job.audit.failures = 2;
+  example.job.audit_failures = 2;
   example.job.audit.warnings = {
       {.step = 5, .worker = 1, .name = "pc", .difference = 1.5, .sent_away = true, .off = "loss"},
       {.step = 6, .difference = 0.5, .kind = AuditWarning::Kind::kSum}};

@@ -92,7 +92,7 @@ TEST(Aside, AKillInsideTheFirstCheckpointDoesNotBlockTheNextJob) {
   bool killed = true;
   for (uint64_t operation = 0; killed; ++operation) {
     SimStore store(operation);
-    store.CutPowerAfter(operation);
+    store.faults.cut_power_after = operation;
     killed = !WriteCheckpoint(store, {}, MakeState(10, 300)).ok();
     store.Restart();
     const bool restorable = ReadCheckpoint(store).ok();
@@ -150,7 +150,7 @@ TEST(Writers, OneAtATime) {
   SimStore store(1);
   Write(store, MakeState(20, 20));
   store.RemoveFolder("node-01");
-  store.LockElsewhere(true);
+  store.faults.locked_elsewhere = true;
   const auto before = AllFiles(store);
   for (const Status& status :
        {WriteCheckpoint(store, {}, MakeState(30, 20)), RepairCheckpoint(store).status(),

@@ -36,7 +36,7 @@ using Numbers = std::vector<uint64_t>;
 TEST(Degraded, ABrokenFolderIsLeftOutAndNamed) {
   SimStore store(1);
   EXPECT_TRUE(Write(store, 10).left_out.empty());
-  store.FailWritesOf("node-02");
+  store.faults.unwritable = "node-02";
   const WrittenCheckpoint written = Write(store, 20);
   ASSERT_EQ(written.left_out.size(), 1u);
   EXPECT_EQ(written.left_out[0].shard, 2u);
@@ -49,7 +49,7 @@ TEST(Degraded, ABrokenFolderIsLeftOutAndNamed) {
   EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
   store.RemoveFolder("node-05");  // It survives one more loss.
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
-  store.FailWritesOf("");
+  store.faults.unwritable = "";
   EXPECT_TRUE(Write(store, 30).left_out.empty());
   EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
 }
@@ -88,7 +88,7 @@ TEST(Degraded, MoreThanCanBeSparedIsAnErrorThatTakesNothing) {
   }
   EXPECT_EQ(Write(store, 20).survives, 0u);
   const auto before = AllFiles(store);
-  store.FailWritesOf("node-05");
+  store.faults.unwritable = "node-05";
   const Status status = WriteCheckpoint(store, {}, MakeState(30, 300));
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.ToString().find("3 of 6 shards failed, and 2 can be left out at most"),
@@ -106,7 +106,7 @@ TEST(Degraded, EachSingleFailureIsSurvivedAsItIsSaid) {
     SimStore store(operation);
     Write(store, 10, {.newest = 1});
     const uint64_t before = store.operations();
-    store.FailOperationAfter(operation);
+    store.faults.fail_operation_after = operation;
     WrittenCheckpoint written;
     const Status status = WriteCheckpoint(store, {}, MakeState(20, 300), {.newest = 1}, &written);
     reached = store.operations() > before + operation;
@@ -133,12 +133,12 @@ TEST(Degraded, AStrongerOlderOneStaysUntilThereIsAsStrongANewerOne) {
   SimStore store(1);
   Write(store, 10);
   Write(store, 20);
-  store.FailWritesOf("node-01");
+  store.faults.unwritable = "node-01";
   for (const uint64_t step : {30, 40, 50}) Write(store, step);
   EXPECT_EQ(Steps(store), (Numbers{50, 40, 20, 10}))
       << "what lies in a broken folder could not be removed";
   EXPECT_EQ(VerifyCheckpoint(store, 20)->survives, 2u);
-  store.FailWritesOf("");
+  store.faults.unwritable = "";
   Write(store, 60);
   EXPECT_EQ(Steps(store), (Numbers{60, 50}));
 }
@@ -149,11 +149,11 @@ TEST(Degraded, OlderOnesMakeRoomOnAFullDisk) {
   SimStore store(1);
   Write(store, 20);
   const uint64_t whole = store.stored_bytes();
-  store.SetCapacity(whole + whole * 9 / 10);
+  store.faults.capacity = whole + whole * 9 / 10;
   ASSERT_EQ(Write(store, 30).survives, 1u);
-  store.SetCapacity(store.stored_bytes() + whole * 7 / 10);
+  store.faults.capacity = store.stored_bytes() + whole * 7 / 10;
   ASSERT_EQ(Write(store, 40).survives, 0u);
-  store.SetCapacity(3 * whole);
+  store.faults.capacity = 3 * whole;
   const WrittenCheckpoint written = Write(store, 50);
   EXPECT_EQ(written.survives, 2u);
   ASSERT_EQ(written.notes.size(), 1u);
@@ -172,7 +172,7 @@ TEST(Degraded, NothingGoesForTheSakeOfWhatHasRotted) {
   for (uint32_t shard = 0; shard < 3; ++shard) {
     ASSERT_TRUE(store.FlipBit(ShardPath(shard, 20), (kHeaderBytes + 10) * 8).ok());
   }
-  store.FailOperationAfter(8);  // One folder fails once, so it is left out.
+  store.faults.fail_operation_after = 8;  // One folder fails once, so it is left out.
   ASSERT_EQ(Write(store, 30).left_out.size(), 1u);
   EXPECT_EQ(Steps(store), (Numbers{30, 20, 10}));
   EXPECT_TRUE(Same(*ReadCheckpoint(store, 10), MakeState(10, 300)));
@@ -183,9 +183,9 @@ TEST(Degraded, OneThatIsLostAfterAllIsNotPassedOver) {
   const CheckpointCode code{2, 1};
   SimStore store(1);
   Write(store, 10, {}, code);
-  store.FailWritesOf("node-02");
+  store.faults.unwritable = "node-02";
   ASSERT_EQ(Write(store, 20, {}, code).survives, 0u);
-  store.FailWritesOf("");
+  store.faults.unwritable = "";
   store.RemoveFolder("node-01");
   const auto read = ReadCheckpoint(store);
   ASSERT_EQ(read.code(), StatusCode::kNotDecodable);
@@ -210,11 +210,11 @@ TEST(Degraded, AnUnfinishedOneIsKnownAtEachMoment) {
       for (uint64_t seed = 0; seed < 30; ++seed) {
         SimStore store(seed);
         Write(store, 10, {}, code);
-        if (seed % 3 == 0) store.FailOperationAfter(operation);
-        if (seed % 3 != 0) store.CutPowerAfter(operation);
+        if (seed % 3 == 0) store.faults.fail_operation_after = operation;
+        if (seed % 3 != 0) store.faults.cut_power_after = operation;
         const bool acknowledged = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
         if (seed % 3 == 0) {  // A power cut follows soon.
-          store.CutPowerAfter(seed % 4);
+          store.faults.cut_power_after = seed % 4;
           if (acknowledged) (void)WriteCheckpoint(store, code, MakeState(30, 300));
         } else {
           cut = !store.powered();
@@ -256,7 +256,7 @@ class UnreadableNewest : public testing::Test {
   UnreadableNewest() {
     Write(store_, 10, {}, kCode);
     Write(store_, 20, {}, kCode);
-    store_.FailReadsOf(ShardPath(1, 20));
+    store_.faults.unreadable = ShardPath(1, 20);
   }
   static constexpr CheckpointCode kCode{4, 0};
   SimStore store_{1};
@@ -283,7 +283,7 @@ TEST_F(UnreadableNewest, GoesAsideForTheJobThatGoesOnFromBeforeIt) {
   }
   EXPECT_TRUE(Same(*ReadCheckpoint(store_), MakeState(15, 300)));
   EXPECT_EQ(Contents(store_, ShardPath(2, 20) + ".orphan-1"), second);
-  store_.FailReadsOf("");
+  store_.faults.unreadable = "";
   for (uint32_t shard = 0; shard < 4; ++shard) {  // This follows the note's advice.
     const std::string path = ShardPath(shard, 20);
     ASSERT_TRUE(store_.Rename(path + ".orphan-1", path).ok());
@@ -309,10 +309,10 @@ TEST(Unreadable, OnceIsNotTwice) {
     Write(store, 20);
     const auto before = AllFiles(store);
     const uint64_t reads = store.reads();
-    store.FailReadAfter(read);
+    store.faults.fail_read_after = read;
     const Status status = WriteCheckpoint(store, {}, MakeState(15, 300));
     reached = store.reads() > reads + read;
-    store.FailReadAfter(uint64_t{1} << 40);
+    store.faults.fail_read_after = uint64_t{1} << 40;
     ASSERT_FALSE(status.ok()) << read;
     ASSERT_EQ(AllFiles(store), before) << read;
   }

@@ -46,8 +46,8 @@ class Run {
 
  private:
   void RunIncarnation() {
-    if (random_.Chance(0.8)) store_.CutPowerAfter(random_.Below(80));
-    if (random_.Chance(0.2)) store_.FailOperationAfter(random_.Below(40));
+    if (random_.Chance(0.8)) store_.faults.cut_power_after = random_.Below(80);
+    if (random_.Chance(0.2)) store_.faults.fail_operation_after = random_.Below(40);
     for (int write = 0; write < 4 && store_.powered(); ++write) {
       // A job that is resumed at its end saves the step that it got.
       const bool again = write == 0 && step_ > 0 && random_.Chance(0.3);

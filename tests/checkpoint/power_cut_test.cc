@@ -31,7 +31,7 @@ TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       SimStore store(seed);
       ASSERT_TRUE(WriteCheckpoint(store, {}, old_state, {.newest = 1}).ok());
-      store.CutPowerAfter(operation);
+      store.faults.cut_power_after = operation;
       acknowledged = WriteCheckpoint(store, {}, new_state, {.newest = 1}).ok() && store.powered();
       const bool was_acknowledged = acknowledged;
       store.PowerOn();
@@ -55,7 +55,7 @@ TEST(PowerCuts, WhatAKilledProgramLeftIsSafeOnceAcknowledged) {
   for (uint64_t operation = 0; killed; ++operation) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       SimStore store(seed);
-      store.CutPowerAfter(operation);
+      store.faults.cut_power_after = operation;
       killed = !WriteCheckpoint(store, {}, state).ok();
       store.Restart();
       ASSERT_TRUE(WriteCheckpoint(store, {}, state).ok());
@@ -78,7 +78,7 @@ TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
     SimStore store(1);
     ASSERT_TRUE(WriteCheckpoint(store, {}, old_state).ok());
     const uint64_t before = store.stored_bytes();
-    store.SetCapacity(before + room);
+    store.faults.capacity = before + room;
     WrittenCheckpoint written;
     const Status status = WriteCheckpoint(store, {}, new_state, {.newest = 1}, &written);
     if (status.ok()) {
@@ -96,7 +96,7 @@ TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
     ASSERT_NE(status.ToString().find("free some space"), std::string::npos);
     ASSERT_EQ(store.stored_bytes(), before);  // The half-written files are gone.
     ASSERT_TRUE(Same(*ReadCheckpoint(store), old_state));
-    store.SetCapacity({});
+    store.faults.capacity.reset();
     ASSERT_TRUE(WriteCheckpoint(store, {}, new_state).ok());
     ASSERT_TRUE(Same(*ReadCheckpoint(store), new_state));
   }
@@ -113,7 +113,7 @@ TEST(DiskFails, AtEachOperationLeavesTheOldOneOrTheNew) {
   for (uint64_t operation = 0; !written; ++operation) {
     SimStore store(operation);
     ASSERT_TRUE(WriteCheckpoint(store, code, old_state).ok());
-    store.FailOperationAfter(operation);
+    store.faults.fail_operation_after = operation;
     const Status status = WriteCheckpoint(store, code, new_state);
     const auto read = ReadCheckpoint(store);
     ASSERT_TRUE(read.ok());

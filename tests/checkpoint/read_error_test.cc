@@ -23,10 +23,10 @@ TEST(ReadErrors, OneAtAnyMomentTakesNothing) {
       ASSERT_TRUE(WriteCheckpoint(store, code, new_state).ok());
       const auto before = AllFiles(store);
       const uint64_t reads = store.reads();
-      store.FailReadAfter(read);
+      store.faults.fail_read_after = read;
       const Status status = WriteCheckpoint(store, code, state);
       reached = store.reads() > reads + read;
-      store.FailReadAfter(uint64_t{1} << 40);  // Far beyond the reads of this test.
+      store.faults.fail_read_after = uint64_t{1} << 40;  // Far beyond the reads of this test.
       if (!status.ok() && status.code() != StatusCode::kConflict) {
         ++failed;
         ASSERT_EQ(status.code(), StatusCode::kResource) << read << ": " << status.ToString();
@@ -45,7 +45,7 @@ TEST(ReadErrors, TheNewestIsNotPassedOver) {
   const CheckpointCode code{4, 0};
   ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
   ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
-  store.FailReadsOf(ShardPath(1, 20));
+  store.faults.unreadable = ShardPath(1, 20);
   for (const Status& status : {ReadCheckpoint(store).status(), RepairCheckpoint(store).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
     EXPECT_NE(status.ToString().find("cannot read disk:/node-01/step-000000000020.shard"),
@@ -53,14 +53,14 @@ TEST(ReadErrors, TheNewestIsNotPassedOver) {
         << status.ToString();
   }
   EXPECT_TRUE(ReadCheckpoint(store, 10).ok());
-  store.FailReadsOf("");
+  store.faults.unreadable = "";
   EXPECT_EQ(ReadCheckpoint(store)->step, 20u);
 }
 
 TEST(ReadErrors, AreRebuiltAroundAndTold) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-  store.FailReadsOf("node-01");
+  store.faults.unreadable = "node-01";
   std::vector<std::string> notes;
   const auto read = ReadCheckpoint(store, {}, &notes);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
@@ -74,7 +74,7 @@ TEST(ReadErrors, AFolderThatCannotBeListedStopsOtherJobs) {
   for (const char* folder : {"node-00", "node-05"}) {
     SimStore store(1);
     ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-    store.FailReadsOf(folder);
+    store.faults.unreadable = folder;
     for (const uint64_t job : {0, 99}) {
       const Status status = CheckWritable(store, job, 20);
       EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
@@ -86,17 +86,17 @@ TEST(ReadErrors, AFolderThatCannotBeListedStopsOtherJobs) {
 TEST(ReadErrors, AFolderThatCannotBeListedIsLeftOutAndNotTouched) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-  store.FailReadsOf("node-05");
+  store.faults.unreadable = "node-05";
   WrittenCheckpoint written;
   const Status status = WriteCheckpoint(store, {}, MakeState(30, 300), {}, &written);
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_EQ(written.left_out.size(), 1u);
   EXPECT_EQ(written.left_out[0].folder, "disk:/node-05");
-  store.FailReadsOf("");
+  store.faults.unreadable = "";
   EXPECT_EQ(store.Size(ShardPath(5, 30)).code(), StatusCode::kNotFound);
   EXPECT_TRUE(store.Size(ShardPath(5, 20)).ok());
   const CheckpointCode none_to_spare{6, 0};
-  store.FailReadsOf("node-05");
+  store.faults.unreadable = "node-05";
   EXPECT_EQ(WriteCheckpoint(store, none_to_spare, MakeState(40, 300)).code(),
             StatusCode::kResource);
 }
@@ -106,10 +106,10 @@ TEST(ReadBack, WhatFailsItDoesNotStay) {
     SimStore store(1);
     ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
     const auto before = AllFiles(store);
-    store.FailReadsOf(ShardPath(3, 20));
+    store.faults.unreadable = ShardPath(3, 20);
     WrittenCheckpoint written;
     const Status status = WriteCheckpoint(store, code, MakeState(20, 300), {}, &written);
-    store.FailReadsOf("");
+    store.faults.unreadable = "";
     EXPECT_EQ(store.Size(ShardPath(3, 20)).code(), StatusCode::kNotFound);
     if (code.parity == 0) {
       EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
@@ -130,12 +130,12 @@ TEST(ReadErrors, OnlyFoldersOfTheCheckpointsOwnShardsCount) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {9, 4}, MakeState(10, 300)).ok());
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-  store.FailReadsOf("node-1");  // Affects three folders, more than the two that can be spared.
+  store.faults.unreadable = "node-1";  // Three folders, more than the two that can be spared.
   WrittenCheckpoint written;
   const Status status = WriteCheckpoint(store, {}, MakeState(30, 300), {}, &written);
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(written.left_out.empty());
-  store.FailReadsOf("node-0");
+  store.faults.unreadable = "node-0";
   EXPECT_EQ(WriteCheckpoint(store, {}, MakeState(40, 300)).code(), StatusCode::kResource);
 }
 
@@ -146,12 +146,12 @@ TEST(ReadErrors, TheSameStepIsNotPutAside) {
   ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
   ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
   const auto before = AllFiles(store);
-  store.FailReadsOf(ShardPath(1, 20));
+  store.faults.unreadable = ShardPath(1, 20);
   for (const uint64_t variant : {0, 1}) {
     const Status status = WriteCheckpoint(store, code, MakeState(20, 300, variant));
     EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
   }
-  store.FailReadsOf("");
+  store.faults.unreadable = "";
   EXPECT_EQ(AllFiles(store), before);
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
 }
@@ -159,7 +159,7 @@ TEST(ReadErrors, TheSameStepIsNotPutAside) {
 TEST(ReadBack, EachShardHasItsOwnReason) {
   SimStore store(1);
   ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-  store.FailReadsOf(ShardPath(3, 20));
+  store.faults.unreadable = ShardPath(3, 20);
   ASSERT_TRUE(store.FlipBit(ShardPath(1, 20), (kHeaderBytes + 10) * 8).ok());
   const auto report = VerifyCheckpoint(store);
   ASSERT_TRUE(report.ok());

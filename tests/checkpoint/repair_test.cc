@@ -67,14 +67,14 @@ TEST(Repair, AFolderThatFailsStopsNoOther) {
   const auto files = AllFiles(store);
   store.RemoveFolder("node-02");
   ASSERT_TRUE(store.Remove(ShardPath(4, kStep)).ok());
-  store.FailWritesOf("node-02");
+  store.faults.unwritable = "node-02";
   const std::string text = RepairCheckpoint(store).status().ToString();
   EXPECT_NE(text.find("1 of 2 shards rebuilt, not shard 2 (disk:/node-02/step-000000000007.shard)"),
             std::string::npos)
       << text;
   EXPECT_EQ(Contents(store, ShardPath(4, kStep)), files.at(ShardPath(4, kStep)));
   EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
-  store.FailWritesOf("");
+  store.faults.unwritable = "";
   ASSERT_TRUE(RepairCheckpoint(store).ok());
   EXPECT_EQ(AllFiles(store), files);
 }
@@ -102,7 +102,7 @@ TEST(Repair, MayBeCutShortAnywhere) {
       const auto files = AllFiles(store);
       store.RemoveFolder("node-01");
       ASSERT_TRUE(store.FlipBit(ShardPath(4, kStep), 5000).ok());
-      store.CutPowerAfter(operation);
+      store.faults.cut_power_after = operation;
       cuts += RepairCheckpoint(store).ok() ? 0 : 1;
       store.PowerOn();
       const auto read = ReadCheckpoint(store);

@@ -172,7 +172,7 @@ TEST_F(SimulateTest, ALiarIsNamedInTheFirstStepThatItSpoils) {
     options.faults = {*ParseFault("lie:2@step=7,-0.5x")};
     for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0.2;
     const SimResult result = RunJob(options, data_);
-    ASSERT_GE(result.job.audit.failures, 1u);
+    ASSERT_GE(result.job.audit_failures, 1u);
     EXPECT_EQ(result.job.audit.warnings.front().worker, 2u);
     EXPECT_GE(result.job.audit.warnings.front().step, 7u);
     EXPECT_TRUE(result.job.scheduler.workers[2].lost);

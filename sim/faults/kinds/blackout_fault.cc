@@ -22,6 +22,6 @@ class BlackoutFault final : public RandomFault {
 }  // namespace
 
 const FaultKind kBlackoutFault = {"blackout", &RandomFaults::blackout_every,
-                                  MakeFault<BlackoutFault>, nullptr};
+                                  MakeFault<BlackoutFault>, nullptr, true};
 
 }  // namespace motley

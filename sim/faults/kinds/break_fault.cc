@@ -52,6 +52,7 @@ class BreakFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kBreakFault = {"break", &RandomFaults::break_every, MakeFault<BreakFault>, kState};
+const FaultKind kBreakFault = {"break", &RandomFaults::break_every, MakeFault<BreakFault>, kState,
+                               true};
 
 }  // namespace motley

@@ -26,6 +26,6 @@ class CutFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kCutFault = {"cut", &RandomFaults::cut_every, MakeFault<CutFault>, kState};
+const FaultKind kCutFault = {"cut", &RandomFaults::cut_every, MakeFault<CutFault>, kState, true};
 
 }  // namespace motley

@@ -16,6 +16,7 @@ class KillFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kKillFault = {"kill", &RandomFaults::kill_every, MakeFault<KillFault>, nullptr};
+const FaultKind kKillFault = {"kill", &RandomFaults::kill_every, MakeFault<KillFault>, nullptr,
+                              true};
 
 }  // namespace motley

@@ -35,6 +35,7 @@ class LeaveFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kLeaveFault = {"leave", &RandomFaults::leave_every, MakeFault<LeaveFault>, kState};
+const FaultKind kLeaveFault = {"leave", &RandomFaults::leave_every, MakeFault<LeaveFault>, kState,
+                               true};
 
 }  // namespace motley

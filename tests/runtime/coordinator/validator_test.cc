@@ -273,7 +273,7 @@ TEST(JudgedJob, LeavesWhatItsLastCheckpointHas) {
     EXPECT_EQ(*again.parameters, *result.parameters);
     EXPECT_EQ(again.validation.best_version, 8u);
     EXPECT_DOUBLE_EQ(again.validation.best_loss, result.validation.best_loss);
-    EXPECT_EQ(saved->about.history.validation.judge.seen, 1u) << "of step 6";
+    EXPECT_EQ(saved->about.validation.judge.seen, 1u) << "of step 6";
   }
 }
 

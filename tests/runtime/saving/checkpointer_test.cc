@@ -154,7 +154,7 @@ TEST(Checkpointer, LetsTheSnapshotGoOnTheLoopAlone) {
 
 TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
   Rig rig;
-  rig.disk.store.SetCapacity(100);
+  rig.disk.store.faults.capacity = 100;
   for (const uint64_t version : {10, 20}) {
     rig.Reach(version);
     rig.disk.Write();
@@ -165,7 +165,7 @@ TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
   EXPECT_EQ(failed.step, 10U);
   EXPECT_EQ(failed.next, notice::CheckpointFailed::Next::kLater);
   EXPECT_EQ(failed.safe_step, 0U);
-  rig.disk.store.SetCapacity({});
+  rig.disk.store.faults.capacity.reset();
   rig.Reach(30);
   rig.disk.Write();
   EXPECT_THAT(rig.notices, SizeIs(2));
@@ -175,7 +175,7 @@ TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
 
 TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
   Rig rig;
-  rig.disk.store.FailWritesOf("node-01");
+  rig.disk.store.faults.unwritable = "node-01";
   for (const uint64_t version : {10, 20}) {
     rig.Reach(version);
     rig.disk.Write();
@@ -191,7 +191,7 @@ TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
   EXPECT_THAT(degraded.left_out[0].why.ToString(), HasSubstr("simulated input/output error"));
   ASSERT_TRUE(rig.saver.weakness());
   EXPECT_EQ(rig.saver.weakness()->step, 20U);
-  rig.disk.store.FailWritesOf("");
+  rig.disk.store.faults.unwritable = "";
   rig.Reach(30);
   rig.disk.Write();
   EXPECT_THAT(rig.notices, SizeIs(2));
@@ -201,7 +201,7 @@ TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
 
 TEST(Checkpointer, TellsOnceThatItsFolderCannotBeLocked) {
   Rig rig;
-  rig.disk.store.LockNothing();
+  rig.disk.store.faults.locks_nothing = true;
   for (const uint64_t version : {10, 20}) {
     rig.Reach(version);
     rig.disk.Write();
@@ -237,7 +237,7 @@ TEST(Checkpointer, TheEndWaitsAsLongAsTheDiskTakesAndSaysSo) {
 
 TEST(Checkpointer, TheLastOneThatFailsSaysThatTheJobEndsWithoutIt) {
   Rig rig;
-  rig.disk.store.SetCapacity(100);
+  rig.disk.store.faults.capacity = 100;
   rig.Reach(10);
   EXPECT_FALSE(rig.saver.SaveLast(15)) << "the one of step 10 is being written";
   rig.disk.Write();

@@ -328,7 +328,7 @@ TEST(JobRecord, OfALongJobKeepsTheNewestStepsAndTheSlowest) {
     record.Applied(now);
   }
   EXPECT_EQ(record.last_batch_loss(), kSteps - 1);
-  const JobHistory history = record.History();
+  const JobHistory history = record.history();
   EXPECT_EQ(history.first_loss + history.batch_loss.size(), kSteps);
   EXPECT_EQ(history.batch_loss.front(), static_cast<double>(history.first_loss));
   const JobResult result = record.Take();

@@ -94,7 +94,7 @@ class Liars : public testing::TestWithParam<std::string> {
       EXPECT_GE(warning.step, kFirstLie);
       EXPECT_GT(warning.difference, 0.01) << warning.step;
     }
-    EXPECT_EQ(StepsOf(world.watcher.warnings), result.audit.failures);
+    EXPECT_EQ(StepsOf(world.watcher.warnings), result.audit_failures);
     EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
     for (WorkerId honest = 0; honest < world.options.workers; ++honest) {
       EXPECT_EQ(world.watcher.lost.count(honest), honest == kLiar ? 1u : 0u) << honest;
@@ -187,7 +187,7 @@ TEST(Audit, WarnsOfALonelyWorkerAndSendsNobodyAway) {
   world.workers[0]->node->SetAnswerFilter([](StepId, std::span<float> answer) { Scale(answer); });
   const JobResult& result = world.Run();
   EXPECT_TRUE(result.status.ok()) << result.status.ToString();
-  EXPECT_EQ(result.audit.failures, 12u);
+  EXPECT_EQ(result.audit_failures, 12u);
   EXPECT_THAT(result.audit.warnings, Each(Field(&AuditWarning::worker, std::nullopt)));
   EXPECT_THAT(world.watcher.warnings, SizeIs(3)) << "the others would say the same";
   EXPECT_THAT(world.watcher.lost, IsEmpty());
@@ -244,7 +244,7 @@ TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
                           [](const AuditWarning& w) { return w.worker == kLiar && w.sent_away; }));
   // Two reports about one answer, the first in doubt, count as one wrong answer.
   EXPECT_LT(StepsOf(result.audit.warnings), result.audit.warnings.size());
-  EXPECT_EQ(result.audit.failures, StepsOf(result.audit.warnings));
+  EXPECT_EQ(result.audit_failures, StepsOf(result.audit.warnings));
   EXPECT_EQ(world.watcher.lost.count(0), 0u);
 }
 
@@ -281,7 +281,7 @@ TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   saved->about.history.batch_loss.assign(6, 1);
   saved->about.history.audited_steps = 5;
   saved->about.history.audit_failures = 4;
-  EXPECT_EQ(ResultOf(*saved).audit.failures, 4u);
+  EXPECT_EQ(ResultOf(*saved).audit_failures, 4u);
   // A model of 7 features and 4 classes.
   saved->parameters = std::make_shared<std::vector<float>>(32);
   saved->seed = world.options.seed;
@@ -293,7 +293,7 @@ TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   const JobResult& result = world.Run();
   EXPECT_TRUE(result.status.ok()) << result.status.ToString();
   EXPECT_GT(result.audited_steps, 5u);
-  EXPECT_EQ(result.audit.failures, 4u);
+  EXPECT_EQ(result.audit_failures, 4u);
   EXPECT_THAT(result.audit.warnings, IsEmpty());
 }
 
