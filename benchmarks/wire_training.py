@@ -40,7 +40,7 @@ from wire import Case, Lab, numbers
 HERE = pathlib.Path(__file__).parent
 PORT = 7460
 INPUTS, CLASSES, SAMPLES = 784, 10, 2048
-LIMIT_S = 300  # Seconds that one run may take; who needs longer hangs.
+LIMIT_S = 300  # Seconds that one run may take.
 FAULTS = ("none", "pause", "slow", "kill")
 TOKEN = "bench-wire-training"
 
@@ -136,7 +136,7 @@ def train_motley(lab, flags, fault, folder):
             time.sleep(0.05)
             disturber.step(steps[-1] if steps else 0, flags.steps)
         if job.poll() is None:
-            raise Failed(f"hung for {LIMIT_S} s")
+            raise Failed(f"not done within {LIMIT_S} s")
         output = job.stdout.read()
         reader.join()
         if job.returncode != 0:
@@ -164,7 +164,7 @@ def train_ddp(lab, flags, fault, _):
             time.sleep(0.05)
             disturber.step(time.monotonic() - began, 15)  # DDP reports no steps: after 5 s.
         if ranks[0].poll() is None:
-            raise Failed(f"hung for {limit} s")
+            raise Failed(f"not done within {limit} s")
         if ranks[0].returncode != 0:
             errors.seek(0)
             raise Failed("ended: " + errors.read().strip().split("\n")[-1])
@@ -194,7 +194,7 @@ def parse(words):
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
-    parser.add_argument("--ddp-limit", type=int, default=120, help="seconds after which DDP counts as hung")
+    parser.add_argument("--ddp-limit", type=int, default=120, help="seconds that DDP may take for its steps")
     parser.add_argument("--systems", type=names(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
     return parser.parse_args(words)
