@@ -128,7 +128,9 @@ void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
 }
 
 void RemoteShards::FindFollowers() {
-  if (!began() || !placed() || fetching() || !placement_.CanAddFollowers(version())) return;
+  // A copy of a shard that has no owner any more would never come.
+  if (!began() || !placed() || fetching() || !reachable()) return;
+  if (!placement_.CanAddFollowers(version())) return;
   refilling_ = true;
   Fetch(Part::kValuesAndState, [this](const Result<State>& state) {
     refilling_ = false;
