@@ -9,13 +9,14 @@ Each machine is a network namespace, and its link to the switch is limited in bo
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
 
     none    nothing
-    pause   it stands still for 2 s in every 10 s (SIGSTOP)
+    pause   it stands still for 2 s in every 10 s (SIGSTOP), first after 3 s
     slow    it has a fifth of its time (SIGSTOP for 80 of every 100 ms)
     kill    it is killed after a third of the steps
 
-Prints steps per second. DDP waits for its slowest member, and ends or hangs when one is killed. JSON: an array of
-`system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean time of a step, and
-`bound_seconds` the least time that a sum of these vectors takes on these links (benchmarks/wire.py).
+Prints steps per second, over all steps. DDP waits for its slowest member, and it ends or hangs
+when one is killed. JSON: an array of `system, fault, links, megabytes, workers, seconds,
+bound_seconds, outcome`; `seconds` is the mean time of a step, and `bound_seconds` the least time
+that a sum of these vectors takes on these links (benchmarks/wire.py).
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """
@@ -40,7 +41,6 @@ from wire import Case, Lab, numbers
 HERE = pathlib.Path(__file__).parent
 PORT = 7460
 INPUTS, CLASSES, SAMPLES = 784, 10, 2048
-LIMIT_S = 300  # Seconds that one run may take.
 FAULTS = ("none", "pause", "slow", "kill")
 TOKEN = "bench-wire-training"
 
@@ -63,11 +63,15 @@ class Disturber:
             self.process.send_signal(number)
 
     def _run(self):
-        run, stop = {"pause": (8, 2), "slow": (0.02, 0.08)}.get(self.fault, (None, None))
-        while run and not self.ended.wait(run):
+        first, run, stop = {"pause": (3, 8, 2), "slow": (0, 0.02, 0.08)}.get(self.fault, (None, None, None))
+        if run is None or self.ended.wait(first):
+            return
+        while True:
             self._signal(signal.SIGSTOP)
             self.ended.wait(stop)
             self._signal(signal.SIGCONT)
+            if self.ended.wait(run):
+                return
 
     def step(self, step, steps):
         if self.fault == "kill" and step >= steps // 3:
@@ -131,12 +135,12 @@ def train_motley(lab, flags, fault, folder):
                 raise Failed("a worker did not join")
         disturber = Disturber(fault, members[-1])
         ends.callback(disturber.close)
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + flags.limit
         while job.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
             disturber.step(steps[-1] if steps else 0, flags.steps)
         if job.poll() is None:
-            raise Failed(f"not done within {LIMIT_S} s")
+            raise Failed(f"not done within {flags.limit:g} s")
         output = job.stdout.read()
         reader.join()
         if job.returncode != 0:
@@ -156,19 +160,31 @@ def train_ddp(lab, flags, fault, _):
         ranks = [start(lab, i, [python, HERE / "peers" / "ddp_links.py", i, workers, f"{lab.addresses[0]}:{PORT}",
                                 "eth", flags.batch, flags.steps, widths], ends, stdout=subprocess.PIPE, stderr=errors)
                  for i in range(workers)]
-        time.sleep(5)  # All have imported PyTorch and begun.
+        lines = []
+        began = threading.Event()
+
+        def read():
+            for line in ranks[0].stdout:
+                lines.append(line)
+                began.set()
+            began.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        began.wait(60)  # Faults strike members that train, and not those that still import PyTorch.
         disturber = Disturber(fault, ranks[-1])
         ends.callback(disturber.close)
-        began, limit = time.monotonic(), flags.ddp_limit
-        while ranks[0].poll() is None and time.monotonic() - began < limit:
+        deadline = time.monotonic() + flags.limit
+        while ranks[0].poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-            disturber.step(time.monotonic() - began, 15)  # DDP reports no steps: after 5 s.
+            disturber.step(len(lines), flags.steps)
         if ranks[0].poll() is None:
-            raise Failed(f"not done within {limit} s")
+            raise Failed(f"not done within {flags.limit:g} s")
+        reader.join()
         if ranks[0].returncode != 0:
             errors.seek(0)
             raise Failed("ended: " + errors.read().strip().split("\n")[-1])
-        times = json.loads(ranks[0].stdout.read())["seconds"]
+        times = json.loads(lines[-1])["seconds"]
     return sum(times) / len(times)
 
 
@@ -194,7 +210,7 @@ def parse(words):
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
-    parser.add_argument("--ddp-limit", type=int, default=120, help="seconds that DDP may take for its steps")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that one run may take")
     parser.add_argument("--systems", type=names(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
     return parser.parse_args(words)

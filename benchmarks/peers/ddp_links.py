@@ -3,8 +3,9 @@
 """One rank of PyTorch DDP over gloo on a machine of its own: trains an MLP on random samples.
 
 Usage: ddp_links.py RANK WORKERS MASTER:PORT INTERFACE BATCH STEPS WIDTH[,WIDTH...]
-The widths include the inputs and the outputs. Rank 0 prints one JSON object: the seconds of each step after the first
-two. Every rank takes BATCH / WORKERS samples a step.
+The widths include the inputs and the outputs. Rank 0 prints a line "step N" after each step, and
+at the end one JSON object: the seconds of each step. Every rank takes BATCH / WORKERS samples a
+step.
 """
 
 import json
@@ -19,7 +20,6 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 SAMPLES = 512
-WARMUPS = 2
 
 
 def main():
@@ -38,15 +38,17 @@ def main():
     features = torch.randn(SAMPLES, widths[0])
     labels = torch.randint(widths[-1], (SAMPLES,))
     own, times = batch // workers, []
-    for step in range(steps + WARMUPS):
+    for step in range(steps):
         begin = time.monotonic()
         mine = [(step * batch + rank * own + i) % SAMPLES for i in range(own)]
         optimizer.zero_grad()
         functional.cross_entropy(model(features[mine]), labels[mine]).backward()
         optimizer.step()
         times.append(time.monotonic() - begin)
+        if rank == 0:
+            print(f"step {step + 1}", flush=True)
     if rank == 0:
-        print(json.dumps({"seconds": times[WARMUPS:]}))
+        print(json.dumps({"seconds": times}))
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ void ServerInbox::OnPayloadDone(PeerId peer, const Header& header, bool discarde
   if (session == nullptr) return;
   if (header.kind == FrameKind::kProbe) return session->turn.Finish();
   if (RemoteUpdates::Takes(header.kind)) {
+    if (server_.remote == nullptr) return;  // The star was chosen while the frame arrived.
     const Status fine = server_.remote->FinishFrame(*worker, header);
     return fine.ok() ? void() : server_.peers.SendAway(peer, fine);
   }
@@ -243,6 +244,8 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
 
 // Takes what a worker reports about shards that it holds, and about its links.
 bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine) {
+  // A report that comes after the star was chosen.
+  if (server_.remote == nullptr && control.body.AsLinkReport() != nullptr) return true;
   if (server_.remote == nullptr || server_.SessionOf(worker) == nullptr) return false;
   const Result<bool> taken = server_.remote->OnMessage(worker, control);
   if (!taken.ok()) fine = taken.status();

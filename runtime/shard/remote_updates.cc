@@ -114,6 +114,8 @@ void RemoteUpdates::Drain() {
 void RemoteUpdates::Ready(WorkerId worker, const std::string& address) {
   ready_[worker] = address;
   shards_.Joined(worker, address);
+  // All that could own a shard were lost while links were measured.
+  if (!began() && !held_.empty()) placement_.Decide(ready_);
 }
 
 Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& control) {

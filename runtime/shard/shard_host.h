@@ -87,6 +87,8 @@ class ShardHost final : public Receiver {
     Incarnation incarnation = 0;
     Bytes control;
     RangeAnswers::Slice slice;
+    // The sum that a frame is arriving in. It may be given up meanwhile.
+    std::shared_ptr<AlignedVector> sum;
     std::vector<std::pair<uint32_t, std::unique_ptr<Publisher::Reader>>> readers;  // By shard.
   };
 

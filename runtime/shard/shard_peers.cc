@@ -85,6 +85,7 @@ std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
     sum.came.Start((count + job_.slice_length - 1) / job_.slice_length);
     sum.whole = false;
   }
+  peer.sum = sum.values;
   return std::as_writable_bytes(std::span(*sum.values))
       .subspan(header.offset * sizeof(float), header.length);
 }
@@ -93,11 +94,10 @@ void ShardHost::OnPayloadDone(PeerId id, const Header& header, bool discarded) {
   const auto found = peers_.find(id);
   if (found == peers_.end()) return;
   Peer& peer = *found->second;
-  if (header.kind == FrameKind::kControl) {
-    if (!discarded) OnJoin(id, peer);
-    return;
-  }
-  if (discarded) return;
+  const std::shared_ptr<AlignedVector> sum = std::move(peer.sum);
+  // Nobody asked for room for an empty frame, so it was not checked.
+  if (discarded || header.length == 0) return;
+  if (header.kind == FrameKind::kControl) return OnJoin(id, peer);
   if (header.kind == FrameKind::kLoad) return parts_.load.Arrived(peer.worker, header);
   Held* held = Find(header.shard);
   if (held == nullptr) return;

@@ -24,6 +24,7 @@ void SlicesCame::Start(size_t slices) {
 }
 
 void SlicesCame::Add(size_t slice) {
+  MOTLEY_ASSERT(slice < seen.size());
   if (seen[slice]) return;
   seen[slice] = true;
   ++count;

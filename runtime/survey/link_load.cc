@@ -7,9 +7,10 @@
 namespace motley {
 namespace {
 
+constexpr int kFramesUnderWay = 8;
 // Simulated links may be unlimited, so that a stream without an end would never let time pass.
-constexpr StreamRules kRules{FrameKind::kLoad, 8, 4096};
-constexpr uint64_t kWarmUpParts = 3;  // The first third of the time does not count.
+constexpr double kMostPerSecond = 2e8;  // Bytes to one node.
+constexpr uint64_t kWarmUpParts = 3;    // The first third of the time does not count.
 
 }  // namespace
 
@@ -26,9 +27,12 @@ void LinkLoad::Stop() {
 void LinkLoad::Start(uint32_t id, Duration time, const std::vector<To>& to, Done done) {
   Stop();
   const auto frame = std::make_shared<const Bytes>(kLoadFrameBytes);
+  const StreamRules rules{
+      FrameKind::kLoad, kFramesUnderWay,
+      static_cast<uint64_t>(ToSeconds(time) * kMostPerSecond) / kLoadFrameBytes};
   for (const To& node : to) {
     streams_.push_back(
-        std::make_unique<ProbeStream>(transport_, node.peer, frame, node.header, kRules));
+        std::make_unique<ProbeStream>(transport_, node.peer, frame, node.header, rules));
     streams_.back()->Set(true);
   }
   const Duration warm_up = time / kWarmUpParts;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node's part in a measurement of all links at once (runtime/survey/link_survey.h). For a fixed
 // time the node sends frames to other nodes as fast as its links take them, and counts what arrives
-// from each node in the last part of that time. A node sends at most 64 MiB to each other node,
-// which the fastest links carry before anything counts. They are then reported as if these bytes
-// took the whole time. Loop thread only.
+// from each node in the last part of that time. A node sends at most 200 MB/s to each other node on
+// average, which the fastest links carry before anything counts. They are then reported as if these
+// bytes took the whole time. Loop thread only.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/links/messages.h"
@@ -11,6 +12,8 @@ namespace motley {
 namespace {
 
 constexpr Duration kRoundTime = std::chrono::milliseconds(300);
+constexpr Duration kLongRoundTime = std::chrono::milliseconds(2000);
+constexpr double kFast = 6e7;  // Bytes per second that a short round measures well.
 // A report waits behind the frames that are queued on a slow link.
 constexpr Duration kReportedWithin = std::chrono::seconds(5);
 
@@ -42,7 +45,7 @@ void LinkSurvey::Start(const std::map<WorkerId, std::string>& workers, std::set<
   for (const WorkerId worker : workers_) {
     if (const auto to = find_(worker)) SendControl(transport_, to->peer, to->header, shards);
   }
-  Test(1, workers_, false);
+  Test(kRoundTime, workers_, false);
 }
 
 void LinkSurvey::Disband() {
@@ -52,12 +55,12 @@ void LinkSurvey::Disband() {
   }
 }
 
-void LinkSurvey::Test(uint32_t id, const std::set<WorkerId>& members, bool coordinator) {
-  round_ = {id, {}, {}, {}};
+void LinkSurvey::Test(Duration time, const std::set<WorkerId>& members, bool coordinator) {
+  round_ = {round_.id + 1, time, coordinator, {}, {}, {}};
   wire::LinkTestT test;
-  test.id = id;
-  test.milliseconds = static_cast<uint32_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(kRoundTime).count());
+  test.id = round_.id;
+  test.milliseconds =
+      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
   std::vector<LinkLoad::To> own;
   for (const WorkerId worker : members) {
     const auto to = find_(worker);
@@ -76,12 +79,12 @@ void LinkSurvey::Test(uint32_t id, const std::set<WorkerId>& members, bool coord
   }
   if (coordinator) {
     round_.awaited.insert(places_);
-    load_.Start(id, kRoundTime, own, [this](const wire::LinkReportT& report) {
+    load_.Start(round_.id, time, own, [this](const wire::LinkReportT& report) {
       Take(places_, report);
       CheckRound();
     });
   }
-  timer_ = loop_.After(kRoundTime + kReportedWithin, [this] {
+  timer_ = loop_.After(time + kReportedWithin, [this] {
     timer_ = 0;
     EndRound();
   });
@@ -112,6 +115,8 @@ void LinkSurvey::Lost(WorkerId worker) {
   elsewhere_.erase(worker);
   round_.reported.erase(worker);
   links_.workers.erase(worker);
+  const auto& missing = links_.unreached;
+  if (missing && (missing->first == worker || missing->second == worker)) links_.unreached.reset();
   if (round_.awaited.erase(worker) > 0) CheckRound();
 }
 
@@ -127,7 +132,8 @@ void LinkSurvey::CheckRound() {
 
 void LinkSurvey::EndRound() {
   round_.awaited.clear();
-  if (round_.id == 1) {
+  bool fast = true;
+  if (!round_.coordinator) {
     links_ = {};
     for (const uint32_t node : round_.reported) {
       NodeLink& link = links_.workers[node];
@@ -138,16 +144,25 @@ void LinkSurvey::EndRound() {
         link.down += round_.rates[{other, node}];
         if (away <= 0 && !links_.unreached) links_.unreached.emplace(node, other);
       }
+      fast &= std::min(link.up, link.down) >= kFast;
     }
-    if (with_coordinator_ && !elsewhere_.empty()) {
-      return Test(2, elsewhere_, true);
-    }
+    fast &= !links_.unreached;
   } else {
+    links_.coordinator = {};
     for (const uint32_t node : round_.reported) {
       if (node == places_) continue;
       links_.coordinator.up += round_.rates[{places_, node}];
       links_.coordinator.down += round_.rates[{node, places_}];
     }
+    fast = std::min(links_.coordinator.up, links_.coordinator.down) >= kFast;
+  }
+  std::set<WorkerId> members = round_.reported;
+  members.erase(places_);
+  if (!fast && round_.time == kRoundTime && !members.empty()) {
+    return Test(kLongRoundTime, members, round_.coordinator);
+  }
+  if (with_coordinator_ && !round_.coordinator && !elsewhere_.empty()) {
+    return Test(round_.time, elsewhere_, true);
   }
   Finish();
 }

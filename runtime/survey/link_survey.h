@@ -2,8 +2,12 @@
 // Measures the links of a job's nodes before its first step, both ways, as they are when all nodes
 // send to each other. Runs at the coordinator. Loop thread only.
 //
-//   round 1    all workers send to all others               Shards (addresses), LinkTest,
-//   LinkReport round 2    the coordinator and the workers on other machines send to each other
+//   between workers     all workers send to all others
+//   coordinator         the coordinator and the workers on other machines send to each other
+//
+// The workers get addresses (Shards), and connect. Each round is a LinkTest and a LinkReport. A
+// round takes 0.3 s. On slow links it is repeated for longer, because connecting and the first
+// lost packets take much of a short one.
 //
 // What arrives at a node from all others in a round is the capacity of its link towards it, and
 // what arrives elsewhere from it is that away from it. So a link is measured in full as long as the
@@ -35,7 +39,8 @@ namespace motley {
 struct SurveyedLinks {
   std::map<WorkerId, NodeLink> workers;  // Those that took part to the end.
   NodeLink coordinator;                  // 0, 0: not measured, or no worker is elsewhere.
-  // Workers of which the second got nothing from the first. They may be unable to connect.
+  // Workers of which the second got nothing from the first. They cannot connect, or a link is very
+  // slow.
   std::optional<std::pair<WorkerId, WorkerId>> unreached;
 };
 
@@ -65,7 +70,7 @@ class LinkSurvey {
   void Arrived(WorkerId worker, const Header& header) { load_.Arrived(worker, header); }
 
  private:
-  void Test(uint32_t id, const std::set<WorkerId>& members, bool coordinator);
+  void Test(Duration time, const std::set<WorkerId>& members, bool coordinator);
   void Take(uint32_t node, const wire::LinkReportT& report);
   void CheckRound();
   void EndRound();
@@ -81,6 +86,8 @@ class LinkSurvey {
   bool with_coordinator_ = false;
   struct Round {
     uint32_t id = 0;
+    Duration time{};
+    bool coordinator = false;
     std::set<uint32_t> awaited, reported;                   // Nodes.
     std::map<std::pair<uint32_t, uint32_t>, double> rates;  // From, to: bytes per second.
   };

@@ -64,6 +64,7 @@ void VectorPlacement::Lost(WorkerId worker) {
 
 void VectorPlacement::KeepStar() {
   star_ = true;
+  survey_.Disband();
   hooks_.star();
 }
 
@@ -90,12 +91,19 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   request.mode.kind = choosing() ? Reduce::kAuto : Reduce::kDirect;
   for (const auto& [worker, address] : owners_) {
     const auto link = links.workers.find(worker);
-    if (link == links.workers.end()) continue;
+    if (link == links.workers.end()) continue;  // It did not report.
     if (ReachedOnlyFromHere(address) && !request.beside) request.beside = placed.nodes.size();
     placed.nodes.push_back(worker);
-    request.exchange.workers.push_back(link->second);
+    // A rate of 0 would mean an unlimited link.
+    const bool carries = link->second.up > 0 && link->second.down > 0;
+    request.exchange.may_own.push_back(carries);
+    request.exchange.workers.push_back(
+        {std::max(link->second.up, 1.0), std::max(link->second.down, 1.0)});
   }
-  if (placed.nodes.size() < 2 && choosing()) return KeepStar();
+  // The workers that were lost will come again, or others.
+  if (owners_.empty()) return;
+  const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;
+  if (choosing() && (placed.nodes.size() < 2 || !measured)) return KeepStar();
   if (placed.nodes.size() < 2) return PlaceEqually();
   placed.bytes = static_cast<double>(length() * sizeof(float));
   request.floats = length();
@@ -115,7 +123,6 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   if (!choice.ok()) return hooks_.failed(choice.status());
   placed.choice = *std::move(choice);
   if (placed.choice.kind == Reduce::kStar) {
-    survey_.Disband();
     hooks_.notice(placed);
     return KeepStar();
   }

@@ -142,7 +142,7 @@ std::span<std::byte> ShardLinks::OnPayload(PeerId peer, const Header& header) {
 
 void ShardLinks::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   One& link = links_[peer];
-  if (discarded) return;
+  if (discarded || header.length == 0) return;
   if (header.kind != FrameKind::kControl) {
     const Status fine = parts_.parameters.Finish(link.arriving);
     return fine.ok() ? hooks_.advance() : hooks_.failed(fine);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/assert.h"
@@ -80,9 +81,13 @@ ReduceChoice With(const ReduceRequest& request, const Owners& owners) {
   choice.ranges = RangesFor(SharesFor(part.exchange), request.floats, request.rules);
   choice.cost = CostOfRanges(part, SharesOf(choice.ranges, part.exchange.nodes()));
   if (request.equal_within == 0 || !owners.workers || !part.exchange.servers.empty()) return choice;
+  ShardShares shares(n, 1);
+  const std::vector<bool>& may = part.exchange.may_own;
+  if (std::find(may.begin(), may.end(), true) != may.end()) shares.assign(may.begin(), may.end());
+  const double owning = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= owning;
   ReduceChoice equal = choice;
-  equal.ranges =
-      RangesFor(ShardShares(n, 1.0 / static_cast<double>(n)), request.floats, request.rules);
+  equal.ranges = RangesFor(shares, request.floats, request.rules);
   equal.cost = CostOfRanges(part, SharesOf(equal.ranges, n));
   const bool enough = equal.cost.Total() <= (1 + request.equal_within) * choice.cost.Total();
   return enough ? equal : choice;

@@ -22,6 +22,13 @@ JobOptions Options(uint32_t workers, const std::string& code, uint32_t shards) {
   return options;
 }
 
+struct Nobody : Receiver {
+  void OnConnected(PeerId, const PeerIdentity&) override {}
+  std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
+  void OnPayloadDone(PeerId, const Header&, bool) override {}
+  void OnLost(PeerId, const Status&) override {}
+};
+
 void ExpectSerialParameters(const JobWorld& world, const JobResult& end) {
   ASSERT_TRUE(end.status.ok()) << end.status.ToString();
   EXPECT_EQ(end.steps, world.options.steps);
@@ -148,6 +155,38 @@ TEST(WorkerShards, AreLostWithoutFollowers) {
   EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
   EXPECT_NE(end.status.ToString().find("no worker followed it"), std::string::npos)
       << end.status.ToString();
+}
+
+// An empty frame of a stranger, who knows no token, is nothing to a worker that holds shards.
+TEST(WorkerShards, TakeNothingFromStrangers) {
+  JobWorld world(Options(3, "none", 3));
+  world.StartServer();
+  world.StartWorkers();
+  const auto transport = world.network.MakeTransport();
+  Nobody nobody;
+  transport->SetReceiver(&nobody);
+  bool sent = false;
+  world.watcher.on_step = [&](StepId step) {
+    if (step != 0) return;
+    for (size_t i = 0; i < world.workers.size(); ++i) {
+      const PeerId peer = transport->Connect("box-" + std::to_string(i) + ":1");
+      for (const FrameKind kind :
+           {FrameKind::kShardSum, FrameKind::kGradient, FrameKind::kLoad, FrameKind::kControl}) {
+        for (uint32_t shard = 0; shard < 3; ++shard) {
+          Header header;
+          header.kind = kind;
+          header.shard = shard;
+          header.offset = uint64_t{1} << 40;
+          transport->Send(peer, header, {}, Priority::kBulk, [](const Status&) {});
+          sent = true;
+        }
+      }
+    }
+  };
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_TRUE(sent);
+  transport->SetReceiver(nullptr);
+  transport->Close();
 }
 
 // 440,008 parameters, which are worth measuring links for.

@@ -190,6 +190,15 @@ TEST_F(LinkSurveyTest, NamesWhoCannotBeReached) {
   EXPECT_EQ(*links.unreached, std::pair(WorkerId{2}, WorkerId{1}));
 }
 
+// A short round carries less than one frame between some of them.
+TEST_F(LinkSurveyTest, TakesItsTimeOnSlowLinks) {
+  for (const double rate : {1e7, 1e5, 1e5}) Add(rate);
+  Begin({0, 1, 2}, true);
+  const SurveyedLinks links = Run();
+  EXPECT_FALSE(links.unreached);
+  EXPECT_NEAR(links.workers.at(1).up / 2e5, 1, kWithin);
+}
+
 TEST_F(LinkSurveyTest, DoesNotWaitForWorkersThatAreLost) {
   for (int i = 0; i < 3; ++i) Add(1e7);
   members_[1]->silent = true;
@@ -198,7 +207,7 @@ TEST_F(LinkSurveyTest, DoesNotWaitForWorkersThatAreLost) {
   survey_->Lost(1);
   const SurveyedLinks links = Run();
   EXPECT_EQ(links.workers.size(), 2u);
-  EXPECT_LT(loop_.Now() - began, std::chrono::seconds(2));
+  EXPECT_LT(loop_.Now() - began, std::chrono::seconds(5));
 }
 
 TEST_F(LinkSurveyTest, GoesOnWithoutAWorkerThatNeverReports) {
@@ -216,7 +225,7 @@ TEST_F(LinkSurveyTest, EndsOnUnlimitedLinks) {
   Begin({0, 1, 2}, true);
   const SurveyedLinks links = Run();
   ASSERT_EQ(links.workers.size(), 3u);
-  EXPECT_GT(links.workers.at(0).down, 4e8);
+  EXPECT_GT(links.workers.at(0).down, 3.9e8);
   EXPECT_FALSE(links.unreached);
 }
 
