@@ -90,7 +90,6 @@ class Worker final : public Receiver {
     if (order.row_id == 0) {
       for (size_t i = 0; i < own_.size(); ++i) own_[i] = ValueOf(i, index_, order.step);
       arrived_ = 0;
-      SketchAll(order.step);
       return Say(0, 0);
     }
     begin_ = NowNs();
@@ -98,8 +97,9 @@ class Worker final : public Receiver {
     for (size_t slice = 0; slice < cut_.count(); ++slice) {
       header.offset = cut_.begin(slice);
       const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      header.norm = std::sqrt(sketches_[slice].squares) * (1 + 1e-5);
-      header.sketch = sketches_[slice].projection;
+      const Sketch sketch = SketchOf(values, SignsOf(header));
+      header.norm = std::sqrt(sketch.squares) * (1 + 1e-5);
+      header.sketch = sketch.projection;
       const BytesView piece = AsBytes(values);
       transport_->Send(server_, header, {&piece, 1}, Priority::kBulk, [](const Status&) {});
     }
@@ -111,15 +111,6 @@ class Worker final : public Receiver {
     header.row_id = index_ + 1;  // The server gives the first order of a step to the first worker.
     header.total = own_.size();
     return header;
-  }
-  void SketchAll(uint64_t step) {
-    Header header = AnswerTo(step);
-    sketches_.clear();
-    for (size_t slice = 0; slice < cut_.count(); ++slice) {
-      header.offset = cut_.begin(slice);
-      const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      sketches_.push_back(SketchOf(values, SignsOf(header)));
-    }
   }
   void Say(uint64_t begin, uint64_t end) {
     Header header;
@@ -138,7 +129,6 @@ class Worker final : public Receiver {
   std::unique_ptr<Transport> transport_;
   std::string address_;
   PeerId server_ = 0;
-  std::vector<Sketch> sketches_;
   size_t arrived_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
