@@ -61,7 +61,7 @@ class Direct(unittest.TestCase):
         self.refused("inf not in range", "--workers", "2", "--shares", "1,inf")
         self.refused("0 not in range", "--workers", "2", "--links", "1,0")
         self.refused("--shares", "--workers", "2", "--links", "1,1", "--shares", "1,1")
-        self.refused("needs a collective", "--workers", "2", "--groups", "latency")
+        self.refused("need a collective", "--workers", "2", "--groups", "latency")
         self.refused("no member with a vector", "--members", "a,b", "--spares", "2")
 
     def test_only_direct_sums_have_shares(self):
