@@ -45,9 +45,11 @@ def mpi_program(source, folder):
 
 
 def mpirun(workers, transport, interface="lo"):
+    """Processes that wait give up the processor, since there may be more of them than cores."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return ["mpirun", *root, "--oversubscribe", "--mca", "oob_tcp_if_include", interface, "-n", str(workers),
-            "--mca", "btl", f"{transport},self", "--mca", "btl_tcp_if_include", interface]
+            "--mca", "btl", f"{transport},self", "--mca", "btl_tcp_if_include", interface,
+            "--mca", "mpi_yield_when_idle", "1"]
 
 
 def run_json(command, environment=None):

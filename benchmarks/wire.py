@@ -142,11 +142,13 @@ def gloo(run):
 
 
 def openmpi(run):
-    """mpirun starts a daemon on each machine. It gets there by a script that stands for ssh."""
+    """mpirun starts a daemon on each machine. It gets there by a script that stands for ssh. The daemons have folders
+    of their own, because each believes that it is alone on its machine."""
     script = ["#!/bin/sh", "# HOST COMMAND: runs the command on the machine with this address.", "host=$1", "shift",
               'case "$host" in', *(f"  {address}) machine={machine} ;;"
                                    for address, machine in zip(run.addresses, run.lab.machines)),
-              "esac", 'exec ip netns exec "$machine" sh -c "$*"', ""]
+              "esac", f'export TMPDIR="{run.folder}/$machine"', 'mkdir -p "$TMPDIR"',
+              'exec ip netns exec "$machine" sh -c "$*"', ""]
     agent = pathlib.Path(run.folder, "agent")
     agent.write_text("\n".join(script))
     agent.chmod(0o700)
