@@ -23,6 +23,7 @@ static int Start(uint32_t* rank, uint32_t* processes, char* error, size_t error_
   int length = 0, own = 0, all = 0;
   int code = MPI_Get_library_version(library, &length);
   library[strcspn(library, ",\n")] = '\0'; /* The rest describes the build. */
+  for (char* tab = library; (tab = strchr(tab, '\t')) != NULL;) *tab = ' ';
   if (code == MPI_SUCCESS) code = MPI_Init(NULL, NULL);
   if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (code == MPI_SUCCESS) code = MPI_Comm_rank(MPI_COMM_WORLD, &own);
