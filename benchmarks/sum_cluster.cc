@@ -26,6 +26,7 @@
 #include "coding/gradient_code.h"
 #include "coding/kernels/combine.h"
 #include "coding/kernels/sketch.h"
+#include "collective/algorithm.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "runtime/links/slicing.h"
@@ -339,8 +340,10 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
   if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
     Die("--shares, --links and --spares need --reduce direct");
   }
-  if (direct && !(members.groups.empty() && members.topology.empty())) {
-    Die("--groups and --topology need a collective");
+  if (!(members.groups.empty() && members.topology.empty())) {
+    const auto found = FindCollective(members.reduce);
+    if (!found.ok() || !(*found)->uses_groups)
+      Die("--groups and --topology need --reduce hierarchical");
   }
   CheckCount("--shares", members.shares, all);
   CheckCount("--links", links, all);
