@@ -178,7 +178,8 @@ Status CheckNoCollective(const std::string& reduce) {
   if (!mpi && !FindCollective(reduce).ok()) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "`reduce` {0}: such a sum waits for every worker, and a job's steps do not wait for slow "
-      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a ring. To "
+      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
+      "ring. To "
       "compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum --reduce {0}",
       reduce, mpi ? "mpirun -n 4 " : ""));
 }
