@@ -20,9 +20,9 @@ Status CheckStepOptions(const SchedulerOptions& options) {
   return BuildCode(options.code, request).status();
 }
 
-std::unique_ptr<StepEngine> MakeStepEngine(JobState& job) {
-  if (SchemeNamed(job.options.code).leases()) return std::make_unique<LeaseEngine>(job);
-  return std::make_unique<RowEngine>(job);
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update) {
+  if (SchemeNamed(job.options.code).leases()) return std::make_unique<LeaseEngine>(job, update);
+  return std::make_unique<RowEngine>(job, update);
 }
 
 }  // namespace motley

@@ -24,7 +24,7 @@ namespace motley {
 class RowEngine final : public StepEngine {
  public:
   // With a plan whose workers hold the data of their rows, steps may be opened without Prepare().
-  explicit RowEngine(JobState& job, Plan plan = {});
+  RowEngine(JobState& job, UpdateState& update, Plan plan = {});
 
   Status Prepare() override { return plans_.Update(); }
   StepResult Open() override;
@@ -59,6 +59,7 @@ class RowEngine final : public StepEngine {
   void GiveUpOnCode();
 
   JobState& job_;
+  UpdateState& update_;
   RowPlans plans_;
   RowWork work_;
   EarlyEnd early_;

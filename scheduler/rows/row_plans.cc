@@ -30,7 +30,7 @@ Status RowPlans::Update() {
   const std::vector<WorkerId> candidates = TakingPart(present);
   const std::vector<double> speeds = Speeds(candidates);
   if (!job_.plan_void && !WorthALook(candidates, speeds)) return Status::Ok();
-  pace_.Looked(job_.update.id, candidates, speeds);
+  pace_.Looked(job_.version, candidates, speeds);
   MOTLEY_ASSIGN_OR_RETURN(Plan plan, MakePlan(job_.options, candidates, speeds));
   if (follows_another_ || plan_.code != nullptr) KeepPlaces(plan);
   if (job_.plan_void || pace_.Gained(SpeedsCallForAnother(plan))) Adopt(std::move(plan));
@@ -80,7 +80,7 @@ bool RowPlans::WorthALook(const std::vector<WorkerId>& candidates,
   if (job_.options.shares == Shares::kEqual) return false;
   // With equal loads for all workers, speeds change nothing.
   if (!plan_.FollowsSpeeds() && plan_.members == candidates) return false;
-  return pace_.WorthALook(job_.update.id, candidates, speeds);
+  return pace_.WorthALook(job_.version, candidates, speeds);
 }
 
 Gain RowPlans::SpeedsCallForAnother(const Plan& fresh) const {
@@ -102,7 +102,7 @@ Gain RowPlans::SpeedsCallForAnother(const Plan& fresh) const {
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
   numbers.transfer_seconds = job_.deadlines.TransferSeconds(most);
-  numbers.remaining_steps = job_.options.steps - job_.update.id;
+  numbers.remaining_steps = job_.options.steps - job_.version;
   if (!WorthReplanning(numbers)) return Gain::kNone;
   return SureToGain(fresh) ? Gain::kSure : Gain::kUnsure;
 }
@@ -125,7 +125,7 @@ void RowPlans::Adopt(Plan plan) {
     job_.members[plan_.members[i]].to_send = static_cast<uint32_t>(plan_.LoadOf(i));
   }
   job_.plan_void = false;
-  pace_.Adopted(job_.update.id);
+  pace_.Adopted(job_.version);
 }
 
 }  // namespace motley
