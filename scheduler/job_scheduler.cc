@@ -22,11 +22,7 @@ void Interrupt(Lane& lane, JobState& job) {
 }  // namespace
 
 JobScheduler::JobScheduler(const SchedulerOptions& options)
-    : job_(options),
-      start_(job_),
-      silence_(job_),
-      sync_(std::make_unique<Barrier>(options.first_step)),
-      lanes_(job_) {}
+    : job_(options), start_(job_), silence_(job_), sync_(MakeSyncPolicy(options)), lanes_(job_) {}
 
 Result<std::unique_ptr<JobScheduler>> JobScheduler::Make(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
@@ -109,6 +105,7 @@ void JobScheduler::On(const WorkerFree& event) {
     job_.transfers.Began(event.worker, worker.assigned_in);
   }
   job_.members.Free(event, job_.now);
+  sync_->Enters(event.worker);
   if (phase_ == Phase::kStarting) {
     PassOn(event);
     return TryStart();
@@ -147,6 +144,7 @@ void JobScheduler::On(const WorkerLost& event) {
 // The worker is gone, with what it held.
 void JobScheduler::Void(WorkerId worker) {
   job_.transfers.Gone(worker);
+  sync_->Leaves(worker);
   for (Lane& lane : lanes_) lane.engine->Gone(worker);
   job_.plan_void = true;
 }
@@ -204,7 +202,7 @@ void JobScheduler::OpenUpdates() {
     if (lane.update.interrupted()) Begin(lane);
   }
   while (phase_ == Phase::kRunning) {
-    const std::optional<SyncPolicy::Opening> next = sync_->Next();
+    const std::optional<SyncPolicy::Opening> next = sync_->Next(job_.members);
     if (!next) return;
     Lane& lane = lanes_[next->lane];
     lane.update.id = next->update.id;
@@ -229,7 +227,10 @@ void JobScheduler::OpenStep(Lane& lane) {
   start_.StepOpened();
   silence_.StepOpens();
   job_.transfers.StepOpens(lane.update.id);
-  for (WorkerId id = 0; id < job_.members.size(); ++id) job_.members[id].heard = false;
+  for (WorkerId id = 0; id < job_.members.size(); ++id) {
+    const bool waits = !job_.options.sync.one_each || id == lanes_.IndexOf(lane);
+    if (waits) job_.members[id].heard = false;
+  }
   Take(lane, lane.engine->Open());
 }
 
@@ -258,7 +259,7 @@ void JobScheduler::On(const StepApplied& event) {
   ++job_.totals.steps_committed;
   ++job_.version;
   job_.transfers.StepEnded();
-  sync_->Committed(lanes_.IndexOf(*lane));
+  sync_->Committed(lanes_.IndexOf(*lane), job_.members);
 }
 
 void JobScheduler::On(const UpdateLost& event) {
@@ -369,6 +370,16 @@ Status CheckJobOptions(const SchedulerOptions& options) {
   if (options.least_workers == 0 || options.least_workers > options.workers) {
     return Status::InvalidArgument(fmt::format("`min_workers` {}: the job has from 1 to {} workers",
                                                options.least_workers, options.workers));
+  }
+  if (options.sync.one_each && options.code != "none") {
+    return Status::InvalidArgument(fmt::format(
+        "`sync` {} gives each worker updates of its own, which need no code: use `code` "
+        "none, or `sync` bsp with code {}",
+        NameOf(options.sync), options.code));
+  }
+  if (options.sync.one_each && options.first_step > 0) {
+    return Status::InvalidArgument(
+        fmt::format("a job with `sync` {} cannot go on from a checkpoint", NameOf(options.sync)));
   }
   if (options.quorum > options.workers) {
     return Status::InvalidArgument(

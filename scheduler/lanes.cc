@@ -5,10 +5,17 @@
 
 namespace motley {
 
-Lanes::Lanes(JobState& job) : job_(job), lanes_(1) { MakeEngines(); }
+Lanes::Lanes(JobState& job)
+    : job_(job), lanes_(job.options.sync.one_each ? job.options.workers : 1) {
+  MakeEngines();
+}
 
 void Lanes::MakeEngines() {
-  for (Lane& lane : lanes_) lane.engine = MakeStepEngine(job_, lane.update);
+  for (Lane& lane : lanes_) {
+    const auto owner = static_cast<WorkerId>(IndexOf(lane));
+    lane.engine = job_.options.sync.one_each ? MakeStepEngine(job_, lane.update, owner)
+                                             : MakeStepEngine(job_, lane.update);
+  }
 }
 
 Lane* Lanes::Of(StepId update) {

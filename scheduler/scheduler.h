@@ -18,6 +18,7 @@
 #include "coding/code_form.h"
 #include "scheduler/notice.h"
 #include "scheduler/scheduler_stats.h"
+#include "scheduler/sync/sync_mode.h"
 
 namespace motley {
 
@@ -38,6 +39,7 @@ struct SchedulerOptions {
   uint32_t quorum = 0;
   Duration step_deadline{};
   uint32_t parts = 2;  // m of codes with parts.
+  SyncMode sync;       // Which updates are open at a time.
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.
@@ -112,7 +114,7 @@ struct RowRejected {
 struct StepDecodable {  // Enough answers arrived.
   StepId step;
 };
-struct StepApplied {  // The update was applied: version step + 1 exists.
+struct StepApplied {  // The update was applied: one more version exists.
   StepId step;
 };
 // Part of the sum is lost. The step begins again, even if it was committed.

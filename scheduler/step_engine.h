@@ -69,5 +69,8 @@ Status CheckStepOptions(const SchedulerOptions& options);
 // Makes the engine for the scheme of job.options, which were checked. It works on whatever update
 // `update` is. Both must outlive it.
 std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update);
+// Makes an engine whose updates consist of one row over all partitions, which `owner` computes. If
+// it cannot, another worker does.
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update, WorkerId owner);
 
 }  // namespace motley

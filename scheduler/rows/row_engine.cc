@@ -123,7 +123,8 @@ StepResult RowEngine::Open() {
 // nobody.
 void RowEngine::TryWorkersWithoutShare() {
   work_.EndTries(/*all=*/false);
-  if (job_.options.most_workers > 0) return;  // The other workers are not too slow, but too many.
+  // The other workers are not too slow, but too many, or they have updates of their own.
+  if (job_.options.most_workers > 0 || job_.options.sync.one_each) return;
   const std::optional<RowId> smallest = SmallestInHand(work_);
   if (!smallest) return;
   for (WorkerId id = 0; id < job_.members.size(); ++id) {

@@ -25,6 +25,7 @@ RowPlans::RowPlans(JobState& job, Plan plan)
     : job_(job), follows_another_(job.members.ReadyCount() > 0), plan_(std::move(plan)) {}
 
 Status RowPlans::Update() {
+  if (job_.options.sync.one_each) return Status::Ok();  // The first plan serves all updates.
   const std::vector<WorkerId> present = job_.members.Candidates();
   steady_.Add(present, job_.members.SpeedsOf(present), job_.members.NoiseOf(present));
   const std::vector<WorkerId> candidates = TakingPart(present);

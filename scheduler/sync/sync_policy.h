@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/ids.h"
+#include "scheduler/membership.h"
 
 namespace motley {
 
@@ -25,12 +27,19 @@ class SyncPolicy {
   virtual ~SyncPolicy() = default;
 
   // The update to open next; none until something else happens. Asking changes nothing.
-  virtual std::optional<Opening> Next() const = 0;
+  virtual std::optional<Opening> Next(const Membership& members) const = 0;
   // The update of Next() was opened. One that is opened again is not reported again.
   virtual void Opened(const Opening& opening) = 0;
   // The update of the lane was applied, so one more version exists.
-  virtual void Committed(size_t lane) = 0;
+  virtual void Committed(size_t lane, const Membership& members) = 0;
+  // The worker is free for work.
+  virtual void Enters(WorkerId) {}
+  // The worker is gone.
+  virtual void Leaves(WorkerId) {}
 };
+
+// The policy for the options, which were checked.
+std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options);
 
 // Bulk-synchronous training (Valiant 1990): each update starts from the result of the one before.
 class Barrier final : public SyncPolicy {
@@ -38,12 +47,12 @@ class Barrier final : public SyncPolicy {
   // The first `applied` updates were applied in an earlier run.
   explicit Barrier(uint64_t applied) : applied_(applied) {}
 
-  std::optional<Opening> Next() const override {
+  std::optional<Opening> Next(const Membership&) const override {
     if (open_) return std::nullopt;
     return Opening{0, {applied_, applied_}};
   }
   void Opened(const Opening&) override { open_ = true; }
-  void Committed(size_t) override {
+  void Committed(size_t, const Membership&) override {
     open_ = false;
     ++applied_;
   }
