@@ -84,7 +84,10 @@ void ShardLinks::Test(const wire::LinkTestT& test) {
   }
   const Duration time =
       std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
-  load_.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
+  load_.Start(test.id, time, to, [this](wire::LinkReportT report) {
+    for (const auto& [peer, link] : links_) {
+      if (link.up) report.connected.push_back(link.worker);
+    }
     SendControl(parts_.transport, parts_.coordinator, parts_.header, report);
   });
 }
