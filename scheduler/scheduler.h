@@ -33,9 +33,8 @@ struct SchedulerOptions {
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none". With "auto", the least tolerance.
-  // With "approximate" only (rows/early_end.h). `quorum` rows are enough for a step; 0 means all
-  // but `tolerate`. `step_deadline` limits how long a step waits once it has a row; zero means as
-  // long as some worker is in time.
+  // With "approximate" only (rows/early_end.h): how many rows are enough for a step (0: all but
+  // `tolerate`), and how long a step with a row waits (zero: as long as some worker is in time).
   uint32_t quorum = 0;
   Duration step_deadline{};
   uint32_t parts = 2;  // m of codes with parts.
@@ -130,8 +129,7 @@ struct LeaseProgress {
   uint32_t done;
   Duration compute;
 };
-// The answers to RevokeLease, one each and in order: these partitions had not been started and are
-// dropped.
+// The answers to RevokeLease, one each and in order: these partitions are dropped, not started.
 struct LeaseReleased {
   WorkerId worker;
   StepId step;

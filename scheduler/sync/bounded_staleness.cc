@@ -19,7 +19,7 @@ uint64_t BoundedStaleness::Slowest() const {
   return slowest;
 }
 
-// Of the workers that may begin, the slowest one comes first.
+// The slowest worker that may begin comes first.
 std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& members) const {
   if (opened_ >= updates_) return std::nullopt;
   const uint64_t slowest = Slowest();

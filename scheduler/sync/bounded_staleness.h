@@ -11,8 +11,8 @@
 // A worker's clock counts its updates. The slowest clock is that of workers which compute or may
 // begin. A worker leaves the clocks when it is gone, and when its update was applied while it is
 // still busy: another worker did it in its place. It enters again when it is free, not behind the
-// slowest. So the slowest worker can always go on, or another one does its update, and nobody waits
-// for ever.
+// slowest. So the slowest worker can always go on, or another one does its update, and no wait
+// lasts.
 #pragma once
 
 #include <cstdint>
