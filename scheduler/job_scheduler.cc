@@ -377,6 +377,10 @@ Status CheckJobOptions(const SchedulerOptions& options) {
         "none, or `sync` bsp with code {}",
         NameOf(options.sync), options.code));
   }
+  if (options.sync.one_each && options.most_workers > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} all workers take part: leave `fastest` out", NameOf(options.sync)));
+  }
   if (options.sync.one_each && options.first_step > 0) {
     return Status::InvalidArgument(
         fmt::format("a job with `sync` {} cannot go on from a checkpoint", NameOf(options.sync)));

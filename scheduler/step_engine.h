@@ -70,7 +70,7 @@ Status CheckStepOptions(const SchedulerOptions& options);
 // `update` is. Both must outlive it.
 std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update);
 // Makes an engine whose updates consist of one row over all partitions, which `owner` computes. If
-// it cannot, another worker does.
+// it cannot, the update begins again with another worker.
 std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update, WorkerId owner);
 
 }  // namespace motley

@@ -108,6 +108,7 @@ StepResult RowEngine::Open() {
       work_.AssignOwn(id);
       continue;
     }
+    if (job_.options.sync.one_each) continue;  // Another worker does it.
     for (const RowId row : plans_.plan().RowsOf(id)) {
       work_.book().AwaitOwner(row, worker.waiting_since + worker.patience);
     }
@@ -321,6 +322,11 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
     if (const Time from = WorthSendingFrom(job_, work_, *helper, row); from > job_.now) {
       replace_due_ = std::min(replace_due_, from);
       continue;
+    }
+    // Workers with updates of their own use different versions, which must not meet in one sum.
+    if (job_.options.sync.one_each && work_.book().Attempts(row) > 0) {
+      result_.kind = StepResult::Kind::kRestart;
+      return;
     }
     const bool owner = Owns(work_.plan(), *helper, row);
     if (work_.book().Attempts(row) > 0 || !owner) ++job_.totals.rows_reassigned;

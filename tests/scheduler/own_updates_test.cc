@@ -99,6 +99,7 @@ class World {
     StepId update;
     double parameter;
     uint64_t version;
+    uint64_t attempt;  // How often the update was opened by then.
     bool cancelled = false;
   };
   struct Fake {
@@ -148,20 +149,24 @@ class World {
       EXPECT_EQ(command.base_version, applied_.size()) << "the newest version";
     }
     open_.insert(command.step);
+    ++attempts_[command.step];
+    asked_.erase(command.step);
     most_open_ = std::max(most_open_, open_.size());
   }
   void Do(const AssignRow& command) {
     Fake& fake = fakes_[command.worker];
     EXPECT_TRUE(open_.contains(command.step));
+    EXPECT_TRUE(asked_.insert(command.step).second) << "one sum has one version";
     if (owners_.emplace(command.step, command.worker).second) {
       leads_.push_back(counts_[command.worker] - *std::min_element(counts_.begin(), counts_.end()));
     }
     const double parameter = applied_.empty() ? 0 : applied_.back().result;
     const uint64_t version = applied_.size();
-    At(kMessageSeconds, [this, command, parameter, version, life = fake.life] {
+    const uint64_t attempt = attempts_[command.step];
+    At(kMessageSeconds, [this, command, parameter, version, attempt, life = fake.life] {
       Fake& to = fakes_[command.worker];
       if (to.life != life) return;
-      to.work.push_back({command.step, parameter, version});
+      to.work.push_back({command.step, parameter, version, attempt});
       if (to.work.size() == 1) Compute(command.worker);
     });
   }
@@ -201,7 +206,8 @@ class World {
     });
   }
   void Answer(WorkerId id, const Work& work) {
-    if (!open_.contains(work.update) || came_.contains(work.update)) {
+    const bool counts = work.attempt == attempts_[work.update];
+    if (!open_.contains(work.update) || came_.contains(work.update) || !counts) {
       return Tell(RowLate{id, work.update, 0});
     }
     came_.emplace(work.update, work);
@@ -231,6 +237,8 @@ class World {
   std::unique_ptr<JobScheduler> scheduler_;
   std::optional<TimerId> timer_;
   std::set<StepId> open_;
+  std::map<StepId, uint64_t> attempts_;
+  std::set<StepId> asked_;  // Updates that a worker was given since they were opened last.
   size_t most_open_ = 0;
   std::map<StepId, uint64_t> bases_;
   std::map<StepId, WorkerId> owners_;  // The first worker of each update.
