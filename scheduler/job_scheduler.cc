@@ -69,8 +69,10 @@ void JobScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& o
 
 Time JobScheduler::Deadline() const {
   if (phase_ == Phase::kStarting) return clock_runs_ ? start_.Due() : Time{};
-  if (phase_ == Phase::kEnded || !lanes_.AnyOpen()) return kNever;
-  const Time due = std::min(lanes_.Due(), silence_.LongStepDue());
+  if (phase_ == Phase::kEnded) return kNever;
+  const Time sync_due = sync_->Due(job_.members);
+  if (!lanes_.AnyOpen()) return sync_due;
+  const Time due = std::min({lanes_.Due(), silence_.LongStepDue(), sync_due});
   if (due <= silence_.WaitDue()) return due;
   return std::min(due, std::max(silence_.WaitDue(), lanes_.AnswersDue()));
 }
@@ -259,7 +261,7 @@ void JobScheduler::On(const StepApplied& event) {
   ++job_.totals.steps_committed;
   ++job_.version;
   job_.transfers.StepEnded();
-  sync_->Committed(lanes_.IndexOf(*lane), job_.members);
+  sync_->Committed(lanes_.IndexOf(*lane));
 }
 
 void JobScheduler::On(const UpdateLost& event) {
@@ -275,6 +277,7 @@ void JobScheduler::On(const UpdateLost& event) {
 
 void JobScheduler::On(const Tick& event) {
   if (phase_ == Phase::kStarting) return TryStart();
+  sync_->Tick(job_.members, job_.now);
   for (Lane& lane : lanes_) {
     if (lane.update.open) Take(lane, lane.engine->OnEvent(event));
   }

@@ -29,7 +29,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kSyncDraws = 64;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
@@ -77,6 +77,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
+    DropTheBarrier();
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
@@ -334,6 +335,28 @@ class Generator {
     job.holders = JobOptions::Holders::kWorkers;
     job.followers = 1 + random.Below(2);
     job.read_every_version = true;
+  }
+
+  // A twelfth of the scenarios whose jobs can do so have updates of each worker's own. They learn
+  // slowly, because gradients are of older versions.
+  void DropTheBarrier() {
+    SimOptions& options = scenario_.options;
+    JobOptions& job = options.job;
+    Random random(options.seed, Stream::kSimulation, kSyncDraws);
+    const bool lies = std::any_of(options.faults.begin(), options.faults.end(),
+                                  [](const auto& f) { return f.kind == Fault::Kind::kLie; });
+    const bool saved = job.checkpoint.every > 0;
+    if (!random.Chance(1.0 / 12) || lies || saved || options.replay || options.data_bytes > 0)
+      return;
+    job.sync.one_each = true;
+    if (random.Chance(0.7)) job.sync.most_ahead = static_cast<uint32_t>(random.Below(4));
+    job.code = "none";
+    job.quorum = job.draw_codes_every = job.most_workers = 0;
+    job.step_deadline = {};
+    job.holders = JobOptions::Holders::kServer;
+    job.read_every_version = false;
+    job.audit_fraction = 0;
+    job.optimizer.learning_rate /= 10;
   }
 
   // Roughly how long the job takes without faults.

@@ -55,6 +55,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   if (job.holders == JobOptions::Holders::kWorkers) {
     text += fmt::format(" at workers, {} followers", job.followers);
   }
+  if (job.sync.one_each) text += fmt::format(", {}", NameOf(job.sync));
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

@@ -39,11 +39,9 @@ void BoundedStaleness::Opened(const Opening& opening) {
   ++opened_;
 }
 
-void BoundedStaleness::Committed(size_t lane, const Membership& members) {
-  Clock& clock = clocks_[lane];
-  clock.begun = false;
-  ++clock.updates;
-  clock.counts = clock.counts && members[static_cast<WorkerId>(lane)].free;
+void BoundedStaleness::Committed(size_t lane) {
+  clocks_[lane].begun = false;
+  ++clocks_[lane].updates;
   ++applied_;
 }
 
@@ -59,6 +57,27 @@ void BoundedStaleness::Enters(WorkerId worker) {
 
 void BoundedStaleness::Leaves(WorkerId worker) {
   if (worker < clocks_.size()) clocks_[worker].counts = false;
+}
+
+// The worker has nothing to do, and is not free: it has not sent the end of its work.
+bool BoundedStaleness::Hangs(WorkerId worker, const Membership& members) const {
+  const Clock& clock = clocks_[worker];
+  return clock.counts && !clock.begun && !members[worker].free;
+}
+
+void BoundedStaleness::Tick(const Membership& members, Time now) {
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (Hangs(id, members) && members[id].Overdue(now)) clocks_[id].counts = false;
+  }
+}
+
+Time BoundedStaleness::Due(const Membership& members) const {
+  Time due = kNever;
+  if (!most_ahead_) return due;
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (Hangs(id, members)) due = std::min(due, members[id].waiting_since + members[id].patience);
+  }
+  return due;
 }
 
 }  // namespace motley

@@ -9,10 +9,10 @@
 //   S = 1, clocks 2 1 3: workers 0 and 1 may begin; worker 2 waits until worker 1 has done another
 //
 // A worker's clock counts its updates. The slowest clock is that of workers which compute or may
-// begin. A worker leaves the clocks when it is gone, and when its update was applied while it is
-// still busy: another worker did it in its place. It enters again when it is free, not behind the
-// slowest. So the slowest worker can always go on, or another one does its update, and no wait
-// lasts.
+// begin. A worker leaves the clocks when it is gone, and when it is overdue although its update was
+// applied: it hangs, or another worker did the update in its place. It enters again when it is
+// free, not behind the slowest. So the slowest worker can always go on, or another one does its
+// update, and no wait lasts.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,11 @@ class BoundedStaleness final : public SyncPolicy {
 
   std::optional<Opening> Next(const Membership& members) const override;
   void Opened(const Opening& opening) override;
-  void Committed(size_t lane, const Membership& members) override;
+  void Committed(size_t lane) override;
   void Enters(WorkerId worker) override;
   void Leaves(WorkerId worker) override;
+  void Tick(const Membership& members, Time now) override;
+  Time Due(const Membership& members) const override;
 
  private:
   struct Clock {
@@ -43,6 +45,7 @@ class BoundedStaleness final : public SyncPolicy {
   };
 
   uint64_t Slowest() const;
+  bool Hangs(WorkerId worker, const Membership& members) const;
 
   const uint64_t updates_;
   const std::optional<uint64_t> most_ahead_;

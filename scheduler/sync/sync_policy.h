@@ -31,11 +31,14 @@ class SyncPolicy {
   // The update of Next() was opened. One that is opened again is not reported again.
   virtual void Opened(const Opening& opening) = 0;
   // The update of the lane was applied, so one more version exists.
-  virtual void Committed(size_t lane, const Membership& members) = 0;
+  virtual void Committed(size_t lane) = 0;
   // The worker is free for work.
   virtual void Enters(WorkerId) {}
   // The worker is gone.
   virtual void Leaves(WorkerId) {}
+  // Time passed. Due is when it matters next.
+  virtual void Tick(const Membership&, Time) {}
+  virtual Time Due(const Membership&) const { return kNever; }
 };
 
 // The policy for the options, which were checked.
@@ -52,7 +55,7 @@ class Barrier final : public SyncPolicy {
     return Opening{0, {applied_, applied_}};
   }
   void Opened(const Opening&) override { open_ = true; }
-  void Committed(size_t, const Membership&) override {
+  void Committed(size_t) override {
     open_ = false;
     ++applied_;
   }

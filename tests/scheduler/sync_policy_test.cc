@@ -18,7 +18,7 @@ TEST(Barrier, OpensOneUpdateAfterTheOtherFromTheNewestVersion) {
     ASSERT_TRUE(barrier.Next(kNobody)) << "asking changes nothing";
     barrier.Opened(*next);
     EXPECT_FALSE(barrier.Next(kNobody));
-    barrier.Committed(0, kNobody);
+    barrier.Committed(0);
   }
 }
 
