@@ -14,6 +14,7 @@
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
+#include "sim/drop_barrier.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/long_data.h"
 #include "sim/world/sim_process.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kSyncDraws = 64;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
@@ -77,7 +78,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
-    DropTheBarrier();
+    DropTheBarrier(scenario_.options);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
@@ -335,28 +336,18 @@ class Generator {
     job.holders = JobOptions::Holders::kWorkers;
     job.followers = 1 + random.Below(2);
     job.read_every_version = true;
+    AddShardServers();
   }
 
-  // A twelfth of the scenarios whose jobs can do so have updates of each worker's own. They learn
-  // slowly, because gradients are of older versions.
-  void DropTheBarrier() {
-    SimOptions& options = scenario_.options;
-    JobOptions& job = options.job;
-    Random random(options.seed, Stream::kSimulation, kSyncDraws);
-    const bool lies = std::any_of(options.faults.begin(), options.faults.end(),
-                                  [](const auto& f) { return f.kind == Fault::Kind::kLie; });
-    const bool saved = job.checkpoint.every > 0;
-    if (!random.Chance(1.0 / 12) || lies || saved || options.replay || options.data_bytes > 0)
-      return;
-    job.sync.one_each = true;
-    if (random.Chance(0.7)) job.sync.most_ahead = static_cast<uint32_t>(random.Below(4));
-    job.code = "none";
-    job.quorum = job.draw_codes_every = job.most_workers = 0;
-    job.step_deadline = {};
-    job.holders = JobOptions::Holders::kServer;
-    job.read_every_version = false;
-    job.audit_fraction = 0;
-    job.optimizer.learning_rate /= 10;
+  // Up to two servers join two thirds of these jobs, and own the vector in half of those. Some die.
+  void AddShardServers() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kServerDraws);
+    job.shard_servers = static_cast<uint32_t>(random.Below(3));
+    if (job.shard_servers == 0) return;
+    if (random.Chance(0.5)) job.holders = JobOptions::Holders::kShardServers;
+    const double every = JobSeconds() * std::pow(10.0, random.NextDouble() - 1);
+    if (random.Chance(0.6)) scenario_.options.random_faults.kill_server_every = every;
   }
 
   // Roughly how long the job takes without faults.
