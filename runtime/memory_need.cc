@@ -45,6 +45,7 @@ std::string Words(uint64_t bytes) {
 // Vectors for the sum and the answers of a step.
 uint64_t SumVectors(const JobOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
+  if (options.sync.one_each) return options.workers;  // The sums of all updates that are open.
   if (!scheme.keeps_copies) return 1;
   if (scheme.leases()) return options.workers;  // One vector of each worker may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
@@ -58,6 +59,12 @@ uint64_t SumVectors(const JobOptions& options) {
   }
   // With the gradient's buffer there are s + 2: accumulators, or one sum and answers that wait.
   return uint64_t{options.tolerate} + 1;
+}
+
+// Versions of the parameters beside those of the validator. Workers with updates of their own may
+// each be sent another one.
+uint64_t Versions(const JobOptions& options) {
+  return kVersions + (options.sync.one_each ? options.workers : 0);
 }
 
 // Versions of the parameters that the validator holds.
@@ -77,7 +84,8 @@ uint64_t ServerVectors(const JobOptions& options) {
   const uint64_t judged = JudgedVersions(options);
   const uint64_t joined = judged > 0 && options.checkpoint.every > 0 ? 1 + state : 0;
   const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : kPackedVersions;
-  return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined + packed;
+  return Versions(options) + kGradients + kAudit + sums + state + checkpoint + judged + joined +
+         packed;
 }
 
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
@@ -86,7 +94,7 @@ uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t m
   const uint64_t counted = ServerVectors(options);
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
   // Sums get the other half of the rest (MostSums).
-  return kVersions + JudgedVersions(options) + checkpoint +
+  return Versions(options) + JudgedVersions(options) + checkpoint +
          (fit > counted ? (fit - counted) / 2 : 0);
 }
 

@@ -47,6 +47,7 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const Scheme& scheme = SchemeNamed(job.code);
   const bool disjoint = !scheme.keeps_copies || scheme.sharing == Sharing::kRowList ||
                         (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
+  if (job.sync.one_each) return false;  // The result depends on who answered first.
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
   // Joined devices divide the samples by time, so their sums depend on who was done first.
   if (!scenario.options.second_devices.empty()) return false;

@@ -14,6 +14,7 @@
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
+#include "sim/drop_barrier.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/long_data.h"
 #include "sim/world/sim_process.h"
@@ -77,6 +78,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
+    DropTheBarrier(scenario_.options);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;

@@ -60,6 +60,7 @@ std::string DescribeScenario(const Scenario& scenario) {
         fmt::format(" at {}, {} followers", sharded ? "shard servers" : "workers", job.followers);
   }
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
+  if (job.sync.one_each) text += fmt::format(", {}", NameOf(job.sync));
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

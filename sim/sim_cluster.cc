@@ -18,6 +18,7 @@
 #include "sim/checkers/data_wait_checker.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
+#include "sim/checkers/own_updates_checker.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
@@ -187,7 +188,13 @@ class Simulation {
     // Shards on workers count slices of their own range.
     const bool whole_rows =
         length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
-    steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    const SyncMode& sync = options_.job.sync;
+    if (sync.one_each) {
+      updates_ =
+          std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync.most_ahead);
+    } else {
+      steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    }
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);
@@ -203,9 +210,9 @@ class Simulation {
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
     }
-    fan_.Tell({replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
-               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-               waits_.get(), &audits_, observer_});
+    fan_.Tell({replay_.get(), &digest_, steps_.get(), updates_.get(), tiling_.get(), &coverage_,
+               gradients_.get(), placement_.get(), liveness_.get(), faults_.get(), &reached_,
+               arrivals_.get(), waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 
@@ -283,8 +290,8 @@ class Simulation {
 
   // The job ended by itself, or did stop_after_steps.
   bool Over() const {
-    const bool enough =
-        options_.stop_after_steps > 0 && steps_->applied() >= options_.stop_after_steps;
+    const uint64_t applied = steps_ != nullptr ? steps_->applied() : updates_->applied();
+    const bool enough = options_.stop_after_steps > 0 && applied >= options_.stop_after_steps;
     return enough || server_->result().has_value();
   }
 
@@ -413,7 +420,8 @@ class Simulation {
   CoverageChecker coverage_{violations_};
   const std::string liar_ = LiarOf(options_);
   AuditChecker audits_{violations_, liar_};
-  std::unique_ptr<StepChecker> steps_;
+  std::unique_ptr<StepChecker> steps_;          // Null if each worker has updates of its own,
+  std::unique_ptr<OwnUpdatesChecker> updates_;  // and this one otherwise.
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;

@@ -153,6 +153,15 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+// Sets which updates are open at a time.
+Status PlanSync(const JobRequest& request, JobOptions& job) {
+  MOTLEY_ASSIGN_OR_RETURN(job.sync, ParseSyncMode(request.sync));
+  if (!job.sync.one_each) return Status::Ok();
+  if (job.code == "auto") job.code = "none";
+  if (request.audit <= 0) job.audit_fraction = 0;
+  return Status::Ok();
+}
+
 // Sets how the vector travels. Its code is checked with CheckRounding.
 Status PlanWire(const JobRequest& request, JobOptions& job) {
   const WireFormat* const wire = FindWireFormat(request.wire);
@@ -371,6 +380,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
   MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
+  MOTLEY_RETURN_IF_ERROR(PlanSync(request, plan.job));
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

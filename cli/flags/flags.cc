@@ -258,6 +258,13 @@ void AddVectorFlags(CLI::App* train, TrainFlags& flags) {
                    "rounded), or int8 (about a quarter, rounded by chance; on average exact)")
       ->type_name("FORMAT")
       ->group("Workers");
+  train
+      ->add_option("--sync", flags.job.sync,
+                   "When gradients become updates: bsp (all workers share each update and wait for "
+                   "it, default), asp (each worker's gradient is an update of its own), or ssp:S "
+                   "(the same, with no worker more than S updates ahead of the slowest)")
+      ->type_name("HOW")
+      ->group("Workers");
 }
 
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {

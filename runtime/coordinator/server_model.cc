@@ -125,7 +125,10 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
         std::make_unique<Publisher>(
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),
-            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; },
+            [this, one_each = options.sync.one_each](uint64_t& version) {
+              if (one_each) version = version_;
+              return version == version_ ? parameters_ : nullptr;
+            },
             options.seed)));
   }
   parameters_ = std::move(parts.first);

@@ -57,6 +57,7 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   expected_.resize(count);
   MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
   serial_ = expected_;
+  if (job.sync.one_each) versions_ = {expected_};
   return job.resume == nullptr ? Status::Ok() : Resume(job);
 }
 
@@ -75,15 +76,15 @@ Status GradientChecker::Resume(const JobOptions& job) {
 
 // The batch of `step` as rows of the whole data set. It is cached, since each step needs it twice.
 const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
-  if (rows_step_ == step) return rows_;
+  if (batch_.step == step) return batch_.rows;
   const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
-  rows_ = schedule_.Rows(step);
-  rows_from_.clear();
+  batch_.rows = schedule_.Rows(step);
+  batch_.from.clear();
   for (PartitionId p = 0; p < ranges.size(); ++p) {
-    rows_from_.insert(rows_from_.end(), ranges[p].count, p);
+    batch_.from.insert(batch_.from.end(), ranges[p].count, p);
   }
-  rows_step_ = step;
-  return rows_;
+  batch_.step = step;
+  return batch_.rows;
 }
 
 Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
@@ -93,9 +94,9 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
   Direct direct;
   direct.gradient.assign(parameters.size(), 0);
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    const double weight = WeightOf(rows_from_[begin]);
+    const double weight = WeightOf(batch_.from[begin]);
     end = begin + 1;
-    while (end < std::min(begin + kPiece, rows.size()) && WeightOf(rows_from_[end]) == weight) {
+    while (end < std::min(begin + kPiece, rows.size()) && WeightOf(batch_.from[end]) == weight) {
       ++end;
     }
     MOTLEY_RETURN_IF_ERROR(
@@ -193,19 +194,27 @@ void GradientChecker::On(const event::StepApproximated& event) {
 }
 
 void GradientChecker::On(const event::StepDecoded& event) {
-  CheckStep(event.step, event.sum, event.parameters);
+  if (versions_ && event.version >= versions_->size()) {
+    violations_.Add(fmt::format("I4: update {} is of version {}, which does not exist", event.step,
+                                event.version));
+    return;
+  }
+  const auto used =
+      versions_ ? std::span<const float>((*versions_)[event.version]) : event.parameters;
+  CheckStep(event.step, event.sum, event.parameters, used);
   approximate_.reset();
   largest_weight_ = 1;
 }
 
 void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
-                                std::span<const float> parameters) {
+                                std::span<const float> parameters,
+                                std::span<const float> used_parameters) {
   if (!SameBits(parameters, expected_)) {
     violations_.Add(
         fmt::format("I4: step {} used other parameters than those of its version", step));
     return;
   }
-  const auto direct = Sum(step, parameters);
+  const auto direct = Sum(step, used_parameters);
   if (!direct.ok()) {
     violations_.Add(fmt::format("I4: step {}: {}", step, direct.status().ToString()));
     return;
@@ -213,7 +222,12 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   CheckSum(step, sum, *direct);
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
   Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
-  if (status.ok()) status = StepSerially(step);
+  if (versions_) {
+    versions_->push_back(expected_);
+    serial_ = expected_;
+  } else if (status.ok()) {
+    status = StepSerially(step);
+  }
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }
 

@@ -71,7 +71,8 @@ class GradientChecker final : public JobObserver {
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
                   double weight, Direct& direct);
   Direct KnownSum(StepId step, std::span<const float> parameters);
-  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters);
+  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                 std::span<const float> used);
   void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
   Status StepSerially(StepId step);
   void Compare(std::span<const float> parameters);  // Compares with the serial run.
@@ -79,12 +80,14 @@ class GradientChecker final : public JobObserver {
   Violations& violations_;
   const DataSource& data_;
   BatchSchedule schedule_;
-  std::vector<uint32_t> rows_;                 // The batch of step rows_step_.
-  std::vector<PartitionId> rows_from_;         // The partition of each row.
+  struct {
+    std::optional<StepId> step;
+    std::vector<uint32_t> rows;
+    std::vector<PartitionId> from;             // The partition of each row.
+  } batch_;                                    // The batch of the last step that was asked for.
   std::optional<ApproximateSum> approximate_;  // Set if the current step ended approximately.
   double largest_weight_ = 1;                  // The largest weight of a row in the current step.
-  std::optional<StepId> rows_step_;
-  VirtualLoop loop_;  // The device's loop; nothing is ever posted to it.
+  VirtualLoop loop_;                           // The device's loop; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
   std::unique_ptr<JobGradient> direct_;
   std::shared_ptr<Quadratic> quadratic_;
@@ -92,6 +95,8 @@ class GradientChecker final : public JobObserver {
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
   std::unique_ptr<Optimizer> serial_optimizer_;  // Makes the serial run's updates.
   std::vector<float> expected_;                  // Parameters of the newest version.
+  // All versions, if each worker has updates of its own. There is no serial run then.
+  std::optional<std::vector<std::vector<float>>> versions_;
   std::vector<float> serial_;
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   double serial_difference_ = 0;

@@ -44,6 +44,9 @@ struct Watcher : JobObserver {
     if (on_step) on_step(event.step);
   }
   void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
+  void On(const event::StepDecoded& event) {
+    if (on_decoded) on_decoded(event);
+  }
   void On(const event::StepApplied&) { ++applied; }
   void On(const event::LinkMeasured&) { ++links_measured; }
   void On(const event::CommandGiven& event) {
@@ -59,6 +62,7 @@ struct Watcher : JobObserver {
 
   std::function<void(StepId)> on_step;
   std::function<void(const Command&)> on_command;
+  std::function<void(const event::StepDecoded&)> on_decoded;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
