@@ -178,13 +178,23 @@ void JobScheduler::WaitForReturn() {
 
 // --- Steps ---
 
+// Waits if no worker can compute now. Returns false if some can.
+bool JobScheduler::WaitForWorkers() {
+  if (job_.members.ReadyCount() > 0) return false;
+  if (job_.members.LiveCount() == 0) {
+    WaitForReturn();
+    return true;
+  }
+  // All live workers are newcomers that are not ready yet.
+  phase_ = Phase::kStarting;
+  job_.update.open = false;
+  start_.WaitFor(job_.options.start_timeout);
+  return true;
+}
+
 void JobScheduler::NextStep() {
   if (job_.update.id >= job_.options.steps) return End({});
-  if (job_.members.LiveCount() == 0) return WaitForReturn();
-  if (job_.members.ReadyCount() == 0) {  // All live workers are newcomers that are not ready yet.
-    phase_ = Phase::kStarting;
-    return start_.WaitFor(job_.options.start_timeout);
-  }
+  if (WaitForWorkers()) return;
   // An update that was open when all workers were lost is opened again.
   if (const std::optional<Update> next = sync_->Next()) {
     job_.update.id = next->id;
@@ -244,7 +254,7 @@ void JobScheduler::On(const UpdateLost& event) {
   if (!open || event.step != job_.update.id) return;
   ++job_.totals.steps_restarted;
   engine_->Cancel();
-  if (job_.members.LiveCount() == 0) return WaitForReturn();
+  if (WaitForWorkers()) return;
   if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
   OpenStep();
 }

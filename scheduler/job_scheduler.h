@@ -66,6 +66,7 @@ class JobScheduler final : public Scheduler {
   void Void(WorkerId worker);
   void TryStart();
   void WaitForReturn();
+  bool WaitForWorkers();
   void NextStep();
   void OpenStep();
   void RestartStep();
