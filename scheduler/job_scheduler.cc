@@ -268,7 +268,7 @@ void JobScheduler::On(const UpdateLost& event) {
   Lane* lane = lanes_.Of(event.step);
   if (phase_ != Phase::kRunning || lane == nullptr) return;
   Interrupt(*lane, job_);
-  if (job_.members.LiveCount() == 0) return;
+  if (job_.members.ReadyCount() == 0) return;  // OpenUpdates waits.
   if (Status planned = lane->engine->Prepare(); !planned.ok()) {
     return End({std::move(planned), {}});
   }
