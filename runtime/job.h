@@ -195,9 +195,9 @@ struct AuditRecord {
 // The result of a finished (or ended) job.
 struct JobResult : JobHistory {
   Status status;
-  // The last version that the server has, or the best (`validation`); never null. They are shared
-  // with everyone who holds that version, so returning them at the end takes no memory and cannot
-  // fail. A job with 10^9 parameters has one copy.
+  // The last version that the server has, or the best (`validation`); never null, but empty if it
+  // is lost with the workers that held it. It is shared with everyone who holds it, so returning it
+  // at the end takes no memory and cannot fail. A job with 10^9 parameters has one copy.
   std::shared_ptr<const std::vector<float>> parameters =
       std::make_shared<const std::vector<float>>();
   uint64_t steps = 0;         // Committed steps.

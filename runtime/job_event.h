@@ -98,6 +98,7 @@ struct LinkMeasured {
   Duration time;
   Time now;
 };
+// Where workers hold the shards, only jobs that read every version have parameters in these two.
 struct StepDecoded {  // `parameters` are the newest; with a barrier they have version `step`.
   StepId step;
   const DecodedSum& sum;

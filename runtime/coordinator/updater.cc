@@ -165,12 +165,13 @@ void Updater::ApplyAtWorkers(const Sum& sum, double rate_factor) {
   }
   const auto applied = [this, step = sum.step, weight = sum.weight](const Status& status) {
     if (status.ok()) return OnAppliedAtWorkers(step, weight);
+    server_.model->Spoil();
     server_.end.End(status.code() == StatusCode::kDataError ? Diverged(step) : status);
   };
   server_.remote->shards().Apply(apply, applied);
 }
 
-// The server reads the parameters back only where it needs them itself.
+// The server reads the parameters back only where it needs them itself, and Proceed forgets them.
 void Updater::OnAppliedAtWorkers(StepId step, double weight) {
   if (server_.end.ended()) return server_.end.Check();
   const uint64_t version = step + 1;
@@ -235,6 +236,9 @@ void Updater::Proceed(StepId step, uint64_t version, bool stop) {
   const bool all = version >= server_.options.steps;
   // The last version is saved at the end, with the result of its evaluation.
   if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(version);
+  if (server_.remote != nullptr && !server_.options.read_every_version && !server_.end.ended()) {
+    server_.model->Forget();  // Evaluations and checkpoints hold what they still need.
+  }
   if (stop && !all && !server_.end.ended()) {
     return server_.end.StopEarly(
         fmt::format("{} in a row brought no progress; the best loss is that of step {}",

@@ -29,7 +29,7 @@ class Updater {
   enum class Copy : uint8_t {
     kHere,    // In the model. So it always is if the shards are here.
     kComing,  // It will be. Otherwise it will turn out to be lost.
-    kLost,    // It can never come. The model has the last version that was read.
+    kLost,    // It can never come.
   };
   // Has the newest version here, with the optimizer's state if wanted. `then` runs if it was coming
   // and is here. JobEnding::Check runs whenever it comes or is lost.

@@ -21,7 +21,8 @@ struct ShardHost::Held {
                 job.workers * job.route.size(number), std::move(hooks)),
         publisher(
             transport, job.route.Parameters(job.slice_length, job.wire), number,
-            [this](uint64_t asked) { return asked == version ? parameters : nullptr; }, job.seed) {}
+            [this](uint64_t asked) { return asked == version && !in_place ? parameters : nullptr; },
+            job.seed) {}
 
   // A follower's copy of the owner's sum.
   struct Sum {
@@ -49,15 +50,16 @@ struct ShardHost::Held {
   std::vector<WorkerId> followers;
   std::shared_ptr<Optimizer> optimizer;
   uint64_t optimizer_steps = 0;
-  std::vector<float> incoming;  // Values and state, until all came.
-  size_t came = 0;
+  size_t state_floats = 0;  // The part of the state that comes: all of it, or 0.
+  size_t came = 0;          // Floats of values and state.
   uint64_t version = 0;
-  ParameterCopy parameters;
+  VersionPool::Version parameters;
   std::unique_ptr<VersionPool> versions;
   RangeAnswers answers;
   Publisher publisher;
   Sum sum;
   bool applying = false;
+  bool in_place = false;  // The update that is applied overwrites the newest values.
 };
 
 }  // namespace motley

@@ -86,8 +86,7 @@ class SumPool {
  public:
   using Make = std::function<std::shared_ptr<UpdateSum>()>;
 
-  // Makes the first one now, so that a job without the memory for it never starts.
-  explicit SumPool(Make make) : make_(std::move(make)), sums_{make_()} {}
+  explicit SumPool(Make make) : make_(std::move(make)) {}
 
   // A sum that nobody else holds. kResource: there is no memory for one more.
   Result<std::shared_ptr<UpdateSum>> Take();

@@ -37,6 +37,8 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arrivin
   if (!coming_.values || header.version != coming_.number) {
     coming_.values = nullptr;
     coming_.number = header.version;
+    // No order needs the older version, unless one has it already.
+    if (whole_.values.use_count() == 2) whole_.values = nullptr;
     MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
     coming_.seen.assign(cut_.count(), false);
     coming_.seen_count = 0;

@@ -47,7 +47,10 @@ struct Watcher : JobObserver {
   void On(const event::StepDecoded& event) {
     if (on_decoded) on_decoded(event);
   }
-  void On(const event::StepApplied&) { ++applied; }
+  void On(const event::StepApplied& event) {
+    ++applied;
+    if (!event.parameters.empty()) ++applied_here;
+  }
   void On(const event::LinkMeasured&) { ++links_measured; }
   void On(const event::CommandGiven& event) {
     if (on_command) on_command(event.command);
@@ -72,6 +75,7 @@ struct Watcher : JobObserver {
   std::vector<JudgedVersion> judged;
   int opened = 0;
   int applied = 0;
+  int applied_here = 0;  // Versions that the server had.
   int links_measured = 0;
 };
 

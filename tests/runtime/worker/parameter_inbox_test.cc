@@ -77,5 +77,19 @@ TEST_F(ParameterEpochs, AVersionInUseStaysAsItIs) {
   EXPECT_EQ(Newest(2), Of(30, 40));
 }
 
+// A worker needs room for one version, unless it still computes with an older one.
+TEST_F(ParameterEpochs, TheNextVersionTakesTheRoomOfOneThatNobodyUses) {
+  const auto send = [this](uint64_t version, float value) {
+    EXPECT_TRUE(Send(0, version, 1, value) && Send(1, version, 1, value));
+    return inbox.AtLeast(version);
+  };
+  const float* const room = send(1, 10)->data();
+  const ParameterCopy used = send(2, 20);
+  EXPECT_EQ(used->data(), room);
+  const ParameterCopy newer = send(3, 30);
+  EXPECT_NE(newer->data(), room);
+  EXPECT_EQ(*used, Of(20, 20));
+}
+
 }  // namespace
 }  // namespace motley
