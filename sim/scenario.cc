@@ -29,11 +29,13 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kWireDraws = 64, kSurveyDraws = 65;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
 constexpr size_t kFirstCodes = 7;
+
+constexpr uint32_t kMostSurveyed = 5;  // Workers. Measuring the links of more takes long.
 
 bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); }
 
@@ -59,6 +61,8 @@ class Generator {
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     CutIntoShards();
+    SurveyLinks();
+    RoundVectors();
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
@@ -334,6 +338,29 @@ class Generator {
     job.holders = JobOptions::Holders::kWorkers;
     job.followers = 1 + random.Below(2);
     job.read_every_version = true;
+  }
+
+  // 8 % of the jobs with few workers measure their links first, as for a long vector. Half of these
+  // may leave it to the server.
+  void SurveyLinks() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kSurveyDraws);
+    JobOptions& job = scenario_.options.job;
+    if (!random.Chance(0.08) || job.workers > kMostSurveyed) return;
+    using Holders = JobOptions::Holders;
+    job.holders = random.Chance(0.5) ? Holders::kChosen : Holders::kWorkers;
+    job.modelled_floats = (1 + random.Below(64)) << 18;
+    job.followers = 1 + random.Below(2);
+    job.read_every_version = true;
+  }
+
+  // Vectors travel rounded in 15 % of the scenarios whose answers are only added.
+  void RoundVectors() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kWireDraws);
+    JobOptions& job = scenario_.options.job;
+    if (!random.Chance(0.15) || SchemeNamed(job.code).weighs) return;
+    job.wire = random.Chance(0.5) ? WireFormat::kBf16 : WireFormat::kInt8;
+    job.unweighted = true;
+    job.audit_fraction = 0;
   }
 
   // Roughly how long the job takes without faults.

@@ -52,9 +52,13 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
   if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
-  if (job.holders == JobOptions::Holders::kWorkers) {
-    text += fmt::format(" at workers, {} followers", job.followers);
+  if (job.holders != JobOptions::Holders::kServer) {
+    const bool chosen = job.holders == JobOptions::Holders::kChosen;
+    text +=
+        fmt::format(" at workers{}, {} followers", chosen ? " or the server" : "", job.followers);
   }
+  if (job.modelled_floats > 0) text += fmt::format(", as for {} floats", job.modelled_floats);
+  if (job.wire != WireFormat::kFloat32) text += fmt::format(", vectors as {}", NameOf(job.wire));
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

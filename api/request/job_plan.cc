@@ -171,42 +171,6 @@ Status PlanWire(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// Sets who holds the vector. `here`: all workers are in this process, so no links are worth
-// measuring.
-Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
-  const bool direct = request.reduce == "direct";
-  const bool chosen = request.reduce == "auto";
-  if (!direct && !chosen && request.reduce != "star") {
-    return Status::InvalidArgument(
-        fmt::format("`reduce` {}: a job can use auto, star or direct", request.reduce));
-  }
-  if (!direct && !chosen && request.followers > 0) {
-    return Status::InvalidArgument(fmt::format(
-        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct or auto, "
-        "or leave `followers` out",
-        request.followers));
-  }
-  if (!direct && !chosen) return Status::Ok();
-  // Audits need answers at the server.
-  if (chosen && (here || request.audit > 0)) return Status::Ok();
-  if (direct && job.workers < 2) {
-    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
-  }
-  if (request.followers > 3) {
-    return Status::InvalidArgument(
-        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
-  }
-  if (request.audit > 0) {
-    return Status::InvalidArgument(
-        "`audit` needs answers at the server: leave it out, or use `reduce` star");
-  }
-  job.holders = direct ? JobOptions::Holders::kWorkers : JobOptions::Holders::kChosen;
-  if (direct) job.shards = job.workers;
-  job.followers = std::max(request.followers, 1U);
-  if (direct) job.audit_fraction = 0;
-  return Status::Ok();
-}
-
 // Refuses options for starting or disturbing workers, because a server's workers are started
 // elsewhere.
 Status CheckServesOthers(const JobRequest& request) {
@@ -316,6 +280,40 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
   MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
   return plan;
+}
+
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
+  const bool direct = request.reduce == "direct";
+  const bool chosen = request.reduce == "auto";
+  if (!direct && !chosen && request.reduce != "star") {
+    return Status::InvalidArgument(
+        fmt::format("`reduce` {}: a job can use auto, star or direct", request.reduce));
+  }
+  if (!direct && !chosen && request.followers > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct or auto, "
+        "or leave `followers` out",
+        request.followers));
+  }
+  if (!direct && !chosen) return Status::Ok();
+  // Audits need answers at the server.
+  if (chosen && (here || request.audit > 0)) return Status::Ok();
+  if (direct && job.workers < 2) {
+    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
+  }
+  if (request.followers > 3) {
+    return Status::InvalidArgument(
+        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+  }
+  if (request.audit > 0) {
+    return Status::InvalidArgument(
+        "`audit` needs answers at the server: leave it out, or use `reduce` star");
+  }
+  job.holders = direct ? JobOptions::Holders::kWorkers : JobOptions::Holders::kChosen;
+  if (direct) job.shards = job.workers;
+  job.followers = std::max(request.followers, 1U);
+  if (direct) job.audit_fraction = 0;
+  return Status::Ok();
 }
 
 Result<JobPlan> PlanRealJob(const JobRequest& request) {

@@ -156,6 +156,7 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
   if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, /*here=*/false, job));
   const uint64_t samples = SamplesFor(job.batch);
   MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
   MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));

@@ -2,7 +2,6 @@
 #include "runtime/survey/vector_placement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "transport/stream/schemes.h"
@@ -18,9 +17,14 @@ constexpr size_t kShardsPerWorker = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
 
+size_t Modelled(const JobOptions& options, size_t floats) {
+  return options.modelled_floats > 0 ? options.modelled_floats : floats;
+}
+
 }  // namespace
 
 bool WorkersMayHold(const JobOptions& options, size_t floats) {
+  floats = Modelled(options, floats);
   if (options.holders == JobOptions::Holders::kChosen) return floats >= kLongVector;
   return options.holders == JobOptions::Holders::kWorkers;
 }
@@ -28,6 +32,7 @@ bool WorkersMayHold(const JobOptions& options, size_t floats) {
 uint32_t ShardsFor(const JobOptions& options, size_t floats) {
   if (!WorkersMayHold(options, floats)) return options.shards;
   // A multiple of the workers, so that equal shares are possible.
+  floats = Modelled(options, floats);
   const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / options.workers;
   const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerWorker));
   return std::max(options.shards, each * options.workers);
@@ -56,6 +61,8 @@ void VectorPlacement::Decide(Owners owners) {
   survey_.Start(owners_, elsewhere, choosing(),
                 [this](const SurveyedLinks& links) { Choose(links); });
 }
+
+uint64_t VectorPlacement::length() const { return Modelled(options_, route_length()); }
 
 void VectorPlacement::Lost(WorkerId worker) {
   owners_.erase(worker);
@@ -109,10 +116,11 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   request.floats = length();
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
   // Sums for followers travel as float32.
-  const double times = placed.bytes / request.exchange.bytes;
-  request.exchange.followers = static_cast<uint32_t>(std::ceil(options_.followers * times));
+  request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
   request.coordinator = links.coordinator;
-  request.slice_bytes = static_cast<double>(WireBytes(options_.wire, options_.slice_length));
+  // Each float of the route stands for so many.
+  const double each = static_cast<double>(length()) / static_cast<double>(route_length());
+  request.slice_bytes = each * static_cast<double>(WireBytes(options_.wire, options_.slice_length));
   request.equal_within = kRoughly;
   request.rules.most_ranges = route_.shards();
   if (choosing() && links.unreached) {
@@ -130,8 +138,10 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   std::vector<WorkerId> by_shard;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     const size_t middle = route_.begin(shard) + route_.size(shard) / 2;
-    const auto range = std::find_if(wanted.begin(), wanted.end(),
-                                    [middle](const ShardRange& each) { return middle < each.end; });
+    const auto range =
+        std::find_if(wanted.begin(), wanted.end(), [middle, each](const ShardRange& wide) {
+          return each * static_cast<double>(middle) < static_cast<double>(wide.end);
+        });
     placed.choice.ranges.push_back({range->owner, route_.begin(shard), route_.end(shard)});
     by_shard.push_back(placed.nodes[range->owner]);
   }

@@ -55,7 +55,8 @@ class VectorPlacement {
   void PlaceEqually();
   void Choose(const SurveyedLinks& links);
   bool choosing() const { return options_.holders == JobOptions::Holders::kChosen; }
-  uint64_t length() const { return route_.end(route_.shards() - 1); }  // Floats.
+  uint64_t route_length() const { return route_.end(route_.shards() - 1); }  // Floats.
+  uint64_t length() const;  // What they stand for in a simulation; else the same.
 
   const JobOptions& options_;
   const Route route_;
