@@ -161,7 +161,8 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
   MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
   MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
   if (sim.options.trainer == SimTrainer::kCostOnly && !sim.replay) {
-    job.slice_length = SimulatedSliceLength(sim.options.cluster.gradient_bytes);
+    job.slice_length = SimulatedSliceLength(sim.options.cluster.gradient_bytes,
+                                            job.holders != JobOptions::Holders::kServer);
   }
   sim.options.cluster.server = RatesFor(sim.options.cluster, sim.replay);
   sim.options.names = NamesOf(sim.options.cluster);

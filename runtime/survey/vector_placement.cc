@@ -118,9 +118,9 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   // Sums for followers travel as float32.
   request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
   request.coordinator = links.coordinator;
-  // Each float of the route stands for so many.
-  const double each = static_cast<double>(length()) / static_cast<double>(route_length());
-  request.slice_bytes = each * static_cast<double>(WireBytes(options_.wire, options_.slice_length));
+  const bool modelled = options_.modelled_floats > 0;
+  const size_t slice = modelled ? JobOptions().slice_length : options_.slice_length;
+  request.slice_bytes = static_cast<double>(WireBytes(options_.wire, slice));
   request.equal_within = kRoughly;
   request.rules.most_ranges = route_.shards();
   if (choosing() && links.unreached) {
@@ -134,6 +134,8 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     hooks_.notice(placed);
     return KeepStar();
   }
+  // Each float of the route stands for so many.
+  const double each = static_cast<double>(length()) / static_cast<double>(route_length());
   const std::vector<ShardRange> wanted = std::exchange(placed.choice.ranges, {});
   std::vector<WorkerId> by_shard;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {

@@ -12,20 +12,24 @@ namespace {
 
 constexpr size_t kMostKeptBytes = 4096;  // Larger buffers of payloads are freed, not reused.
 
+bool PassesPorts(const Header& header) { return header.kind != FrameKind::kControl; }
+
 }  // namespace
 
 SimConnection::SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimLink> accepting)
-    : link_(std::move(link)), accepting_(std::move(accepting)) {
-  if (!accepting_->options.HasPort()) link_->shared = accepting_->shared = true;
+    : within_(link == accepting), link_(std::move(link)), accepting_(std::move(accepting)) {
+  if (!accepting_->options.HasPort() && !within_) link_->shared = accepting_->shared = true;
 }
 
 SimPort* SimConnection::PortOf(int side) const {
+  if (within_) return nullptr;
   SimLink& link = side == 0 ? *link_ : *accepting_;
   const bool passed = link.shared || (side == 1 && link.options.HasPort());
   return passed && link.port.limited() ? &link.port : nullptr;
 }
 
 SimLinkWay SimConnection::WayFrom(int side) const {
+  if (within_) return {};
   SimLinkWay way = link_->options.Way(side);
   if (accepting_->options.HasPort()) return way;
   way.latency = std::max(way.latency, accepting_->options.Way(1 - side).latency);
@@ -33,7 +37,7 @@ SimLinkWay SimConnection::WayFrom(int side) const {
 }
 
 Time SimConnection::clogged_until() const {
-  return std::max(link_->clogged_until, accepting_->clogged_until);
+  return within_ ? Time{} : std::max(link_->clogged_until, accepting_->clogged_until);
 }
 
 void SimConnection::SetEnd(int side, SimTransport* owner, PeerId id) {
@@ -144,10 +148,20 @@ void SimConnection::Schedule(int side) {
   lane.timer = to.loop->After(wait, [this, side] { Deliver(side); });
 }
 
-void SimConnection::SchedulePump(int side) {
+void SimConnection::SchedulePump(int side, bool again) {
   End& from = ends_[side];
   if (from.pump != 0 || from.owner == nullptr || !from.up) return;
-  from.pump = from.loop->After(Duration::zero(), [this, side] { Pump(side); });
+  from.pump = from.loop->After(TurnOf(side, again), [this, side] { Pump(side); });
+}
+
+// On a shared link, connections take turns, a nanosecond each. Each end begins with the receiver
+// after itself. If all began with the same one, they would wait for its link, as packets do not.
+Duration SimConnection::TurnOf(int side, bool again) const {
+  const uint64_t own = (side == 0 ? link_ : accepting_)->index;
+  const uint64_t other = (side == 0 ? accepting_ : link_)->index;
+  if (PortOf(side) == nullptr || (side == 1 && accepting_->options.HasPort())) return {};
+  const uint64_t all = ends_[side].owner->network_.next_link_;
+  return std::chrono::nanoseconds(again ? all : (other + all - own) % all);
 }
 
 // Moves whole messages into the socket buffer until it is full, control messages first.
@@ -159,7 +173,7 @@ void SimConnection::Pump(int side) {
     if (queue.empty()) return;
     EnterFront(side, queue);
     if (PortOf(side) == nullptr) continue;
-    SchedulePump(side);  // Messages to others are next at the port.
+    SchedulePump(side, true);  // Messages to others are next at the port.
     return;
   }
 }

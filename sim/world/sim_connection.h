@@ -83,7 +83,8 @@ class SimConnection {
   // With `ports` the frame passes the ports of both ends.
   Frame* Push(int side, Frame::Kind kind, size_t size, bool ports = false);
   void Schedule(int side);
-  void SchedulePump(int side);
+  void SchedulePump(int side, bool again = false);
+  Duration TurnOf(int side, bool again) const;
   void Pump(int side);
   void EnterFront(int side, Fifo<Outgoing>& queue);
   void Replay(int side, const Header& header);
@@ -97,11 +98,11 @@ class SimConnection {
   static void FailPending(End& end, SimTransport& owner, bool at_once);
   void StopTimers(int side);
 
-  static bool PassesPorts(const Header& header) { return header.kind != FrameKind::kControl; }
   SimPort* PortOf(int side) const;  // Null: it has none that others share.
   SimLinkWay WayFrom(int side) const;
   Time clogged_until() const;
 
+  const bool within_;              // A process connected to itself.
   std::shared_ptr<SimLink> link_;  // The link of side 0, and that of side 1.
   std::shared_ptr<SimLink> accepting_;
   std::array<End, 2> ends_;

@@ -9,7 +9,8 @@
 
 namespace motley {
 
-SimLink::SimLink(const SimLinkOptions& link, Random draws) : options(link), random(draws) {
+SimLink::SimLink(const SimLinkOptions& link, Random draws, uint64_t number)
+    : index(number), options(link), random(draws) {
   const double in = link.port_bytes_per_second;
   port.in.bytes_per_second = link.HasPort() ? in : link.Way(1).bytes_per_second;
   port.out.bytes_per_second =
@@ -22,8 +23,9 @@ SimNetwork::~SimNetwork() = default;
 
 std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
                                                         const SimLinkOptions& link) {
+  const uint64_t index = next_link_++;
   auto shared = std::make_shared<SimLink>(
-      link, Random(seed_, Stream::kSimulation, /*a=*/1, /*b=*/next_link_++));
+      link, Random(seed_, Stream::kSimulation, /*a=*/1, /*b=*/index), index);
   return std::make_unique<SimTransport>(*this, loop, std::move(shared));
 }
 

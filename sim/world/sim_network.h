@@ -62,6 +62,7 @@ class SimConnection;
 // The network in which simulated transports find each other. It must outlive them. A connection has
 // the link of the end that connected. If the listening end has no port of its own (HasPort), it has
 // a link as well. Then the links of both ends carry what passes, and the longer latency counts.
+// What a process sends to itself takes no time.
 class SimNetwork {
  public:
   explicit SimNetwork(uint64_t seed);
@@ -74,6 +75,7 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
+  friend class SimConnection;
 
   uint64_t seed_;
   uint64_t next_link_ = 0;
@@ -105,7 +107,8 @@ struct SimPort {
 
 // The cable of one end; its connections share it.
 struct SimLink {
-  SimLink(const SimLinkOptions& link, Random draws);
+  SimLink(const SimLinkOptions& link, Random draws, uint64_t number);
+  const uint64_t index;  // Numbers the links of the network.
   SimLinkOptions options;
   Time clogged_until{};  // Nothing arrives before this time.
   Random random;

@@ -197,6 +197,17 @@ TEST_F(SimMesh, MessagesPassBesideVectors) {
   EXPECT_EQ(server_->arrived.size(), 2u);
 }
 
+TEST_F(SimMesh, AProcessReachesItselfWithoutALink) {
+  Connect();
+  const PeerId to_itself = server_->transport().Connect("server:1");
+  ASSERT_TRUE(RunUntil([&] { return server_->connected.size() == 3; })) << "both ends are here";
+  EXPECT_EQ(world_.Now(), start_);
+  server_transport_->Clog(start_ + milliseconds(500));
+  server_->Send(to_itself, Pattern(1000, 1));
+  RunTo(0);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+}
+
 TEST_F(SimMesh, ACloggedLinkStopsWhatOthersSendOverIt) {
   Connect();
   server_transport_->Clog(start_ + milliseconds(500));
