@@ -92,6 +92,9 @@ struct JobOptions : SchedulerOptions {
   // float32 whatever travels. `unweighted` and `audit_fraction` 0 belong to it
   // (docs/decisions/0050).
   WireFormat wire = WireFormat::kFloat32;
+  // In simulations: the floats that the vector stands for, when its placement is chosen. 0: its
+  // own.
+  uint64_t modelled_floats = 0;
   // For tests: the server reads each version back from the workers that hold its shards.
   bool read_every_version = false;
   // Part of the steps whose answers are compared with sums that the server forms itself: the first

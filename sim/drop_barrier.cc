@@ -30,6 +30,7 @@ void DropTheBarrier(SimOptions& options) {
   job.step_deadline = {};
   job.holders = JobOptions::Holders::kServer;
   job.shard_servers = 0;
+  job.modelled_floats = 0;
   options.random_faults.kill_server_every = 0;
   job.read_every_version = false;
   job.audit_fraction = 0;

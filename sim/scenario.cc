@@ -11,10 +11,11 @@
 #include "base/random.h"
 #include "coding/schemes.h"
 #include "runtime/links/heartbeat.h"
+#include "sim/draw_links.h"
+#include "sim/drop_barrier.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
-#include "sim/drop_barrier.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/long_data.h"
 #include "sim/world/sim_process.h"
@@ -60,6 +61,7 @@ class Generator {
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     CutIntoShards();
+    DrawLinks(scenario_.options);
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;

@@ -9,10 +9,12 @@
 #include <numeric>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
 #include "runtime/observer_fan.h"
 #include "runtime/saving/saved_job.h"
+#include "runtime/survey/vector_placement.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
@@ -100,8 +102,11 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
-  options.vectors = ModelledVectors(options.cluster.gradient_bytes,
-                                    std::max(1u, options.job.slice_length), options.job.parts);
+  options.job.modelled_floats =
+      VectorLength((options.cluster.gradient_bytes + sizeof(float) - 1) / sizeof(float));
+  options.vectors =
+      ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length),
+                      options.job.parts, ShardsFor(options.job, options.job.modelled_floats));
   options.job.slice_length = options.vectors.slice_length();
   // An optimizer that suits the job's model may not suit the quadratic one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
@@ -195,6 +200,8 @@ class Simulation {
     } else {
       steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
     }
+    const bool at_workers = options_.job.holders != JobOptions::Holders::kServer;
+    if (at_workers && steps_ && !options_.job.read_every_version) steps_->ExpectNoSums();
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);
@@ -223,7 +230,7 @@ class Simulation {
     const auto samples = [=](StepId step) {
       return static_cast<double>(std::min(batch, rows - step % steps * batch));
     };
-    const auto bytes = static_cast<double>(floats * sizeof(float));
+    const auto bytes = static_cast<double>(WireBytes(options_.job.wire, floats));
     replay_ = std::make_unique<ReplayDriver>(options_, workers_, samples, bytes);
   }
 
@@ -387,15 +394,18 @@ class Simulation {
     result.virtual_seconds = ToSeconds(end);
     result.power_cut = power_cut_;
     const size_t floats = std::max(gradients_->vector_length(), options_.vectors.modelled_length());
-    result.ideal_step_seconds =
-        IdealStepSeconds(options_.cluster.workers, options_.server_rates(),
-                         static_cast<double>(floats * sizeof(float)), options_.job.batch);
+    result.ideal_step_seconds = IdealStepSeconds(
+        options_.cluster.workers, options_.server_rates(),
+        static_cast<double>(WireBytes(options_.job.wire, floats)), options_.job.batch);
     if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
       result.ideal_seconds = replay_->ideal_seconds();
       result.ideal_step_seconds =
           std::accumulate(result.ideal_seconds.begin(), result.ideal_seconds.end(), 0.0) /
           static_cast<double>(result.ideal_seconds.size());
     }
+    const bool unseen = options_.trainer == SimTrainer::kCostOnly && result.job.status.ok() &&
+                        SchemeNamed(options_.job.code).exact && liar_.empty();
+    if (unseen) gradients_->CheckLast(result.job.steps, *result.job.parameters);
     result.live_workers = live_at_end_;
     result.serial_difference = gradients_->serial_difference();
     result.violations = violations_.list();

@@ -196,7 +196,8 @@ std::string VectorText(const PlanReport& plan, bool explain) {
   if (explain && !vector.placed.ranges.empty()) {
     text += "shares: " + vector.words.Shares(vector.placed) + "\n";
   }
-  if (!plan.Runs()) return text + "motley train and motley simulate know only the star so far\n";
+  if (!plan.Runs()) return text + "motley train and motley simulate have no such servers\n";
+  if (plan.PlacesDirect()) return text;
   if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);
   return text + fmt::format(
                     "recommended: --reduce {}. If the workers sum the vector, the fastest code "
@@ -287,16 +288,22 @@ std::string PlanReport::RecommendedFlags() const {
   return RecommendsAuto() ? "--code auto" : FlagsOf(Fixed().candidate);
 }
 
+std::string PlanReport::VectorFlags() const {
+  std::string flags = PlacesDirect() ? " --reduce direct" : "";
+  if (wire != WireFormat::kFloat32) flags += fmt::format(" --wire {}", NameOf(wire));
+  return flags;
+}
+
 std::string PlanReport::SimulateCommand() const {
-  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}",
+  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}{}",
                      ShellWord(file), batch, kLearningSteps + kCountedSteps, kComparedSeeds,
-                     RecommendedFlags());
+                     RecommendedFlags(), VectorFlags());
 }
 
 std::string PlanReport::TrainCommand() const {
   const size_t most = std::min(machines, kMostInAJob);
-  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}",
-                     std::min<size_t>(most, 2), most, batch, RecommendedFlags());
+  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}{}",
+                     std::min<size_t>(most, 2), most, batch, RecommendedFlags(), VectorFlags());
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {

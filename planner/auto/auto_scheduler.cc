@@ -278,7 +278,9 @@ void AutoScheduler::Draw(std::vector<Command>& out) {
   const auto present = static_cast<uint32_t>(job_->state().members.Candidates().size());
   const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
   const Candidate& drawn = all[random.Below(all.size())];
-  if (!SchemeNamed(drawn.scheme).for_auto || !ChangeTo(drawn)) return;
+  const Scheme& scheme = SchemeNamed(drawn.scheme);
+  const bool fits = scheme.for_auto && !(options_.unweighted && scheme.weighs);
+  if (!fits || !ChangeTo(drawn)) return;
   Tell({.kind = ChoiceReason::Kind::kDrawn}, out);
 }
 

@@ -93,7 +93,7 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transpo
   auto model = std::unique_ptr<ServerModel>(
       new ServerModel(device, transport, options, Route(count, ShardsFor(options, floats)),
                       std::move(gradient), std::move(start)));
-  if (!WorkersMayHold(options, floats)) MOTLEY_RETURN_IF_ERROR(model->Keep(std::move(first)));
+  if (!OthersMayHold(options, floats)) MOTLEY_RETURN_IF_ERROR(model->Keep(std::move(first)));
   return model;
 }
 
