@@ -47,6 +47,7 @@ std::string Words(uint64_t bytes) {
 // Vectors for the sum and the answers of a step.
 uint64_t SumVectors(const JobOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
+  if (options.sync.one_each) return options.workers;  // The sums of all updates that are open.
   if (!scheme.keeps_copies) return 1;
   if (scheme.leases()) return options.workers;  // One vector of each worker may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
@@ -60,6 +61,12 @@ uint64_t SumVectors(const JobOptions& options) {
   }
   // With the gradient's buffer there are s + 2: accumulators, or one sum and answers that wait.
   return uint64_t{options.tolerate} + 1;
+}
+
+// Versions of the parameters beside those of the validator. Workers with updates of their own may
+// each be sent another one.
+uint64_t Versions(const JobOptions& options) {
+  return kVersions + (options.sync.one_each ? options.workers : 0);
 }
 
 bool Saves(const JobOptions& options) { return options.checkpoint.every > 0; }
@@ -95,16 +102,17 @@ uint64_t CoordinatorVectors(const JobOptions& options) {
                   std::max<uint64_t>(1, CheckpointVectors(options)) + JudgedVersions(options));
 }
 
-// Vectors of the shards that an average worker owns and follows.
+// Vectors of the shards that an average worker or shard server owns and follows.
 double PartVectors(const JobOptions& options) {
-  const double workers = std::max<double>(options.workers, 1);
-  const double followers = std::min<double>(options.followers, workers - 1);
+  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
+  const double owners = std::max<double>(sharded ? options.shard_servers : options.workers, 1);
+  const double followers = std::min<double>(options.followers, owners - 1);
   const auto state = static_cast<double>(OptimizerVectors(options.optimizer.name));
   // An owner has the newest version and the next one, as they travel too, and what a server has of
   // a sum. Of a follower's shard there are the newest version and the sum.
   const double packed = options.wire == WireFormat::kFloat32 ? 0 : 0.5;
   const auto sums = static_cast<double>(kGradients + SumVectors(options));
-  return (2 + packed + state + sums + followers * (2 + state)) / workers;
+  return (2 + packed + state + sums + followers * (2 + state)) / owners;
 }
 
 // Vectors of a worker beside those. While it is late with a step, it keeps the parameters of that
@@ -120,8 +128,9 @@ double WorkingVectors(const JobOptions& options) {
 }  // namespace
 
 uint64_t ServerVectors(const JobOptions& options) {
-  const bool at_workers = options.holders == JobOptions::Holders::kWorkers;
-  return at_workers ? CoordinatorVectors(options) : StarVectors(options, kVersions);
+  const bool elsewhere = options.holders == JobOptions::Holders::kWorkers ||
+                         options.holders == JobOptions::Holders::kShardServers;
+  return elsewhere ? CoordinatorVectors(options) : StarVectors(options, Versions(options));
 }
 
 UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool at_workers) {
@@ -130,7 +139,8 @@ UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool a
   };
   UsualMemory usual;
   if (at_workers) usual.part = bytes(PartVectors(options)) + kSlicesBytes;
-  usual.worker = kProgramBytes + bytes(WorkingVectors(options)) + usual.part;
+  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
+  usual.worker = kProgramBytes + bytes(WorkingVectors(options)) + (sharded ? 0 : usual.part);
   usual.server = kProgramBytes + bytes(static_cast<double>(at_workers ? CoordinatorVectors(options)
                                                                       : StarVectors(options, 2)));
   return usual;
@@ -150,6 +160,13 @@ std::string DescribeMemory(const JobOptions& options, uint64_t parameters) {
       return fmt::format("needs {}, beside the samples", words(false));
     case JobOptions::Holders::kWorkers:
       return fmt::format("needs {}, beside the samples", words(true));
+    case JobOptions::Holders::kShardServers: {
+      const UsualMemory usual = UsualMemoryOf(options, parameters, true);
+      return fmt::format(
+          "needs about {} at the server, {} at each shard server and {} at each worker, beside the "
+          "samples",
+          Words(usual.server), Words(kProgramBytes + usual.part), Words(usual.worker));
+    }
     case JobOptions::Holders::kChosen: break;
   }
   return fmt::format(
@@ -160,17 +177,17 @@ std::string DescribeMemory(const JobOptions& options, uint64_t parameters) {
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
   if (memory_bytes == 0 || parameters == 0) return std::numeric_limits<uint64_t>::max();
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
-  const uint64_t counted = StarVectors(options, kVersions);
+  const uint64_t counted = StarVectors(options, Versions(options));
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
   // Sums get the other half of the rest (MostSums).
-  return kVersions + JudgedVersions(options) + checkpoint +
+  return Versions(options) + JudgedVersions(options) + checkpoint +
          (fit > counted ? (fit - counted) / 2 : 0);
 }
 
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
   if (memory_bytes == 0 || parameters == 0) return 0;
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
-  const uint64_t others = StarVectors(options, kVersions) - SumVectors(options);
+  const uint64_t others = StarVectors(options, Versions(options)) - SumVectors(options);
   // Memory that one code took is kept when another code follows.
   const uint64_t room = fit > others ? (fit - others) / 2 : 0;
   return static_cast<uint32_t>(std::clamp<uint64_t>(room, 1, kMostCounted));

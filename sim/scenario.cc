@@ -11,6 +11,8 @@
 #include "base/random.h"
 #include "coding/schemes.h"
 #include "runtime/links/heartbeat.h"
+#include "sim/draw_links.h"
+#include "sim/drop_barrier.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
@@ -29,7 +31,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
@@ -59,6 +61,7 @@ class Generator {
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     CutIntoShards();
+    DrawLinks(scenario_.options);
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
@@ -77,6 +80,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
+    DropTheBarrier(scenario_.options);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
@@ -334,6 +338,18 @@ class Generator {
     job.holders = JobOptions::Holders::kWorkers;
     job.followers = 1 + random.Below(2);
     job.read_every_version = true;
+    AddShardServers();
+  }
+
+  // Up to two servers join two thirds of these jobs, and own the vector in half of those. Some die.
+  void AddShardServers() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kServerDraws);
+    job.shard_servers = static_cast<uint32_t>(random.Below(3));
+    if (job.shard_servers == 0) return;
+    if (random.Chance(0.5)) job.holders = JobOptions::Holders::kShardServers;
+    const double every = JobSeconds() * std::pow(10.0, random.NextDouble() - 1);
+    if (random.Chance(0.6)) scenario_.options.random_faults.kill_server_every = every;
   }
 
   // Roughly how long the job takes without faults.

@@ -13,8 +13,9 @@ namespace {
 
 // A shard is lost if its owner and all of its followers die before another one follows.
 bool LostShard(const JobOptions& job, const SimResult& result) {
-  return job.holders == JobOptions::Holders::kWorkers && result.live_workers > 0 &&
-         result.job.status.code() == StatusCode::kUnavailable;
+  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 &&
+         result.job.status.code() == StatusCode::kUnavailable &&
+         result.job.status.ToString().find("joined within") == std::string::npos;
 }
 
 // Adds to `wrong` what is wrong with a run besides broken invariants.
@@ -31,7 +32,8 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
     wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
                                 job.steps, result.job.discarded_steps));
   }
-  if (SomebodyLies(scenario.options)) return;
+  // A job whose vectors travel rounded follows a serial run only on average.
+  if (SomebodyLies(scenario.options) || job.wire != WireFormat::kFloat32) return;
   // Rounding differs with the order of sums. Kinks of relu amplify it. Some optimizers make full
   // steps even of gradients that are only rounding.
   double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;

@@ -9,15 +9,18 @@
 #include <numeric>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
 #include "runtime/observer_fan.h"
 #include "runtime/saving/saved_job.h"
+#include "runtime/survey/vector_placement.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
+#include "sim/checkers/own_updates_checker.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
@@ -26,6 +29,7 @@
 #include "sim/digest_observer.h"
 #include "sim/faults/fault_driver.h"
 #include "sim/faults/recorded_times.h"
+#include "sim/faults/shard_servers.h"
 #include "sim/faults/sim_lives.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/quadratic.h"
@@ -98,8 +102,11 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
-  options.vectors = ModelledVectors(options.cluster.gradient_bytes,
-                                    std::max(1u, options.job.slice_length), options.job.parts);
+  options.job.modelled_floats =
+      VectorLength((options.cluster.gradient_bytes + sizeof(float) - 1) / sizeof(float));
+  options.vectors =
+      ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length),
+                      options.job.parts, ShardsFor(options.job, options.job.modelled_floats));
   options.job.slice_length = options.vectors.slice_length();
   // An optimizer that suits the job's model may not suit the quadratic one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
@@ -169,6 +176,7 @@ class Simulation {
       MOTLEY_ASSIGN_OR_RETURN(auto worker, WorkerProcess::Create(world_, network_, options_, w));
       workers_.push_back(std::move(worker));
     }
+    MOTLEY_RETURN_IF_ERROR(servers_.Create());
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     observer_ = observer;
     return MakeServer();
@@ -185,7 +193,15 @@ class Simulation {
     // Shards on workers count slices of their own range.
     const bool whole_rows =
         length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
-    steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    const SyncMode& sync = options_.job.sync;
+    if (sync.one_each) {
+      updates_ =
+          std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync.most_ahead);
+    } else {
+      steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    }
+    const bool at_workers = options_.job.holders != JobOptions::Holders::kServer;
+    if (at_workers && steps_ && !options_.job.read_every_version) steps_->ExpectNoSums();
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);
@@ -201,9 +217,9 @@ class Simulation {
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
     }
-    fan_.Tell({replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
-               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-               waits_.get(), &audits_, observer_});
+    fan_.Tell({replay_.get(), &digest_, steps_.get(), updates_.get(), tiling_.get(), &coverage_,
+               gradients_.get(), placement_.get(), liveness_.get(), faults_.get(), &reached_,
+               arrivals_.get(), waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 
@@ -214,7 +230,7 @@ class Simulation {
     const auto samples = [=](StepId step) {
       return static_cast<double>(std::min(batch, rows - step % steps * batch));
     };
-    const auto bytes = static_cast<double>(floats * sizeof(float));
+    const auto bytes = static_cast<double>(WireBytes(options_.job.wire, floats));
     replay_ = std::make_unique<ReplayDriver>(options_, workers_, samples, bytes);
   }
 
@@ -233,6 +249,7 @@ class Simulation {
     }
     if (!ended) liveness_->StillRunning(end, LiveWorkers());
     faults_->Stop();
+    servers_.Stop();
     if (!server_->result()) {
       server_->Stop(ended ? "all requested steps are done" : "the simulated time is over");
       RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
@@ -267,6 +284,7 @@ class Simulation {
           kStartSpreadSeconds * random.NextDouble() + (index < late.size() ? late[index] : 0);
       world_.After(FromSeconds(delay), [raw = worker.get()] { raw->Start(); });
     }
+    servers_.Start();
     faults_->Start();
   }
 
@@ -279,8 +297,8 @@ class Simulation {
 
   // The job ended by itself, or did stop_after_steps.
   bool Over() const {
-    const bool enough =
-        options_.stop_after_steps > 0 && steps_->applied() >= options_.stop_after_steps;
+    const uint64_t applied = steps_ != nullptr ? steps_->applied() : updates_->applied();
+    const bool enough = options_.stop_after_steps > 0 && applied >= options_.stop_after_steps;
     return enough || server_->result().has_value();
   }
 
@@ -310,7 +328,9 @@ class Simulation {
   void PullThePlug() {
     power_cut_ = true;
     faults_->Stop();
+    servers_.Stop();
     server_->Kill();
+    servers_.Kill();
     for (const auto& worker : workers_) {
       if (!worker->killed()) worker->Kill(true);
     }
@@ -330,7 +350,7 @@ class Simulation {
     }
     // A paused worker learns of the end only when it continues.
     const Time heard = std::max(world_.Now(), faults_->targets().quiet_from()) + kGoodbyeLimit;
-    RunTo(heard, [this] { return LiveWorkers() == 0; });
+    RunTo(heard, [this] { return LiveWorkers() == 0 && !servers_.alive(); });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (workers_[w]->alive()) {
         violations_.Add(fmt::format("I10: worker {} was never notified that the job is over", w));
@@ -339,9 +359,11 @@ class Simulation {
     if (!server_->result()) violations_.Add("I10: the server did not finish when it was stopped");
     server_->TearDown(violations_);
     for (const auto& worker : workers_) worker->TearDown(violations_);
+    servers_.TearDown(violations_);
     world_.RunUntilTime(world_.Now());  // Runs what was posted last.
     server_->CheckQuiet(violations_);
     for (const auto& worker : workers_) worker->CheckQuiet(violations_);
+    servers_.CheckQuiet(violations_);
     // The tasks that are left must be harmless: thaws, ends of slow phases.
     while (world_.RunOne()) {
     }
@@ -359,10 +381,12 @@ class Simulation {
     for (const auto& [state, times] : faults_->Reached()) reached_.Count(state, times);
     reached_.Count("step beside data under way", waits_->judged());
     reached_.Count("liar named", audits_.named());
+    reached_.Count("shard server died", servers_.deaths());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();
     for (const auto& worker : workers_) worker->MixLastDraws(digest);
+    servers_.MixLastDraws(digest);
     digest.Mix(faults_->LastDraw());
     digest.Mix(world_.tasks_run());
     result.digest = digest.value();
@@ -370,15 +394,18 @@ class Simulation {
     result.virtual_seconds = ToSeconds(end);
     result.power_cut = power_cut_;
     const size_t floats = std::max(gradients_->vector_length(), options_.vectors.modelled_length());
-    result.ideal_step_seconds =
-        IdealStepSeconds(options_.cluster.workers, options_.server_rates(),
-                         static_cast<double>(floats * sizeof(float)), options_.job.batch);
+    result.ideal_step_seconds = IdealStepSeconds(
+        options_.cluster.workers, options_.server_rates(),
+        static_cast<double>(WireBytes(options_.job.wire, floats)), options_.job.batch);
     if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
       result.ideal_seconds = replay_->ideal_seconds();
       result.ideal_step_seconds =
           std::accumulate(result.ideal_seconds.begin(), result.ideal_seconds.end(), 0.0) /
           static_cast<double>(result.ideal_seconds.size());
     }
+    const bool unseen = options_.trainer == SimTrainer::kCostOnly && result.job.status.ok() &&
+                        SchemeNamed(options_.job.code).exact && liar_.empty();
+    if (unseen) gradients_->CheckLast(result.job.steps, *result.job.parameters);
     result.live_workers = live_at_end_;
     result.serial_difference = gradients_->serial_difference();
     result.violations = violations_.list();
@@ -403,7 +430,8 @@ class Simulation {
   CoverageChecker coverage_{violations_};
   const std::string liar_ = LiarOf(options_);
   AuditChecker audits_{violations_, liar_};
-  std::unique_ptr<StepChecker> steps_;
+  std::unique_ptr<StepChecker> steps_;          // Null if each worker has updates of its own,
+  std::unique_ptr<OwnUpdatesChecker> updates_;  // and this one otherwise.
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;
@@ -412,6 +440,7 @@ class Simulation {
   VirtualLoop world_;
   SimNetwork network_;
   FaultDriver::Workers workers_;
+  ShardServers servers_{world_, network_, options_};
   std::unique_ptr<FaultDriver> faults_;
   std::unique_ptr<ReplayDriver> replay_;        // Null: nothing is replayed.
   std::unique_ptr<ServerProcess> dead_server_;  // The one before a revival; null: none.

@@ -40,6 +40,8 @@ inline constexpr OptimizerNumber kOptimizerNumbers[] = {
 
 struct JobRequest {
   int32_t role = MOTLEY_ALL_IN_ONE;
+  // A worker or shard server, which joins the job of a server.
+  bool joins() const { return role == MOTLEY_WORKER || role == MOTLEY_SHARD_SERVER; }
 
   std::string data;  // "PATH" or "PATH:test=FILE"; empty: none.
   std::string label;
@@ -83,6 +85,7 @@ struct JobRequest {
   std::string reduce = "star";
   uint32_t followers = 0;  // 0: not given.
   std::string wire = "float32";
+  std::string sync = "bsp";
   std::string shares = "proportional";
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.

@@ -211,7 +211,11 @@ std::string VectorText(const PlanReport& plan, bool explain) {
     text += "shares: " + vector.words.Shares(vector.placed) + "\n";
   }
   text += MemoryText(plan);
-  if (!plan.Runs()) return text + "motley train and motley simulate know only the star so far\n";
+  if (!plan.Runs()) {
+    return text +
+           "to train with shard servers, see motley server --help; motley simulate has none\n";
+  }
+  if (plan.PlacesDirect()) return text;
   if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);
   return text + fmt::format(
                     "recommended: --reduce {}. If the workers sum the vector, the fastest code "
@@ -302,16 +306,22 @@ std::string PlanReport::RecommendedFlags() const {
   return RecommendsAuto() ? "--code auto" : FlagsOf(Fixed().candidate);
 }
 
+std::string PlanReport::VectorFlags() const {
+  std::string flags = PlacesDirect() ? " --reduce direct" : "";
+  if (wire != WireFormat::kFloat32) flags += fmt::format(" --wire {}", NameOf(wire));
+  return flags;
+}
+
 std::string PlanReport::SimulateCommand() const {
-  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}",
+  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}{}",
                      ShellWord(file), batch, kLearningSteps + kCountedSteps, kComparedSeeds,
-                     RecommendedFlags());
+                     RecommendedFlags(), VectorFlags());
 }
 
 std::string PlanReport::TrainCommand() const {
   const size_t most = std::min(machines, kMostInAJob);
-  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}",
-                     std::min<size_t>(most, 2), most, batch, RecommendedFlags());
+  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}{}",
+                     std::min<size_t>(most, 2), most, batch, RecommendedFlags(), VectorFlags());
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {

@@ -93,7 +93,7 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transpo
   auto model = std::unique_ptr<ServerModel>(
       new ServerModel(device, transport, options, Route(count, ShardsFor(options, floats)),
                       std::move(gradient), std::move(start)));
-  if (!WorkersMayHold(options, floats)) MOTLEY_RETURN_IF_ERROR(model->Keep(std::move(first)));
+  if (!OthersMayHold(options, floats)) MOTLEY_RETURN_IF_ERROR(model->Keep(std::move(first)));
   return model;
 }
 
@@ -117,7 +117,10 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
         std::make_unique<Publisher>(
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),
-            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; },
+            [this, one_each = options.sync.one_each](uint64_t& version) {
+              if (one_each) version = version_;
+              return version == version_ ? parameters_ : nullptr;
+            },
             options.seed)));
   }
 }

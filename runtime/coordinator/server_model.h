@@ -59,9 +59,10 @@ class ServerModel {
   const ParameterCopy& parameters() const { return parameters_; }
   uint64_t version() const { return version_; }
 
-  // Turns version `step` into the next one with this sum, which is overwritten. If `copy` is not
-  // null, it first receives a copy of the sum. kDataError: the new parameters are not finite,
-  // because training has diverged. kResource: there is no memory for them, and nothing was changed
+  // Turns the newest version into the next one with the sum of this step, which is overwritten. If
+  // `copy` is not null, it first receives a copy of the sum. kDataError: the new parameters are not
+  // finite, because training has diverged. kResource: there is no memory for them, and nothing was
+  // changed
   // (`done` runs before this returns).
   void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
               std::shared_ptr<DecodedCopy> copy, Done done);

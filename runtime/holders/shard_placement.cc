@@ -55,7 +55,11 @@ std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t v
     const auto shunned = shunned_.find(worker);
     if (shunned != shunned_.end() && version < shunned->second) return;
     const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
-    if (can && (!best || held[worker] < held[*best])) best = worker;
+    if (!can) return;
+    const auto rank = [&](WorkerId node) {
+      return std::pair(node < setup_.first_preferred, held[node]);
+    };
+    if (!best || rank(worker) < rank(*best)) best = worker;
   };
   const auto behind = members_.upper_bound(shard.owner);
   for (auto at = behind; at != members_.end(); ++at) consider(at->first, at->second);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,6 +56,8 @@ class ShardPlacement {
     size_t slice_length = 0;  // Floats.
     uint32_t followers = 1;   // Followers of each shard, as long as there are nodes.
     wire::ShardHoldT hold;    // What ShardHold says of every shard.
+    // Nodes from this one on follow before others do.
+    WorkerId first_preferred = std::numeric_limits<WorkerId>::max();
   };
   // The connection to a worker, and the header of messages to it; nothing if it is not connected.
   using Find = std::function<std::optional<LinkLoad::To>(WorkerId)>;

@@ -63,8 +63,10 @@ class RemoteShards {
     Route route;
     size_t slice_length = 0;  // Floats.
     OptimizerOptions optimizer;
-    bool keep_rows = false;  // As in DecodeLimits.
-    uint32_t followers = 1;  // Followers of each shard, as long as there are nodes.
+    bool keep_rows = false;       // As in DecodeLimits.
+    uint32_t followers = 1;       // Followers of each shard, as long as there are nodes.
+    uint32_t workers = 0;         // Nodes from this one on are shard servers.
+    bool servers_follow = false;  // Shard servers follow before workers do.
   };
 
   RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks);
@@ -112,6 +114,7 @@ class RemoteShards {
   void Leave(WorkerId late);
   void Forsake(WorkerId worker, const Status& why);
 
+  const uint32_t workers_;
   const Hooks hooks_;
   ShardPlacement placement_;
   ShardUpdate update_;

@@ -47,6 +47,7 @@ void UpdateSum::OpenLists() {
 
 // An answer is cut as its shards cut their parts of it.
 void UpdateSum::Cut() {
+  oldest_ = kNoVersion;
   std::vector<size_t> ends;
   for (const auto& sum : sums_) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + sum->cut().total());

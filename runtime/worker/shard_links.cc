@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/links/messages.h"
+#include "runtime/worker_names.h"
 #include "transport/stream/schemes.h"
 
 namespace motley {
@@ -22,6 +23,13 @@ constexpr Duration kConnectedWithin = std::chrono::seconds(10);
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 }  // namespace
+
+std::string ReachableAt(const std::string& address, const std::string& server) {
+  const auto where = ParseAddress(address);
+  if (!where.ok() || !where->scheme->only_here(where->rest)) return address;
+  if (!where->scheme->has_host || ReachedOnlyFromHere(server)) return address;
+  return HostOf(server) + address.substr(address.rfind(':'));
+}
 
 ShardLinks::ShardLinks(Parts parts, Hooks hooks)
     : parts_(std::move(parts)), hooks_(std::move(hooks)), load_(parts_.loop, parts_.transport) {}
@@ -44,13 +52,6 @@ void ShardLinks::Drop(PeerId peer) {
   parts_.transport.Disconnect(peer);
 }
 
-// Workers beside the server announce the address at which the server sees them, which leads nowhere
-// from other machines.
-std::string ShardLinks::Reachable(const std::string& address) const {
-  if (!ReachedOnlyFromHere(address) || ReachedOnlyFromHere(parts_.server)) return address;
-  return HostOf(parts_.server) + address.substr(address.rfind(':'));
-}
-
 Status ShardLinks::SetShards(const wire::ShardsT& shards) {
   if (!shards.owners.empty() && shards.owners.size() != parts_.shards) {
     return Status::DataError(fmt::format("owners of {} shards, of which there are {}",
@@ -64,12 +65,12 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
   std::vector<PeerId> surplus;
   for (const auto& [peer, link] : links_) {
     const bool wanted = link.worker < shards.addresses.size() &&
-                        Reachable(shards.addresses[link.worker]) == link.address;
+                        ReachableAt(shards.addresses[link.worker], parts_.server) == link.address;
     if (!wanted) surplus.push_back(peer);
   }
   for (const PeerId peer : surplus) Drop(peer);
   for (WorkerId worker = 0; worker < shards.addresses.size(); ++worker) {
-    const std::string address = Reachable(shards.addresses[worker]);
+    const std::string address = ReachableAt(shards.addresses[worker], parts_.server);
     if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
   }
   owners_ = shards.owners;
@@ -79,12 +80,15 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
 void ShardLinks::Test(const wire::LinkTestT& test) {
   std::vector<LinkLoad::To> to;
   for (const uint32_t node : test.nodes) {
-    const PeerId peer = node == parts_.workers ? parts_.coordinator : Link(node);
+    const PeerId peer = node == parts_.places ? parts_.coordinator : Link(node);
     if (peer != 0) to.push_back({peer, parts_.header});
   }
   const Duration time =
       std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
-  load_.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
+  load_.Start(test.id, time, to, [this](wire::LinkReportT report) {
+    for (const auto& [peer, link] : links_) {
+      if (link.up) report.connected.push_back(link.worker);
+    }
     SendControl(parts_.transport, parts_.coordinator, parts_.header, report);
   });
 }
@@ -114,10 +118,10 @@ void ShardLinks::OnLost(PeerId peer, const Status& why) {
   One& link = links_[peer];
   link.arriving.values = nullptr;
   if (link.timer != 0) parts_.loop.Cancel(link.timer);
-  const Status lost =
-      Status::Unavailable(fmt::format("{} worker {} at {}, which holds a part of the vector: {}",
-                                      link.up ? "lost the connection to" : "cannot reach",
-                                      link.worker, link.address, why.ToString()));
+  const Status lost = Status::Unavailable(
+      fmt::format("{} {} at {}, which holds a part of the vector: {}",
+                  link.up ? "lost the connection to" : "cannot reach",
+                  DescribeNode(link.worker, parts_.workers), link.address, why.ToString()));
   link.timer = parts_.loop.After(kReplacedWithin, alive_.Guard([this, peer, lost] {
     links_[peer].timer = 0;
     hooks_.failed(lost);

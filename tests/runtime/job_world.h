@@ -44,6 +44,9 @@ struct Watcher : JobObserver {
     if (on_step) on_step(event.step);
   }
   void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
+  void On(const event::StepDecoded& event) {
+    if (on_decoded) on_decoded(event);
+  }
   void On(const event::StepApplied& event) {
     ++applied;
     if (!event.parameters.empty()) ++applied_here;
@@ -62,6 +65,7 @@ struct Watcher : JobObserver {
 
   std::function<void(StepId)> on_step;
   std::function<void(const Command&)> on_command;
+  std::function<void(const event::StepDecoded&)> on_decoded;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
@@ -96,6 +100,8 @@ class JobWorld {
   void StartServer();
   WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken,
                          const std::string& name = "");
+  // Starts a shard server.
+  WorkerBox& StartShardServer(const std::string& token = kToken);
   void StartWorkers();  // Starts all workers that the options expect, with different speeds.
   // Simulates a process that dies: its connections end without a goodbye.
   void Kill(WorkerBox& worker);
@@ -125,6 +131,7 @@ class JobWorld {
   std::shared_ptr<const ForeignTrainer> brought;  // The trainer of workers that start from now on.
   Duration worker_wait = WorkerOptions().wait;    // The timeout of these workers.
   bool worker_forever = false;
+  bool worker_holds_only = false;
   Watcher watcher;
   Device* audit_device = nullptr;       // The server's; null: server_device.
   Device* evaluation_device = nullptr;  // The server's; null: server_device.
@@ -178,5 +185,8 @@ class FakeWorker : private Receiver {
   Incarnation incarnation_;
   Bytes control_;
 };
+
+// The job ended well, with the parameters of a serial loop.
+void ExpectSerialParameters(const JobWorld& world, const JobResult& end);
 
 }  // namespace motley
