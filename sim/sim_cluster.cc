@@ -91,11 +91,13 @@ Status CheckOptions(const SimOptions& options) {
   return CheckFaults(options.faults, options.job.workers, options.job.steps);
 }
 
-// The gradient that server and workers share in a cost-only simulation; null in others.
+// The gradient that server and workers share in a cost-only simulation; null in others, and if the
+// options are refused.
 std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset& data) {
   const uint64_t samples = options.samples > 0 ? options.samples : data.rows();
   const auto partitions = PartitionCount(samples, options.job.workers);
   if (options.trainer != SimTrainer::kCostOnly || !partitions.ok()) return nullptr;
+  if (options.cluster.gradient_bytes == 0) return nullptr;
   return std::make_shared<Quadratic>(
       options.job.seed,
       BatchSchedule(options.job.seed, PartitionSizes(samples, *partitions), options.job.batch));
