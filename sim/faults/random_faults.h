@@ -27,7 +27,7 @@ struct RandomFaults {
   double leave_every = 0;     // A worker leaves, and may come back. One is always left.
   double stranger_every = 0;  // A stranger connects at exactly this interval, until the end.
   // One shard server dies, and starts again within a second, or stands still for 10 ms to 2 s.
-  double disturb_server_every = 0;
+  double kill_server_every = 0;
   double until_seconds = 0;  // When faults stop; the job must finish after it.
   bool operator==(const RandomFaults&) const = default;
 };

@@ -40,8 +40,8 @@ void ShardServers::Start() {
 
 void ShardServers::Arm() {
   const RandomFaults& faults = options_.random_faults;
-  if (servers_.empty() || faults.disturb_server_every <= 0) return;
-  const Duration wait = FromSeconds(random_.Exponential(faults.disturb_server_every));
+  if (servers_.empty() || faults.kill_server_every <= 0) return;
+  const Duration wait = FromSeconds(random_.Exponential(faults.kill_server_every));
   if (ToSeconds(world_.Now() + wait) >= faults.until_seconds) return;
   world_.After(wait, [this] {
     if (stopped_) return;
