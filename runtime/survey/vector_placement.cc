@@ -51,7 +51,11 @@ VectorPlacement::VectorPlacement(Loop& loop, Transport& transport, const JobOpti
       survey_(loop, transport, options.places(), hooks_.find) {}
 
 void VectorPlacement::Decide(Owners owners) {
-  if (survey_.running()) return;
+  if (survey_.running()) {
+    newest_ = std::move(owners);
+    return;
+  }
+  newest_.clear();
   owners_ = std::move(owners);
   std::erase_if(owners_, [](const auto& owner) { return owner.second.empty(); });
   if (!sharded()) LeaveOutNeighbours();
@@ -76,6 +80,7 @@ uint64_t VectorPlacement::length() const { return Modelled(options_, route_lengt
 
 void VectorPlacement::Lost(WorkerId worker) {
   owners_.erase(worker);
+  newest_.erase(worker);
   survey_.Lost(worker);
 }
 
@@ -161,8 +166,11 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   notice::VectorPlaced placed;
   ReduceRequest request = RequestFor(links, placed);
   const Exchange& exchange = request.exchange;
-  // The nodes that were lost will come again, or others.
-  if (Usual().empty()) return;
+  // The nodes that were lost will come again, or others. Some may have come already.
+  if (Usual().empty()) {
+    if (!newest_.empty()) Decide(std::exchange(newest_, {}));
+    return;
+  }
   const bool enough = placed.nodes.size() > 1 && !exchange.workers.empty() &&
                       (!sharded() || !exchange.servers.empty());
   const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;

@@ -43,7 +43,8 @@ class VectorPlacement {
   VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options, Route route,
                   Hooks hooks);
 
-  // Decides, now or later. One of the hooks runs once. Does nothing while it is deciding.
+  // Decides, now or later. One of the hooks runs once. While it decides, nodes
+  // that joined meanwhile count only if all others are lost.
   void Decide(Owners owners);
   void Lost(WorkerId worker);
 
@@ -69,6 +70,7 @@ class VectorPlacement {
   const Hooks hooks_;
   LinkSurvey survey_;
   Owners owners_;
+  Owners newest_;  // Those that may own shards if all of owners_ are lost while links are measured.
   bool star_ = false;
 };
 
