@@ -18,6 +18,25 @@ constexpr size_t kShardsPerWorker = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
 
+// Deals the shards out in turn, each owner as many as before. The gradient of a network is computed
+// from its last layer to its first. So all owners get slices all the time, and no link is left
+// unused while another one has several senders.
+template <typename Owner>
+std::vector<Owner> InTurn(const std::vector<Owner>& owner_of) {
+  std::map<Owner, size_t> shares;
+  for (const Owner& owner : owner_of) ++shares[owner];
+  std::map<Owner, double> due;
+  std::vector<Owner> dealt;
+  while (dealt.size() < owner_of.size()) {
+    for (const auto& [owner, share] : shares) due[owner] += static_cast<double>(share);
+    const auto next = std::max_element(
+        due.begin(), due.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    next->second -= static_cast<double>(owner_of.size());
+    dealt.push_back(next->first);
+  }
+  return dealt;
+}
+
 }  // namespace
 
 bool WorkersMayHold(const JobOptions& options, size_t floats) {
@@ -80,10 +99,10 @@ void VectorPlacement::PlaceEqually() {
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     by_shard.push_back(workers[shard * workers.size() / route_.shards()]);
   }
-  hooks_.placed(by_shard);
+  hooks_.placed(InTurn(by_shard));
 }
 
-// Each shard goes to the worker whose range has the shard's middle. So shares are right to half a
+// A worker gets as many shards as have their middle in its range. So shares are right to half a
 // shard.
 void VectorPlacement::Choose(const SurveyedLinks& links) {
   notice::VectorPlaced placed;
@@ -127,13 +146,18 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     return KeepStar();
   }
   const std::vector<ShardRange> wanted = std::exchange(placed.choice.ranges, {});
-  std::vector<WorkerId> by_shard;
+  std::vector<WorkerId> owners;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     const size_t middle = route_.begin(shard) + route_.size(shard) / 2;
     const auto range = std::find_if(wanted.begin(), wanted.end(),
                                     [middle](const ShardRange& each) { return middle < each.end; });
-    placed.choice.ranges.push_back({range->owner, route_.begin(shard), route_.end(shard)});
-    by_shard.push_back(placed.nodes[range->owner]);
+    owners.push_back(range->owner);
+  }
+  std::vector<WorkerId> by_shard;
+  for (const WorkerId owner : InTurn(owners)) {
+    const size_t shard = by_shard.size();
+    placed.choice.ranges.push_back({owner, route_.begin(shard), route_.end(shard)});
+    by_shard.push_back(placed.nodes[owner]);
   }
   hooks_.notice(placed);
   hooks_.placed(by_shard);

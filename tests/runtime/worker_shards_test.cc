@@ -221,6 +221,9 @@ TEST(WorkerShards, OfALongVectorFollowMeasuredLinks) {
   for (const double share : SharesOf(placed->choice.ranges, 4)) {
     EXPECT_NEAR(share, 0.25, 0.01);  // Links are alike here.
   }
+  for (size_t shard = 1; shard < placed->choice.ranges.size(); ++shard) {
+    EXPECT_NE(placed->choice.ranges[shard].owner, placed->choice.ranges[shard - 1].owner);
+  }
   EXPECT_FALSE(placed->unreached);
 }
 
