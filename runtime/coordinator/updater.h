@@ -50,6 +50,7 @@ class Updater {
     double weight = 0;     // The weight of the batch.
   };
 
+  Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
   Result<Sum> SumUp(const CommitStep& command);
   void OnSummed(Sum sum);
   void ReadSum(std::function<void(std::span<const float>)> then);

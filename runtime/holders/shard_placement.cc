@@ -107,6 +107,8 @@ wire::ShardHoldT ShardPlacement::HoldFor(uint32_t number, WorkerId node) const {
   hold.owner = node == shard.owner;
   if (hold.owner) hold.followers.assign(shard.followers.begin(), shard.followers.end());
   hold.known = true;
+  hold.rollbacks = rollback_.count;
+  hold.version = rollback_.version;
   return hold;
 }
 
@@ -156,9 +158,11 @@ Status ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
   if (held.shard >= shards_.size()) {
     return Status::DataError("it holds a shard that does not exist");
   }
+  if (held.rollbacks != rollback_.count) return Status::Ok();
   // A new owner must know that it is one. Followers are what they were under any owner.
   const Shard& shard = shards_[held.shard];
   told_.erase({held.shard, worker});
+  rolling_.erase({held.shard, worker});
   if (held.epoch == shard.epoch || worker != shard.owner) pending_.erase({held.shard, worker});
   return Status::Ok();
 }
@@ -174,6 +178,7 @@ void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
 
 void ShardPlacement::Introduce(WorkerId worker) const {
   wire::ShardsT shards;
+  shards.rollbacks = rollback_.count;
   for (const Shard& shard : shards_) shards.owners.push_back(shard.owner);
   for (const WorkerId node : nodes()) {
     const auto member = members_.find(node);
@@ -198,6 +203,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
   const auto of_worker = [worker](const Hold& hold) { return hold.second == worker; };
   std::erase_if(pending_, of_worker);
   std::erase_if(told_, of_worker);
+  std::erase_if(rolling_, of_worker);
   Loss loss;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
@@ -218,6 +224,22 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
     SendHold(number, *heir, nullptr);
   }
   return loss;
+}
+
+void ShardPlacement::RollBack(uint64_t version) {
+  rollback_ = {rollback_.count + 1, version};
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    for (const WorkerId node : shards_[number].nodes()) {
+      rolling_.emplace(number, node);
+      Tell(node, HoldFor(number, node));
+    }
+  }
+}
+
+std::set<WorkerId> ShardPlacement::RollingBack() const {
+  std::set<WorkerId> nodes;
+  for (const auto& [number, node] : rolling_) nodes.insert(node);
+  return nodes;
 }
 
 bool ShardPlacement::CanLose(WorkerId worker) const {

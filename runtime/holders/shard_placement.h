@@ -6,6 +6,7 @@
 //   all held       settled(); Announce names the owners to all workers
 //   Lose           followers of the lost owner own its shards, each under a new epoch
 //   AddFollowers   ShardHold and the state to new followers
+//   RollBack       ShardHold to all nodes, which go back to an earlier version
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,8 @@ class ShardPlacement {
   void Place(const std::vector<WorkerId>& owners, std::map<WorkerId, std::string> members,
              const ShardState& state);
   // Every shard is held by its owner and followers.
-  bool settled() const { return pending_.empty(); }
+  bool settled() const { return pending_.empty() && rolling_.empty(); }
+  std::set<WorkerId> RollingBack() const;  // The nodes that have not gone back yet.
   const std::vector<Shard>& shards() const { return shards_; }
   const Route& route() const { return setup_.route; }
   size_t count() const;  // Parameters of all shards.
@@ -100,6 +102,8 @@ class ShardPlacement {
   };
   // The worker holds nothing any more. Followers take over what it owned.
   Loss Lose(WorkerId worker);
+  // All nodes go back to this version, the one before that of the last update.
+  void RollBack(uint64_t version);
   // Others can take over all that the worker owns.
   bool CanLose(WorkerId worker) const;
   // The worker gets no more shards before `version`.
@@ -132,6 +136,11 @@ class ShardPlacement {
   std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
   // Holds that were not confirmed: those without which no update may go on, and the others.
   std::set<Hold> pending_, told_;
+  std::set<Hold> rolling_;  // Those that have to go back to an earlier version first.
+  struct {
+    uint32_t count = 0;
+    uint64_t version = 0;
+  } rollback_;                            // The last one.
   std::map<WorkerId, uint64_t> shunned_;  // Workers that get no shards before this version.
 };
 

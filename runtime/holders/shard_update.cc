@@ -80,7 +80,7 @@ Status ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
   if (where.size() < shards_.size()) return Status::Ok();
   hooks_.whole(row);
   // Sums that may end with any rows do not end by themselves. All rows are enough.
-  if (!lists && keep_rows_ && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
+  if (!lists && rules_.keep_rows && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
   return Status::Ok();
 }
 
@@ -91,7 +91,7 @@ void ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
   const bool last = !shard.sum && ++sums_ == shards_.size();
   shard.sum = summed;
   shard.have_sum.insert(worker);
-  if (last && !open_->lists && !keep_rows_) hooks_.decodable();
+  if (last && !open_->lists && !rules_.keep_rows) hooks_.decodable();
   Check();
 }
 
@@ -106,7 +106,7 @@ void ShardUpdate::OnSafe(WorkerId worker, const wire::ShardSafeT& safe) {
 void ShardUpdate::EndSum(bool approximately, Summed summed) {
   if (!open_) return;  // The update starts again.
   summed_ = std::move(summed);
-  const bool any_rows = !open_->lists && (approximately || keep_rows_);
+  const bool any_rows = !open_->lists && (approximately || rules_.keep_rows);
   if (!open_->lists && !any_rows) return Check();  // Exact sums end by themselves.
   wire::ShardFinishT finish;
   finish.step = open_->step;
@@ -153,12 +153,20 @@ void ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied)
   Check();
 }
 
+// The nodes that have not done their part for the shard.
+std::set<WorkerId> ShardUpdate::Missing(uint32_t number) const {
+  const ShardPlacement::Shard& placed = placement_.shards()[number];
+  const Shard& shard = shards_[number];
+  std::set<WorkerId> missing =
+      applying() || !rules_.reads ? placed.nodes() : std::set<WorkerId>{placed.owner};
+  for (const WorkerId node : applying() ? shard.applied : shard.have_sum) missing.erase(node);
+  return missing;
+}
+
 void ShardUpdate::Check() {
   if (!open_) return;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
-    const Shard& shard = shards_[number];
-    const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
-    if (!placement_.shards()[number].HeldOnlyBy(done)) return;
+    if (!Missing(number).empty()) return;
   }
   if (applying()) {
     if (apply_status_.ok()) version_ = open_->step + 1;
@@ -171,23 +179,24 @@ void ShardUpdate::Check() {
 
 // --- Nodes that are lost or late ---
 
-// The sum is safe only if nobody still waits for the lost owner to send it.
-bool ShardUpdate::Moved(uint32_t number) {
-  if (!open_ || applying()) return true;
+// A sum is safe only if nobody still waits for the lost owner to send it. New values are safe if
+// the new owner has them.
+bool ShardUpdate::Moved(uint32_t number) const {
+  if (!open_) return true;
   const Shard& shard = shards_[number];
-  if (shard.sum && placement_.shards()[number].HeldOnlyBy(shard.have_sum)) return true;
-  open_.reset();
-  return false;
+  const ShardPlacement::Shard& placed = placement_.shards()[number];
+  if (applying()) return !rules_.reads || shard.applied.contains(placed.owner);
+  return shard.sum && placed.HeldOnlyBy(shard.have_sum);
 }
 
-void ShardUpdate::GiveUp() {
+ShardUpdate::Applied ShardUpdate::GiveUp() {
   open_.reset();
-  applied_ = nullptr;
+  return std::exchange(applied_, nullptr);
 }
 
 std::set<WorkerId> ShardUpdate::Awaited() const {
   std::set<WorkerId> awaited;
-  if (!open_) return awaited;
+  if (!open_) return placement_.RollingBack();
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     const Shard& shard = shards_[number];
     const ShardPlacement::Shard& placed = placement_.shards()[number];
@@ -197,10 +206,7 @@ std::set<WorkerId> ShardUpdate::Awaited() const {
       if (!shard.sum && behind) awaited.insert(placed.owner);
       continue;
     }
-    for (const WorkerId node : placed.nodes()) {
-      const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
-      if (!done.contains(node)) awaited.insert(node);
-    }
+    awaited.merge(Missing(number));
   }
   return awaited;
 }

@@ -5,8 +5,9 @@
 //   Open               ShardOpen
 //   OnRow, OnSummed    a row is whole in every shard, and (exact rows) every shard has its sum:
 //   hooks EndSum             lists and approximate sums: ShardFinish, and each shard has its sum;
-//                      then the owner and each follower have the sum: `summed`
-//   Apply              ShardApply, and all have applied it: `applied`
+//                      then the owner and each follower have the sum: `summed`; the owner is
+//                      enough if followers read the new values
+//   Apply              ShardApply, and all have applied it, or have the new values: `applied`
 #pragma once
 
 #include <cstddef>
@@ -45,11 +46,17 @@ class ShardUpdate {
     double error = 0;
   };
   using Summed = std::function<void(const Sum&)>;
+  // kCancelled: the update was taken back, because part of the next version is lost.
   using Applied = std::function<void(const Status&)>;
 
-  // `placement` is borrowed. `keep_rows` is as in DecodeLimits.
-  ShardUpdate(ShardPlacement& placement, bool keep_rows, Hooks hooks)
-      : placement_(placement), keep_rows_(keep_rows), hooks_(std::move(hooks)) {}
+  struct Rules {
+    bool keep_rows = false;  // As in DecodeLimits.
+    bool reads = false;      // Followers read the new values, and get no sums.
+  };
+
+  // `placement` is borrowed.
+  ShardUpdate(ShardPlacement& placement, const Rules& rules, Hooks hooks)
+      : placement_(placement), rules_(rules), hooks_(std::move(hooks)) {}
 
   // An update starts, or starts again. kResource: the code does not fit into a message.
   Status Open(const Update& update, uint32_t attempt, const std::shared_ptr<const CodeForm>& form);
@@ -76,10 +83,11 @@ class ShardUpdate {
 
   // A worker holds nothing any more. Check follows.
   void Lost(WorkerId worker) { code_.nodes.erase(worker); }
-  // The shard has another owner. False: the sum is lost with the one before, so the update has to
-  // start again, and is not open any more.
-  bool Moved(uint32_t shard);
-  void GiveUp();
+  // The shard has another owner. False: the sum is lost with the one before, or the next version
+  // is, so the update has to start again.
+  bool Moved(uint32_t shard) const;
+  // The update is not open any more. Returns the hook of Apply if that began, and otherwise null.
+  Applied GiveUp();
   // Goes on if all nodes have done their part.
   void Check();
   // The nodes that the open update waits for, once others have done their part.
@@ -102,12 +110,13 @@ class ShardUpdate {
   };
   using Key = std::tuple<WorkerId, uint32_t, uint32_t>;  // Worker, order, row; rows: 0, 0, row.
 
+  std::set<WorkerId> Missing(uint32_t shard) const;
   bool Whole(RowId row) const;
   bool AllWhole() const;
   Sum Total() const;
 
   ShardPlacement& placement_;
-  const bool keep_rows_;
+  const Rules rules_;
   const Hooks hooks_;
   uint64_t version_ = 0;
   Code code_;

@@ -16,6 +16,7 @@ ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
   wire::ShardHoldT hold;
   SetOptimizer(hold, setup.optimizer);
   hold.keep_rows = setup.keep_rows;
+  hold.reads = setup.reads;
   return {setup.route, setup.slice_length, setup.followers, std::move(hold)};
 }
 
@@ -24,7 +25,7 @@ ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
 RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks)
     : hooks_(std::move(hooks)),
       placement_(transport, PlacementOf(setup), hooks_.node),
-      update_(placement_, setup.keep_rows, {hooks_.whole, hooks_.decodable}),
+      update_(placement_, {setup.keep_rows, setup.reads}, {hooks_.whole, hooks_.decodable}),
       reader_(placement_),
       late_nodes_(loop, placement_, update_, [this](WorkerId node) { Leave(node); }) {}
 
@@ -104,13 +105,20 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   }
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });
-  if (!safe) hooks_.restart(why);
+  if (!safe) StartAgain(why);
   if (fetching()) {
     reader_.Finish(Status::Unavailable(fmt::format("worker {} was lost with its shards", worker)));
   }
   update_.Check();
   CheckPlaced();
   late_nodes_.Watch();
+}
+
+void RemoteShards::StartAgain(const Status& why) {
+  const ShardUpdate::Applied applied = update_.GiveUp();
+  if (applied != nullptr) placement_.RollBack(version());
+  hooks_.restart(why);
+  if (applied != nullptr) applied(Status::Cancelled("the update was taken back"));
 }
 
 // The node is late. Others take over what it holds.

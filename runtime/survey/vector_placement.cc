@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "training/optimizers/optimizer_rule.h"
 #include "transport/stream/schemes.h"
 
 namespace motley {
@@ -50,6 +51,10 @@ uint32_t ShardsFor(const JobOptions& options, size_t floats) {
   const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / options.workers;
   const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerWorker));
   return std::max(options.shards, each * options.workers);
+}
+
+bool FollowersRead(const JobOptions& options) {
+  return options.wire == WireFormat::kFloat32 && OptimizerVectors(options.optimizer.name) == 0;
 }
 
 VectorPlacement::VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options,
@@ -127,9 +132,11 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   placed.bytes = static_cast<double>(length() * sizeof(float));
   request.floats = length();
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
-  // Sums for followers travel as float32.
-  const double times = placed.bytes / request.exchange.bytes;
-  request.exchange.followers = static_cast<uint32_t>(std::ceil(options_.followers * times));
+  if (!FollowersRead(options_)) {
+    // Sums for followers travel as float32.
+    const double times = placed.bytes / request.exchange.bytes;
+    request.exchange.followers = static_cast<uint32_t>(std::ceil(options_.followers * times));
+  }
   request.coordinator = links.coordinator;
   request.slice_bytes = static_cast<double>(WireBytes(options_.wire, options_.slice_length));
   request.equal_within = kRoughly;

@@ -26,6 +26,10 @@ bool WorkersMayHold(const JobOptions& options, size_t floats);
 // for each worker, so that their shares can follow links.
 uint32_t ShardsFor(const JobOptions& options, size_t floats);
 
+// Those who follow a shard read its new values as workers, and need nothing else: there is no
+// state of the optimizer, and values are not rounded for workers.
+bool FollowersRead(const JobOptions& options);
+
 class VectorPlacement {
  public:
   // Workers that may own shards, with the addresses at which others reach them.

@@ -211,6 +211,8 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
     return;
   }
   CheckSum(step, sum, *direct);
+  before_.expected = expected_;
+  before_.serial = serial_;
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
   Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
   if (status.ok()) status = StepSerially(step);
@@ -224,6 +226,17 @@ void GradientChecker::On(const event::StepApplied& event) {
     expected_.assign(event.parameters.begin(), event.parameters.end());
   }
   Compare(event.parameters);
+}
+
+// Only an optimizer without state takes an update back.
+void GradientChecker::On(const event::UpdateTakenBack& event) {
+  expected_ = before_.expected;
+  serial_ = before_.serial;
+  Status status = optimizer_->Restore(optimizer_->steps() - 1, {});
+  if (status.ok()) status = serial_optimizer_->Restore(serial_optimizer_->steps() - 1, {});
+  if (!status.ok()) {
+    violations_.Add(fmt::format("I4: step {} was taken back: {}", event.step, status.ToString()));
+  }
 }
 
 void GradientChecker::Compare(std::span<const float> parameters) {

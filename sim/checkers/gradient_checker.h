@@ -52,6 +52,7 @@ class GradientChecker final : public JobObserver {
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
   void On(const event::StepApplied& event);
+  void On(const event::UpdateTakenBack& event);
 
   // The sum over a batch, added sample by sample without a code.
   struct Direct {
@@ -93,6 +94,9 @@ class GradientChecker final : public JobObserver {
   std::unique_ptr<Optimizer> serial_optimizer_;  // Makes the serial run's updates.
   std::vector<float> expected_;                  // Parameters of the newest version.
   std::vector<float> serial_;
+  struct {
+    std::vector<float> expected, serial;
+  } before_;                            // The same before the last update.
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   double serial_difference_ = 0;
   double worst_error_ = 0;

@@ -45,6 +45,9 @@ struct Watcher : JobObserver {
   }
   void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
   void On(const event::StepApplied&) { ++applied; }
+  void On(const event::RateSet& event) {
+    if (on_update) on_update(event.step);
+  }
   void On(const event::LinkMeasured&) { ++links_measured; }
   void On(const event::CommandGiven& event) {
     if (on_command) on_command(event.command);
@@ -58,6 +61,7 @@ struct Watcher : JobObserver {
   void On(const event::AuditWarned& event) { warnings.push_back(event.warning); }
 
   std::function<void(StepId)> on_step;
+  std::function<void(StepId)> on_update;  // The update is about to be applied.
   std::function<void(const Command&)> on_command;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
