@@ -33,19 +33,23 @@ def torch_python():
     return None
 
 
+def has_mpi():
+    return bool(shutil.which("mpicc") and shutil.which("mpirun"))
+
+
 def mpi_program(source, folder):
-    """Compiles the MPI program and returns its path, or None if MPI is not installed."""
-    if not (shutil.which("mpicc") and shutil.which("mpirun")):
-        return None
+    """Compiles the MPI program and returns its path."""
     program = os.path.join(folder, "mpi_program")
     subprocess.run(["mpicc", "-O3", "-o", program, source], check=True)
     return program
 
 
-def mpirun(workers, transport):
+def mpirun(workers, transport, interface="lo"):
+    """Processes that wait give up the processor, since there may be more of them than cores."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    return ["mpirun", *root, "--oversubscribe", "--mca", "oob_tcp_if_include", "lo", "-n", str(workers),
-            "--mca", "btl", f"{transport},self", "--mca", "btl_tcp_if_include", "lo"]
+    return ["mpirun", *root, "--oversubscribe", "--mca", "oob_tcp_if_include", interface, "-n", str(workers),
+            "--mca", "btl", f"{transport},self", "--mca", "btl_tcp_if_include", interface,
+            "--mca", "mpi_yield_when_idle", "1"]
 
 
 def run_json(command, environment=None):

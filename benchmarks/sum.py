@@ -3,7 +3,8 @@
 """Compares the sum of N processes' vectors, sent back to all of them, with gloo and OpenMPI.
 
 Usage: sum.py MOTLEY_SUM [--json] [--workers N] [--megabytes M] [--rounds N]. Run by `./dev bench sum`; about two
-minutes. The systems run in turns, and each result is checked.
+minutes. The systems run in turns, and each result is checked. The last lines compare Motley's fastest way with gloo,
+and with the better transport of OpenMPI.
 """
 
 import argparse
@@ -15,7 +16,20 @@ import tempfile
 import peer_tools
 
 HERE = pathlib.Path(__file__).parent
-REPETITIONS = 9
+REPETITIONS, WARMUPS = 9, 2
+
+
+def fastest(medians, prefix):
+    """The name with the smallest median among those that begin with the prefix, or None."""
+    names = [name for name in medians if name.startswith(prefix)]
+    return min(names, key=medians.get, default=None)
+
+
+def comparison(medians):
+    """Motley's fastest way, and the ratio of its time to that of each other system's fastest way."""
+    ours = fastest(medians, "Motley")
+    others = [other for prefix in ("PyTorch gloo", "OpenMPI") if (other := fastest(medians, prefix))]
+    return ours, {other: medians[ours] / medians[other] for other in others}
 
 
 def main():
@@ -29,7 +43,7 @@ def main():
     workers = str(flags.workers)
     size = [str(flags.megabytes), str(REPETITIONS)]
     ours = [flags.program, "--workers", workers, "--megabytes", size[0], "--repetitions", size[1],
-            "--threads", str(os.cpu_count() or 1)]
+            "--warmups", str(WARMUPS), "--threads", str(os.cpu_count() or 1)]
     commands = {"Motley": ours, "Motley, TCP": [*ours, "--tcp"]}
     commands["Motley, direct"] = [*ours, "--reduce", "direct"]
     for name in ("direct", "ring", "tree", "butterfly", "hierarchical"):
@@ -37,26 +51,31 @@ def main():
     left_out = {}
     python = peer_tools.torch_python()
     if python:
-        commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), workers, *size]
+        commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), workers, *size,
+                                    "--warmups", str(WARMUPS)]
     else:
         left_out["PyTorch gloo"] = "python3-torch is not installed"
     with tempfile.TemporaryDirectory() as folder:
-        program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", folder)
-        for name, transport in (("OpenMPI, TCP", "tcp"), ("OpenMPI, shared memory", "vader")):
-            if program:
-                commands[name] = [*peer_tools.mpirun(workers, transport), program, *size]
-            else:
-                left_out[name] = "libopenmpi-dev and openmpi-bin are not installed"
+        if peer_tools.has_mpi():
+            program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", folder)
+            for name, transport in (("OpenMPI, TCP", "tcp"), ("OpenMPI, shared memory", "vader")):
+                commands[name] = [*peer_tools.mpirun(workers, transport), program, *size, str(WARMUPS)]
+        else:
+            left_out["OpenMPI"] = "libopenmpi-dev and openmpi-bin are not installed"
         medians = peer_tools.by_turns(commands, flags.rounds, "median_ms")
-    ours = medians["Motley"]
+    star = medians["Motley"]
+    best, ratios = comparison(medians)
     if flags.json:
         print(json.dumps({"megabytes": flags.megabytes, "workers": flags.workers, "median_ms": medians,
-                          "ratio_to_motley": {name: value / ours for name, value in medians.items()},
+                          "ratio_to_motley": {name: value / star for name, value in medians.items()},
+                          "fastest": best, "fastest_to_others": ratios,
                           "left_out": left_out}, indent=2))
         return
     print(f"{flags.megabytes:g} MB of float32, {workers} worker processes: ms until all have the sum")
     for name, value in medians.items():
-        print(f"{name:<28}{value:>9.1f} ms{value / ours:>8.2f} x Motley")
+        print(f"{name:<28}{value:>9.1f} ms{value / star:>8.2f} x Motley")
+    for name, ratio in ratios.items():
+        print(f"{best} takes {ratio:.2f} of the time of {name}")
     for name, why in left_out.items():
         print(f"{name:<28}left out: {why}")
 

@@ -3,7 +3,7 @@
 // them. The data path is that of a job: answers in slices, the row collector with its stream
 // decoder, the publisher. The server prints one JSON object. It starts the workers itself, unless
 // --serve and --join start each process separately, on whatever machine. With --reduce, members
-// sum without a server (sum_members.h).
+// sum without a server (sum_members.h, sum_mpi.h).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,10 +21,12 @@
 #include "CLI/CLI.hpp"
 #include "benchmarks/sum_direct.h"
 #include "benchmarks/sum_members.h"
+#include "benchmarks/sum_mpi.h"
 #include "benchmarks/sum_task.h"
 #include "coding/gradient_code.h"
 #include "coding/kernels/combine.h"
 #include "coding/kernels/sketch.h"
+#include "collective/algorithm.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "runtime/links/slicing.h"
@@ -90,7 +92,6 @@ class Worker final : public Receiver {
     if (order.row_id == 0) {
       for (size_t i = 0; i < own_.size(); ++i) own_[i] = ValueOf(i, index_, order.step);
       arrived_ = 0;
-      SketchAll(order.step);
       return Say(0, 0);
     }
     begin_ = NowNs();
@@ -98,8 +99,9 @@ class Worker final : public Receiver {
     for (size_t slice = 0; slice < cut_.count(); ++slice) {
       header.offset = cut_.begin(slice);
       const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      header.norm = std::sqrt(sketches_[slice].squares) * (1 + 1e-5);
-      header.sketch = sketches_[slice].projection;
+      const Sketch sketch = SketchOf(values, SignsOf(header));
+      header.norm = std::sqrt(sketch.squares) * (1 + 1e-5);
+      header.sketch = sketch.projection;
       const BytesView piece = AsBytes(values);
       transport_->Send(server_, header, {&piece, 1}, Priority::kBulk, [](const Status&) {});
     }
@@ -111,15 +113,6 @@ class Worker final : public Receiver {
     header.row_id = index_ + 1;  // The server gives the first order of a step to the first worker.
     header.total = own_.size();
     return header;
-  }
-  void SketchAll(uint64_t step) {
-    Header header = AnswerTo(step);
-    sketches_.clear();
-    for (size_t slice = 0; slice < cut_.count(); ++slice) {
-      header.offset = cut_.begin(slice);
-      const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      sketches_.push_back(SketchOf(values, SignsOf(header)));
-    }
   }
   void Say(uint64_t begin, uint64_t end) {
     Header header;
@@ -138,7 +131,6 @@ class Worker final : public Receiver {
   std::unique_ptr<Transport> transport_;
   std::string address_;
   PeerId server_ = 0;
-  std::vector<Sketch> sketches_;
   size_t arrived_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
@@ -348,7 +340,11 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
   if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
     Die("--shares, --links and --spares need --reduce direct");
   }
-  if (direct && !members.groups.empty()) Die("--groups needs a collective");
+  if (!(members.groups.empty() && members.topology.empty())) {
+    const auto found = FindCollective(members.reduce);
+    if (!found.ok() || !(*found)->uses_groups)
+      Die("--groups and --topology need --reduce hierarchical");
+  }
   CheckCount("--shares", members.shares, all);
   CheckCount("--links", links, all);
   if (!links.empty()) members.shares = SharesOver(links, members.spares, task.length);
@@ -365,9 +361,15 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
 }
 
 void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& links) {
-  app.add_option("--reduce", members.reduce, "No server: a collective such as ring, or direct");
-  app.add_option("--groups", members.groups, "Of members, such as 0,1/2,3, or \"latency\"")
+  app.add_option("--reduce", members.reduce,
+                 "No server: ring, tree, butterfly, hierarchical, direct, or mpi under mpirun");
+  app.add_option("--groups", members.groups,
+                 "With --reduce hierarchical: such as 0,1/2,3, or \"latency\"; two halves if not "
+                 "given")
       ->needs("--reduce");
+  app.add_option("--topology", members.topology, "A file with a group of members in each line")
+      ->needs("--reduce")
+      ->excludes("--groups");
   app.add_option("--shares", members.shares,
                  "With --reduce direct: what each member owns, in proportion; equal if not given")
       ->delimiter(',')
@@ -387,6 +389,14 @@ void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& l
       ->needs("--reduce");
 }
 
+// mpirun decides how many processes there are, and how they reach each other.
+void CheckMpiOptions(const CLI::App& app) {
+  for (const char* option : {"--groups", "--topology", "--shares", "--links", "--spares",
+                             "--members", "--index", "--tcp", "--serve", "--join"}) {
+    if (app.count(option) > 0) Die(fmt::format("{} has no meaning with --reduce mpi", option));
+  }
+}
+
 int Main(int argc, char** argv) {
   SumTask task;
   double megabytes = 100;
@@ -396,7 +406,8 @@ int Main(int argc, char** argv) {
   MemberTask members;
   std::vector<double> links;
   CLI::App app("Sums vectors of processes at one server, and gives all the sum.", "motley-sum");
-  app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
+  const CLI::Option* workers =
+      app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
   app.add_option("--megabytes", megabytes)->check(CLI::Range(0.001, 10000.0));
   app.add_option("--repetitions", task.repetitions)->check(CLI::Range(1U, 100000U));
   app.add_option("--warmups", task.warmups, "Repetitions that come first and are not counted")
@@ -417,6 +428,12 @@ int Main(int argc, char** argv) {
   if (tcp) task.listen = "tcp://127.0.0.1:0";
   if (!serve.empty()) task.listen = serve;
   alarm(kLimitSeconds);
+  if (members.reduce == kMpiSum) {
+    CheckMpiOptions(app);
+    if (workers->empty()) task.workers = 0;
+    RunMpiMember(task);
+    return 0;
+  }
   if (!members.reduce.empty()) return Reduce(task, members, links, index);
   if (join.empty()) return RunServer(task, serve.empty());
   RunWorker(task, index, join);

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "coding/gradient_code.h"
+#include "coding/kernels/sketch.h"
 #include "fmt/core.h"
 #include "profiles/shard_shares.h"
 #include "runtime/shard/step_sum.h"
@@ -137,7 +138,6 @@ DirectSum::DirectSum(Transport& transport, Receiver& others, const SumTask& task
       ranges_(RangesOf(task.length, shares)),
       answers_(ranges_.route.Answers(kSlice, WireFormat::kFloat32)),
       parameters_(ranges_.route.Parameters(kSlice, WireFormat::kFloat32)),
-      sketches_(answers_.count()),
       arriving_(members.count()) {
   const Route& route = ranges_.route;
   for (uint32_t shard = 0; shard < route.shards(); ++shard) {
@@ -162,13 +162,7 @@ void DirectSum::Open(uint64_t step) {
     own_->Open();
     now_.left = own_->count();
   }
-  if (!HasVector(rank())) return;
-  now_.left = parameters_.count();
-  for (size_t slice = 0; slice < answers_.count(); ++slice) {
-    const std::span<const float> values =
-        vector_.subspan(answers_.begin(slice), answers_.size(slice));
-    sketches_[slice] = SketchOf(values, SignsAt(0, step, answers_.begin(slice)));
-  }
+  if (HasVector(rank())) now_.left = parameters_.count();
 }
 
 void DirectSum::Start(Function<void()> done) {
@@ -220,8 +214,10 @@ Header DirectSum::Describe(size_t slice) const {
   header.step = now_.step;
   header.row = rank();
   header.offset = answers_.begin(slice);
-  header.norm = std::sqrt(sketches_[slice].squares);
-  header.sketch = sketches_[slice].projection;
+  const Sketch sketch = SketchOf(vector_.subspan(header.offset, answers_.size(slice)),
+                                 SignsAt(0, now_.step, header.offset));
+  header.norm = std::sqrt(sketch.squares);
+  header.sketch = sketch.projection;
   return header;
 }
 

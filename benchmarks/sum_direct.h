@@ -16,7 +16,6 @@
 #include "base/aligned_memory.h"
 #include "base/function.h"
 #include "benchmarks/sum_task.h"
-#include "coding/kernels/sketch.h"
 #include "collective/members.h"
 #include "runtime/links/route.h"
 #include "runtime/links/slicing.h"
@@ -76,7 +75,7 @@ class DirectSum final : public Receiver {
   void ForOthers(const Each& each);
   void Push();
   void SendSlice(Rank to, const Slicing& cut, size_t slice, Header header);
-  Header Describe(size_t slice) const;
+  Header Describe(size_t slice) const;  // Reads the slice, for its sketch.
   void AddOwn(size_t slice);
   void Add(Rank row, const Header& header, AlignedVector& values);
   void Publish(size_t slice);
@@ -91,7 +90,6 @@ class DirectSum final : public Receiver {
   const Slicing answers_;          // What workers send. It includes the padding.
   const Slicing parameters_;       // What owners publish: the same slices without the padding.
   std::unique_ptr<OwnRange> own_;  // Null: this member owns nothing.
-  std::vector<Sketch> sketches_;   // By slice of the own answer.
   std::vector<AlignedVector> arriving_;  // By rank: the slice that is coming.
   Progress now_;
 };

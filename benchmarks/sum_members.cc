@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "benchmarks/sum_direct.h"
+#include "benchmarks/sum_mpi.h"
 #include "collective/collective.h"
 #include "collective/groups.h"
 #include "collective/mesh.h"
@@ -17,6 +20,31 @@
 
 namespace motley {
 namespace {
+
+Groups ReadTopology(const std::string& path, uint32_t members) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) Die(fmt::format("--topology {}: cannot read it", path));
+  auto groups = ParseTopology(text, members);
+  if (!groups.ok()) Die(fmt::format("--topology {}: {}", path, groups.status().ToString()));
+  return *std::move(groups);
+}
+
+Groups GroupsOf(const SumTask& task, const MemberTask& members) {
+  if (!members.topology.empty()) return ReadTopology(members.topology, task.workers);
+  if (members.groups.empty()) {  // Two halves.
+    Groups halves(2);
+    for (Rank rank = 0; rank < task.workers; ++rank) {
+      halves[2 * rank < task.workers ? 0 : 1].push_back(rank);
+    }
+    if (halves[1].empty()) halves.pop_back();
+    return halves;
+  }
+  if (members.groups == "latency") return SingleMembers(task.workers);  // Until it is measured.
+  auto groups = ParseGroups(members.groups, task.workers);
+  if (!groups.ok()) Die(groups.status().ToString());
+  return *std::move(groups);
+}
 
 // Each repetition has three updates: a barrier, the sum that is timed, and the exchange of times.
 class Member {
@@ -50,22 +78,10 @@ class Member {
   // Beside a direct sum, a collective is the barrier and exchanges the times.
   static const CollectiveAlgorithm& Found(const std::string& name) {
     const auto found = FindCollective(name == kDirectSum ? "butterfly" : name);
-    if (!found.ok()) Die(fmt::format("{}, {}", found.status().ToString(), kDirectSum));
-    return **found;
-  }
-  static Groups GroupsOf(const SumTask& task, const MemberTask& members) {
-    if (members.groups.empty()) {  // Two halves.
-      Groups halves(2);
-      for (Rank rank = 0; rank < task.workers; ++rank) {
-        halves[2 * rank < task.workers ? 0 : 1].push_back(rank);
-      }
-      if (halves[1].empty()) halves.pop_back();
-      return halves;
+    if (!found.ok()) {
+      Die(fmt::format("{}, {}, {}", found.status().ToString(), kDirectSum, kMpiSum));
     }
-    if (members.groups == "latency") return SingleMembers(task.workers);  // Until it is measured.
-    auto groups = ParseGroups(members.groups, task.workers);
-    if (!groups.ok()) Die(groups.status().ToString());
-    return *std::move(groups);
+    return **found;
   }
 
   void OnReady(const Result<Members>& connected) {
@@ -180,6 +196,7 @@ void RunMember(const SumTask& task, const MemberTask& members, uint32_t rank) {
 
 void RunLocalMembers(const SumTask& task, MemberTask members) {
   const uint32_t count = task.workers + members.spares;
+  if (members.reduce != kDirectSum) GroupsOf(task, members);  // Reports a mistake only once.
   members.addresses = FreeAddresses(task, count);
   std::vector<pid_t> children;
   for (uint32_t rank = 0; rank < count; ++rank) {

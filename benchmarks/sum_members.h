@@ -13,6 +13,7 @@ namespace motley {
 struct MemberTask {
   std::string reduce;                  // A name of collective/algorithm.h, or kDirectSum.
   std::string groups;                  // See ParseGroups; "latency": measured. Empty: two halves.
+  std::string topology;                // A file for ParseTopology, instead of `groups`.
   std::vector<std::string> addresses;  // By rank. Empty: all members run here.
 
   // The members below are for kDirectSum.

@@ -13,7 +13,7 @@ compares the sum with the right one after every repetition.
 
 The bound is the least time of any system that adds and forwards values. It counts the vectors' own bytes at the full
 rate of the links. The links also carry the headers of Ethernet, IP and TCP, and therefore nothing can come closer to
-the bound than 1.05 on packets of 1500 bytes. All systems of Motley send over TCP.
+the bound than 1.05 on packets of 1500 bytes. All systems send over TCP.
 
 TCP's congestion control is the system's unless --congestion names another. On a link of 50 Mbit/s that is full in
 both directions, BBR reaches 85 to 89 % of the rate, and reno 93 %.
@@ -93,10 +93,15 @@ class System:
 @dataclass(frozen=True)
 class Run:
     case: Case
-    addresses: list  # First the workers' machines, then the spare servers.
+    lab: Lab  # First the workers' machines, then the spare servers.
     motley_sum: str
+    folder: str  # For files of the run.
     repetitions: int
     warmups: int
+
+    @property
+    def addresses(self):
+        return self.lab.addresses
 
     def sum_command(self, *words):
         return [self.motley_sum, "--workers", self.case.workers, "--megabytes", self.case.megabytes,
@@ -136,6 +141,27 @@ def gloo(run):
     return [(i, [*command, "--rank", i]) for i in range(run.case.workers)]
 
 
+def openmpi(run):
+    """mpirun starts a daemon on each machine. It gets there by a script that stands for ssh. The daemons have folders
+    of their own, because each believes that it is alone on its machine."""
+    script = ["#!/bin/sh", "# HOST COMMAND: runs the command on the machine with this address.", "host=$1", "shift",
+              'case "$host" in', *(f"  {address}) machine={machine} ;;"
+                                   for address, machine in zip(run.addresses, run.lab.machines)),
+              "esac", f'export TMPDIR="{run.folder}/$machine"', 'mkdir -p "$TMPDIR"',
+              'exec ip netns exec "$machine" sh -c "$*"', ""]
+    agent = pathlib.Path(run.folder, "agent")
+    agent.write_text("\n".join(script))
+    agent.chmod(0o700)
+    program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", run.folder)
+    hosts = ",".join(f"{address}:1" for address in run.addresses[:run.case.workers])
+    return [(0, [*peer_tools.mpirun(run.case.workers, "tcp", "eth"), "--host", hosts, "--mca", "plm", "rsh",
+                 "--mca", "plm_rsh_agent", agent, program, run.case.megabytes, run.repetitions, run.warmups])]
+
+
+def no_openmpi():
+    return None if peer_tools.has_mpi() else "libopenmpi-dev and openmpi-bin are not installed"
+
+
 def no_torch():
     return None if peer_tools.torch_python() else "python3-torch is not installed"
 
@@ -145,6 +171,7 @@ SYSTEMS = (
     System("direct", direct),
     *(collective(name) for name in ("ring", "tree", "butterfly", "hierarchical")),
     System("gloo", gloo, no_torch),
+    System("openmpi", openmpi, no_openmpi),
 )
 
 
@@ -174,12 +201,13 @@ def measure(system, lab, run):
 
 def run_case(case, systems, flags):
     """Yields (name, row of the output, None), or (name, None, why it failed), for each system."""
-    with contextlib.closing(Lab(case.workers + len(case.spare), "10.78.0.1", [*case.links, *case.spare])) as lab:
+    machines = Lab(case.workers + len(case.spare), "10.78.0.1", [*case.links, *case.spare])
+    with contextlib.closing(machines) as lab, tempfile.TemporaryDirectory() as folder:
         if flags.congestion:
             for machine in range(len(lab.machines)):
                 subprocess.run([*lab.on(machine), "sysctl", "-qw", f"{CONGESTION}={flags.congestion}"], check=True,
                                capture_output=True, text=True)
-        run = Run(case, lab.addresses, flags.program, flags.repetitions, flags.warmups)
+        run = Run(case, lab, flags.program, folder, flags.repetitions, flags.warmups)
         for system in systems:
             try:
                 seconds = measure(system, lab, run)

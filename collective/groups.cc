@@ -96,6 +96,32 @@ Result<Groups> ParseGroups(std::string_view text, uint32_t members) {
   return groups;
 }
 
+Result<Groups> ParseTopology(std::string_view text, uint32_t members) {
+  Groups groups;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const std::string_view whole = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), whole.size() + 1));
+    const std::string_view list = whole.substr(0, whole.find('#'));
+    std::vector<Rank> group;
+    constexpr std::string_view kBetween = ", \t\r";
+    size_t at = 0;
+    while ((at = list.find_first_not_of(kBetween, at)) != std::string_view::npos) {
+      const size_t end = std::min(list.find_first_of(kBetween, at), list.size());
+      Rank& rank = group.emplace_back();
+      const auto [after, error] = std::from_chars(list.data() + at, list.data() + end, rank);
+      if (error != std::errc() || after != list.data() + end) {
+        return Status::InvalidArgument(fmt::format(
+            "line {}: \"{}\" is not the number of a member. A line has a group, such as \"0 1 2\"",
+            line, list.substr(at, end - at)));
+      }
+      at = end;
+    }
+    if (!group.empty()) groups.push_back(std::move(group));
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckGroups(groups, members));
+  return groups;
+}
+
 Groups SingleMembers(uint32_t members) {
   Groups groups;
   for (Rank rank = 0; rank < members; ++rank) groups.push_back({rank});

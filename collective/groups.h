@@ -17,6 +17,14 @@ Status CheckGroups(const Groups& groups, uint32_t members);
 // each group is its leader. Checks the groups, too.
 Result<Groups> ParseGroups(std::string_view text, uint32_t members);
 
+// Reads a topology file: one group in each line, ranks separated by blanks or commas, and comments
+// after #. Checks the groups, too.
+//
+//   # The first of each line is the leader.
+//   0 1 2
+//   3 4    # the room upstairs
+Result<Groups> ParseTopology(std::string_view text, uint32_t members);
+
 // Every member a group of its own, which makes the hierarchical collective a butterfly.
 Groups SingleMembers(uint32_t members);
 

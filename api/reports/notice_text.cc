@@ -307,8 +307,8 @@ std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
   const std::string vector = fmt::format("the vector of {:.3g} MB", n.bytes / 1e6);
   if (n.unreached) {
     return fmt::format(
-        "the server sums {}, because no data from {} reached {} while links were measured: they "
-        "cannot connect, or the link is very slow. Otherwise the workers could share that work",
+        "the server sums {}, because {} could not connect to {} while links were measured. "
+        "Otherwise the workers could share that work",
         vector, names.One(n.unreached->first), names.One(n.unreached->second));
   }
   const auto ms = [](const ReduceCost& cost) {

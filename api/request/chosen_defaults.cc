@@ -117,7 +117,8 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
     if (asked || samples.rows >= kLeastToHoldOut) plan.validation = HeldOutOf(samples.rows);
   }
   const bool few = network && samples.rows < kLeastToHoldOut && plan.validation == 0;
-  const bool decays = optimizer.name == "adamw";  // It keeps weights small itself.
+  // It keeps weights small itself.
+  const bool decays = rule != nullptr && FindOption(*rule, "weight_decay") != nullptr;
   const bool open =
       !request.Given(&OptimizerOptions::l2) && request.open.steps && request.dropout == 0;
   if (few && open && !decays && !raw_target) {

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "checkpoint/erasure/erasure_code.h"
 #include "coding/gradient_code.h"
+#include "collective/algorithm.h"
 #include "fmt/core.h"
 #include "training/models/architecture.h"
 #include "training/optimizers/optimizer_rule.h"
@@ -171,11 +172,23 @@ Status PlanWire(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+// Refuses the sums of collective/ (docs/decisions/0054-jobs-use-no-collectives.md).
+Status CheckNoCollective(const std::string& reduce) {
+  const bool mpi = reduce == "mpi";
+  if (!mpi && !FindCollective(reduce).ok()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "`reduce` {0}: such a sum waits for every worker, and a job's steps do not wait for slow "
+      "ones. A job can use auto, star or direct, and direct sends no more bytes than a ring. To "
+      "compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum --reduce {0}",
+      reduce, mpi ? "mpirun -n 4 " : ""));
+}
+
 // Sets who holds the vector. `here`: all workers are in this process, so no links are worth
 // measuring.
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   const bool direct = request.reduce == "direct";
   const bool chosen = request.reduce == "auto";
+  MOTLEY_RETURN_IF_ERROR(CheckNoCollective(request.reduce));
   if (!direct && !chosen && request.reduce != "star") {
     return Status::InvalidArgument(
         fmt::format("`reduce` {}: a job can use auto, star or direct", request.reduce));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/saving/saved_job.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -108,13 +109,11 @@ void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out
   fields.Take("name", out.name);
   fields.Take("learning_rate", out.learning_rate);
   fields.Take("l2", out.l2);
-  if (version < 2) return;  // The remaining options did not exist then.
-  fields.Take("momentum", out.momentum);
-  fields.Take("beta1", out.beta1);
-  fields.Take("beta2", out.beta2);
-  fields.Take("epsilon", out.epsilon);
+  // Options that came later have the values that they had before.
+  for (const RuleOption* option : RuleOptions()) {
+    if (fields.Has(option->name)) fields.Take(option->name, out.*option->value);
+  }
   if (version < 4) return;
-  fields.Take("weight_decay", out.weight_decay);
   fields.Take("clip", out.clip);
   fields.Take("schedule", out.schedule);
 }
@@ -298,11 +297,9 @@ std::string ToJson(const JobDescription& about) {
   text.Add("name", about.optimizer.name);
   text.Add("learning_rate", about.optimizer.learning_rate);
   text.Add("l2", about.optimizer.l2);
-  text.Add("momentum", about.optimizer.momentum);
-  text.Add("beta1", about.optimizer.beta1);
-  text.Add("beta2", about.optimizer.beta2);
-  text.Add("epsilon", about.optimizer.epsilon);
-  text.Add("weight_decay", about.optimizer.weight_decay);
+  for (const RuleOption* option : RuleOptions()) {
+    text.Add(option->name, about.optimizer.*option->value);
+  }
   text.Add("clip", about.optimizer.clip);
   text.Add("schedule", about.optimizer.schedule);
   text.Close();

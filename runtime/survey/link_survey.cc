@@ -56,7 +56,7 @@ void LinkSurvey::Disband() {
 }
 
 void LinkSurvey::Test(Duration time, const std::set<WorkerId>& members, bool coordinator) {
-  round_ = {round_.id + 1, time, coordinator, {}, {}, {}};
+  round_ = {round_.id + 1, time, coordinator, {}, {}, {}, {}};
   wire::LinkTestT test;
   test.id = round_.id;
   test.milliseconds =
@@ -107,6 +107,7 @@ void LinkSurvey::Take(uint32_t node, const wire::LinkReportT& report) {
   for (size_t i = 0; i < report.nodes.size() && seconds > 0; ++i) {
     round_.rates[{report.nodes[i], node}] = static_cast<double>(report.bytes[i]) / seconds;
   }
+  for (const uint32_t other : report.connected) round_.connected.insert({node, other});
 }
 
 void LinkSurvey::Lost(WorkerId worker) {
@@ -142,7 +143,8 @@ void LinkSurvey::EndRound() {
         const double away = round_.rates[{node, other}];
         link.up += away;
         link.down += round_.rates[{other, node}];
-        if (away <= 0 && !links_.unreached) links_.unreached.emplace(node, other);
+        if (away > 0 || round_.connected.contains({node, other})) continue;
+        if (!links_.unreached) links_.unreached.emplace(node, other);
       }
       fast &= std::min(link.up, link.down) >= kFast;
     }

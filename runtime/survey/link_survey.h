@@ -39,8 +39,7 @@ namespace motley {
 struct SurveyedLinks {
   std::map<WorkerId, NodeLink> workers;  // Those that took part to the end.
   NodeLink coordinator;                  // 0, 0: not measured, or no worker is elsewhere.
-  // Workers of which the second got nothing from the first. They cannot connect, or a link is very
-  // slow.
+  // Workers of which the second got nothing from the first, which has no connection to it.
   std::optional<std::pair<WorkerId, WorkerId>> unreached;
 };
 
@@ -90,6 +89,7 @@ class LinkSurvey {
     bool coordinator = false;
     std::set<uint32_t> awaited, reported;                   // Nodes.
     std::map<std::pair<uint32_t, uint32_t>, double> rates;  // From, to: bytes per second.
+    std::set<std::pair<uint32_t, uint32_t>> connected;      // From, to.
   };
   Round round_;
   SurveyedLinks links_;

@@ -82,7 +82,6 @@ class Executor {
     Time reported{};       // When progress was last reported, or the order began.
   };
 
-  size_t Length() const { return VectorLength(parts_.shop->trainer->parameter_count()); }
   WorkOrder* ListOf(StepId step, uint32_t order);
   template <typename Meant>
   void CancelIf(const Meant& meant);

@@ -23,6 +23,13 @@ std::string HostOf(const std::string& address) { return address.substr(0, addres
 
 }  // namespace
 
+std::string ReachableAt(const std::string& address, const std::string& server) {
+  const auto where = ParseAddress(address);
+  if (!where.ok() || !where->scheme->only_here(where->rest)) return address;
+  if (!where->scheme->has_host || ReachedOnlyFromHere(server)) return address;
+  return HostOf(server) + address.substr(address.rfind(':'));
+}
+
 ShardLinks::ShardLinks(Parts parts, Hooks hooks)
     : parts_(std::move(parts)), hooks_(std::move(hooks)), load_(parts_.loop, parts_.transport) {}
 
@@ -44,13 +51,6 @@ void ShardLinks::Drop(PeerId peer) {
   parts_.transport.Disconnect(peer);
 }
 
-// Workers beside the server announce the address at which the server sees them, which leads nowhere
-// from other machines.
-std::string ShardLinks::Reachable(const std::string& address) const {
-  if (!ReachedOnlyFromHere(address) || ReachedOnlyFromHere(parts_.server)) return address;
-  return HostOf(parts_.server) + address.substr(address.rfind(':'));
-}
-
 Status ShardLinks::SetShards(const wire::ShardsT& shards) {
   if (!shards.owners.empty() && shards.owners.size() != parts_.shards) {
     return Status::DataError(fmt::format("owners of {} shards, of which there are {}",
@@ -64,12 +64,12 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
   std::vector<PeerId> surplus;
   for (const auto& [peer, link] : links_) {
     const bool wanted = link.worker < shards.addresses.size() &&
-                        Reachable(shards.addresses[link.worker]) == link.address;
+                        ReachableAt(shards.addresses[link.worker], parts_.server) == link.address;
     if (!wanted) surplus.push_back(peer);
   }
   for (const PeerId peer : surplus) Drop(peer);
   for (WorkerId worker = 0; worker < shards.addresses.size(); ++worker) {
-    const std::string address = Reachable(shards.addresses[worker]);
+    const std::string address = ReachableAt(shards.addresses[worker], parts_.server);
     if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
   }
   owners_ = shards.owners;
@@ -86,7 +86,10 @@ void ShardLinks::Test(const wire::LinkTestT& test) {
   }
   const Duration time =
       std::chrono::milliseconds(std::min(test.milliseconds, kMostTestMilliseconds));
-  load_.Start(test.id, time, to, [this](const wire::LinkReportT& report) {
+  load_.Start(test.id, time, to, [this](wire::LinkReportT report) {
+    for (const auto& [peer, link] : links_) {
+      if (link.up) report.connected.push_back(link.worker);
+    }
     SendControl(parts_.transport, parts_.coordinator, parts_.header, report);
   });
 }

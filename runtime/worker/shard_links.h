@@ -23,6 +23,12 @@
 
 namespace motley {
 
+// Where a worker reaches another one that announced `address`, if it knows the server as `server`.
+// Workers beside the server announce the address at which the server sees them, which leads nowhere
+// from other machines: "127.0.0.1:7001" is then "10.0.0.1:7001" with the server "10.0.0.1:7000". A
+// local socket, "unix://NAME", has no other address.
+std::string ReachableAt(const std::string& address, const std::string& server);
+
 class ShardLinks final : public Receiver {
  public:
   struct Parts {
@@ -77,7 +83,6 @@ class ShardLinks final : public Receiver {
   };
   void Connect(WorkerId worker, const std::string& address);
   void Drop(PeerId peer);
-  std::string Reachable(const std::string& address) const;
 
   Parts parts_;
   Hooks hooks_;

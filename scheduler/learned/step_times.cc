@@ -2,14 +2,12 @@
 #include "scheduler/learned/step_times.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace motley {
 namespace {
 
 constexpr double kMostOfMedian = 6;
-constexpr double kLeastNoise = 0.04;
 
 double MeanOf(const std::vector<double>& values) {
   if (values.empty()) return 0;
@@ -41,17 +39,6 @@ double StepTimes::Mean() const { return MeanOf(Capped()); }
 double StepTimes::Median() const {
   const std::vector<double> values = Capped();
   return values.empty() ? 0 : values[(values.size() - 1) / 2];
-}
-
-double StepTimes::Error() const {
-  const std::vector<double> values = Capped();
-  if (values.empty()) return 0;
-  const auto n = static_cast<double>(values.size());
-  const double mean = MeanOf(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const double scatter = n > 1 ? std::sqrt(squares / (n - 1)) : mean;
-  return std::max(scatter, kLeastNoise * mean) / std::sqrt(n);
 }
 
 }  // namespace motley

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the last steps took, and how certain their mean is. Pure bookkeeping.
+// How long the last steps took. Pure bookkeeping.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,6 @@ class StepTimes {
   // about all other steps. 0 without any steps.
   double Mean() const;
   double Median() const;
-  // The standard error of the mean. A few steps may be alike by chance, so the error is at least
-  // that of single steps that scatter by 4 %.
-  double Error() const;
 
  private:
   std::vector<double> Capped() const;

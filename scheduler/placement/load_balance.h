@@ -11,7 +11,6 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "profiles/cost_model.h"
-#include "profiles/profile.h"
 
 namespace motley {
 
@@ -99,16 +98,5 @@ struct Relocation {
 // kResource: no room.
 Result<Relocation> MoveLeast(const Placement& old, const ShareRequest& request,
                              const BalancedShares& shares);
-
-// The time of the transfers when the server sends the copies, `partition_bytes` each: all of them
-// through its link, and each worker's through the worker's own (`links`, by worker).
-double TransferSeconds(const std::vector<CopyTransfer>& transfers, double partition_bytes,
-                       const std::vector<LinkProfile>& links, const LinkDirection& server);
-
-// True if the relocation pays for its transfers within the remaining steps. The rule is the one for
-// all plans (WorthReplanning, scheduler/placement/plan.h), so noise alone moves nothing. Always
-// true if a worker that is gone computes something.
-bool WorthMoving(const ShareRequest& request, const Placement& old, const Relocation& relocation,
-                 double transfer_seconds, uint64_t remaining_steps);
 
 }  // namespace motley

@@ -322,39 +322,4 @@ Result<Relocation> MoveLeast(const Placement& old, const ShareRequest& request,
   return Relocating(old, request, shares).Run();
 }
 
-double TransferSeconds(const std::vector<CopyTransfer>& transfers, double partition_bytes,
-                       const std::vector<LinkProfile>& links, const LinkDirection& server) {
-  const auto seconds = [&](const LinkDirection& link, double copies) {
-    const double sending =
-        link.bytes_per_second > 0 ? copies * partition_bytes / link.bytes_per_second : 0;
-    return copies > 0 ? link.latency_seconds + sending : 0;
-  };
-  std::vector<double> copies(links.size(), 0);
-  for (const CopyTransfer& transfer : transfers) {
-    MOTLEY_ASSERT(transfer.to < copies.size());
-    copies[transfer.to] += 1;
-  }
-  double longest = seconds(server, static_cast<double>(transfers.size()));
-  for (WorkerId worker = 0; worker < links.size(); ++worker) {
-    longest = std::max(longest, seconds(links[worker].Down(), copies[worker]));
-  }
-  return longest;
-}
-
-bool WorthMoving(const ShareRequest& request, const Placement& old, const Relocation& relocation,
-                 double transfer_seconds, uint64_t remaining_steps) {
-  const size_t workers = request.workers.size();
-  for (const auto& holders : old.holders) {
-    const WorkerId primary = holders.empty() ? kAnyNumber : holders.front();
-    if (primary >= workers || !request.workers[primary].present) return true;
-  }
-  const auto seconds = [&](const Placement& placement) {
-    return StepSeconds(request, CountHeld(placement, workers).primary);
-  };
-  return WorthReplanning({.current_seconds = seconds(old),
-                          .fresh_seconds = seconds(relocation.placement),
-                          .remaining_steps = remaining_steps,
-                          .transfer_seconds = transfer_seconds});
-}
-
 }  // namespace motley

@@ -139,9 +139,9 @@ TEST(NoticeText, OfWhoSumsTheVector) {
             "1500 ms of a step, and workers that share this work would need 1600 ms");
   placed.unreached = {1, 2};
   EXPECT_EQ(Text(placed),
-            "the server sums the vector of 92 MB, because no data from worker 1 reached worker 2 "
-            "(alice) while links were measured: they cannot connect, or the link is very slow. "
-            "Otherwise the workers could share that work");
+            "the server sums the vector of 92 MB, because worker 1 could not connect to "
+            "worker 2 (alice) while links were measured. Otherwise the workers could share that "
+            "work");
 }
 
 // Losses of standardised targets mean nothing to the user: they are reported in the units of the

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by motley-sum --reduce direct. Every process compares every sum with the right one."""
+"""Sums by motley-sum --reduce direct, and groups of collectives. Each process compares each sum with the right one."""
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -61,8 +62,19 @@ class Direct(unittest.TestCase):
         self.refused("inf not in range", "--workers", "2", "--shares", "1,inf")
         self.refused("0 not in range", "--workers", "2", "--links", "1,0")
         self.refused("--shares", "--workers", "2", "--links", "1,1", "--shares", "1,1")
-        self.refused("needs a collective", "--workers", "2", "--groups", "latency")
+        self.refused("need --reduce hierarchical", "--workers", "2", "--groups", "latency")
         self.refused("no member with a vector", "--members", "a,b", "--spares", "2")
+
+    def test_only_groups_that_fit_the_members_are_used(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as racks:
+            racks.write("# Racks\n0 2\n3 1 4  # upstairs\n")
+            racks.flush()
+            done = run("--workers", "5", "--megabytes", "1", "--topology", racks.name, reduce="hierarchical")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.refused("there is no member 4", "--workers", "4", "--topology", racks.name, reduce="hierarchical")
+            self.refused("need --reduce hierarchical", "--workers", "5", "--topology", racks.name, reduce="ring")
+        self.refused("cannot read it", "--workers", "5", "--topology", "/nowhere/racks", reduce="hierarchical")
+        self.refused("member 1 is in none", "--workers", "2", "--groups", "0", reduce="hierarchical")
 
     def test_only_direct_sums_have_shares(self):
         self.refused("need --reduce direct", "--workers", "2", "--shares", "1,1", reduce="ring")

@@ -101,6 +101,16 @@ Contribution RandomContribution(uint64_t seed, size_t length, size_t beside, boo
   return contribution;
 }
 
+Contribution DirectSumOf(uint64_t seed, uint32_t members, size_t length, bool whole) {
+  Contribution sum = RandomContribution(seed, length, 2, whole);
+  for (uint32_t rank = 1; rank < members; ++rank) {
+    const Contribution term = RandomContribution(seed + rank, length, 2, whole);
+    for (size_t i = 0; i < length; ++i) sum.vector[i] += term.vector[i];
+    for (size_t i = 0; i < 2; ++i) sum.beside[i] += term.beside[i];
+  }
+  return sum;
+}
+
 Groups TwoGroups(uint32_t members) {
   Groups groups(members > 1 ? 2 : 1);
   for (Rank rank = 0; rank < members; ++rank) {

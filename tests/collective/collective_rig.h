@@ -32,6 +32,9 @@ std::unique_ptr<CollectiveWorld> MakeTcpWorld();
 // Whole numbers have exact sums in any order; others show whether all have the same bits.
 Contribution RandomContribution(uint64_t seed, size_t length, size_t beside, bool whole);
 
+// The sum of the contributions of the members, which are drawn with `seed` and the next numbers.
+Contribution DirectSumOf(uint64_t seed, uint32_t members, size_t length, bool whole);
+
 class Group {
  public:
   // `groups` are for the algorithms that use them.

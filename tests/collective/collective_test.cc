@@ -52,12 +52,7 @@ TEST_P(CollectiveSuite, SumsExactlyForEveryNumberOfMembersAndLength) {
       SCOPED_TRACE(testing::Message() << members << " members, " << length << " values");
       const auto world = MakeVirtualWorld();
       const auto sums = Sums(*world, members, 7, length, /*chunk=*/64, /*whole=*/true);
-      Contribution expected = RandomContribution(7, length, 2, true);
-      for (uint32_t rank = 1; rank < members; ++rank) {
-        const Contribution term = RandomContribution(7 + rank, length, 2, true);
-        for (size_t i = 0; i < length; ++i) expected.vector[i] += term.vector[i];
-        for (size_t i = 0; i < 2; ++i) expected.beside[i] += term.beside[i];
-      }
+      const Contribution expected = DirectSumOf(7, members, length, /*whole=*/true);
       for (const Contribution& sum : sums) {
         EXPECT_EQ(sum.vector, expected.vector);
         EXPECT_EQ(sum.beside, expected.beside);

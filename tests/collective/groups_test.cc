@@ -26,6 +26,27 @@ TEST(Groups, WrongListsAreErrorsThatSayWhatIsWrong) {
   }
 }
 
+TEST(Groups, AreReadFromATopologyFile) {
+  const auto groups = ParseTopology("# Racks.\n2, 0 1\n\n  4\t3 # upstairs\r\n5", 6);
+  ASSERT_TRUE(groups.ok()) << groups.status().ToString();
+  EXPECT_EQ(*groups, (Groups{{2, 0, 1}, {4, 3}, {5}}));
+}
+
+TEST(Groups, WrongTopologyFilesAreErrorsThatSayWhatIsWrong) {
+  const auto why = [](const char* text) {
+    const auto groups = ParseTopology(text, 3);
+    EXPECT_EQ(groups.code(), StatusCode::kInvalidArgument) << text;
+    return groups.status().ToString();
+  };
+  EXPECT_NE(why("0 1\n").find("member 2 is in none"), std::string::npos);
+  EXPECT_NE(why("").find("member 0 is in none"), std::string::npos);
+  EXPECT_NE(why("0 1\n1 2").find("member 1 is in the groups twice"), std::string::npos);
+  EXPECT_NE(why("0\n1 x2").find("line 2: \"x2\" is not the number"), std::string::npos);
+  for (const char* text : {"0 1 -2", "0/1/2", "0 1 99999999999"}) {
+    EXPECT_NE(why(text).find("such as"), std::string::npos) << text;
+  }
+}
+
 // Latencies in ms: short within a rack, long between racks.
 std::vector<double> Latencies(const std::vector<int>& racks, double near, double far) {
   std::vector<double> seconds;

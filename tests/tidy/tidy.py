@@ -25,7 +25,7 @@ ORDER = {
     "scheduler": {"base", "profiles", "coding"},
     "planner": {"base", "profiles", "coding", "scheduler"},
     "checkpoint": {"base"},
-    "collective": {"base", "coding", "transport"},
+    "collective": {"base", "coding", "transport", "devices"},
     "runtime": {"base", "profiles", "coding", "transport", "devices", "data", "training", "scheduler", "planner",
                 "checkpoint", "collective"},
     "reproduce": {"base", "profiles", "coding", "data", "scheduler", "planner"},
@@ -57,7 +57,9 @@ THIRD_PARTY = {
     r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
     r"fmt/": r".*\.cc|cli/.*\.h",
     r"(cuda|cublas).*\.h": r"devices/cuda/.*",
-    r"dlfcn\.h": r"devices/.*\.cc|checkpoint/erasure/isal_kernel\.cc|benchmarks/cases/openblas\.cc",
+    r"mpi\.h": r"collective/mpi/mpi_module\.c|benchmarks/peers/.*",
+    r"dlfcn\.h": r"devices/.*\.cc|checkpoint/erasure/isal_kernel\.cc|collective/mpi/mpi_group\.cc|"
+                 r"benchmarks/cases/openblas\.cc",
     r"jerasure": r"checkpoint/erasure/jerasure_.*\.cc|benchmarks/cases/erasure_.*\.cc",
 }
 
@@ -81,7 +83,8 @@ BANNED = [
      "only the programs print"),
     (r"\bstrto[a-z]+\(|\bato[fil]+\(|std::sto[a-z]+\(", r"", "numbers are read with std::from_chars"),
     (r"\bgetenv\(",
-     r"devices/(drivers/modules|opencl/pocl_folder|cuda/found_devices)\.cc|api/workers/worker_environment\.cc|cli/.*",
+     r"devices/(drivers/modules|opencl/pocl_folder|cuda/found_devices)\.cc|collective/mpi/mpi_group\.cc|"
+     r"api/workers/worker_environment\.cc|cli/.*",
      "configuration comes in through options"),
     (r"\bthrow\b", r"", "errors are Status values"),
     (r"\bassert\(", r"", "use MOTLEY_ASSERT, which stays on"),
@@ -133,7 +136,7 @@ SUBFOLDERS = {
     "scheduler": ["sync", "step", "placement", "learned", "rows", "leases"],
     "planner": ["auto"],
     "checkpoint": ["store", "erasure"],
-    "collective": ["algorithms"],
+    "collective": ["algorithms", "mpi"],
     "runtime": ["links", "survey", "saving", "audit", "holders", "shard", "coordinator", "worker"],
     "sim": ["problems", "checkers", "world", "faults"],
     "api": ["request", "workers", "reports", "job"],

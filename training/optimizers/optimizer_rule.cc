@@ -31,6 +31,19 @@ const RuleOption* FindOption(const OptimizerRule& rule, std::string_view name) {
   return found != rule.options.end() ? &*found : nullptr;
 }
 
+std::vector<const RuleOption*> RuleOptions() {
+  std::vector<const RuleOption*> options;
+  for (const OptimizerRule* rule : kRules) {
+    for (const RuleOption& option : rule->options) {
+      const bool known = std::any_of(options.begin(), options.end(), [&](const RuleOption* each) {
+        return each->value == option.value;
+      });
+      if (!known) options.push_back(&option);
+    }
+  }
+  return options;
+}
+
 std::vector<const OptimizerRule*> RulesThatRead(std::string_view option) {
   std::vector<const OptimizerRule*> rules;
   std::copy_if(std::begin(kRules), std::end(kRules), std::back_inserter(rules),

@@ -70,6 +70,8 @@ std::span<const OptimizerRule* const> OptimizerRules();
 const OptimizerRule* FindOptimizerRule(std::string_view name);
 // Null if the rule does not read the option.
 const RuleOption* FindOption(const OptimizerRule& rule, std::string_view name);
+// All options that some rule reads, each once.
+std::vector<const RuleOption*> RuleOptions();
 // The rules that read an option, in the order of the list.
 std::vector<const OptimizerRule*> RulesThatRead(std::string_view option);
 

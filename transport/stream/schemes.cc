@@ -64,9 +64,9 @@ Result<Listeners> ListenLocal(const StreamOptions& options, const std::string& r
 }
 
 constexpr std::array kStreamSchemes{
-    StreamScheme{"", "HOST:PORT", CheckTcp, TcpOnlyHere, ListenBoth, DialEither},
-    StreamScheme{"tcp", "tcp://HOST:PORT", CheckTcp, TcpOnlyHere, ListenTcpOnly, DialTcpOnly},
-    StreamScheme{"unix", "unix://NAME", CheckUnixName, AlwaysHere, ListenLocal, DialUnix},
+    StreamScheme{"", "HOST:PORT", true, CheckTcp, TcpOnlyHere, ListenBoth, DialEither},
+    StreamScheme{"tcp", "tcp://HOST:PORT", true, CheckTcp, TcpOnlyHere, ListenTcpOnly, DialTcpOnly},
+    StreamScheme{"unix", "unix://NAME", false, CheckUnixName, AlwaysHere, ListenLocal, DialUnix},
 };
 
 }  // namespace

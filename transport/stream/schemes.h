@@ -18,6 +18,7 @@ namespace motley {
 struct StreamScheme {
   std::string_view name;  // "tcp" for "tcp://...". Empty: addresses without a scheme.
   std::string_view form;  // A whole address in words, for messages: "tcp://HOST:PORT".
+  bool has_host = true;   // The address ends with HOST:PORT.
   // These get the address without the scheme and its "://".
   //
   // kInvalidArgument with an example when the address makes no sense.

@@ -37,7 +37,9 @@ class Direct(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data)
-        for wrong, words in ((("--workers", 4, "--reduce", "ring"), "auto, star or direct"),
+        for wrong, words in ((("--workers", 4, "--reduce", "rung"), "auto, star or direct"),
+                             (("--workers", 4, "--reduce", "ring"), "waits for every worker"),
+                             (("--workers", 4, "--reduce", "mpi"), "mpirun -n 4 motley-sum --reduce mpi"),
                              (("--workers", 1, "--reduce", "direct"), "nobody to share with"),
                              (("--workers", 4, "--followers", 1), "Use --reduce direct"),
                              (("--workers", 4, "--reduce", "direct", "--followers", 4), "--followers"),

@@ -83,7 +83,7 @@ _motley && printf '%s\\n' "${{COMPREPLY[@]}}"
 
     def test_values(self):
         self.assertEqual(self.complete("train", "--code", "ad"), ["adaptive"])
-        self.assertEqual(self.complete("train", "--optimizer", "ad"), ["adam", "adamw"])
+        self.assertEqual(self.complete("train", "--optimizer", "adam"), ["adam", "adamw"])
         self.assertEqual(self.complete("train", "--storage", ""), ["bf16", "float32", "fp16"])
         self.assertIn("mlp:", self.complete("train", "--model", ""))
         self.assertEqual(self.complete("train", "--lr", ""), [])

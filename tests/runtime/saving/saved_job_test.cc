@@ -14,6 +14,7 @@
 #include "runtime/saving/job_record.h"
 #include "tests/runtime/job_world.h"
 #include "tests/training/test_data.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -88,6 +89,17 @@ TEST(JobDescription, KnowsTheDropout) {
   EXPECT_THAT(ToJson(about), HasSubstr("\"version\":5"));
 }
 
+TEST(JobDescription, KnowsEveryOptionOfEveryOptimizer) {
+  JobDescription about = Example();
+  double value = 0.25;
+  for (const RuleOption* option : RuleOptions()) about.optimizer.*option->value = value += 0.125;
+  const auto back = ParseJobDescription(ToJson(about));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  for (const RuleOption* option : RuleOptions()) {
+    EXPECT_EQ(back->optimizer.*option->value, about.optimizer.*option->value) << option->name;
+  }
+}
+
 TEST(JobDescription, IsReadBackToTheBit) {
   const JobDescription about = Example();
   const auto back = ParseJobDescription(ToJson(about));
@@ -130,7 +142,7 @@ TEST(JobDescription, OfTheFirstVersionHasTheConstantsOfItsTime) {
   const auto old = ParseJobDescription(text);
   ASSERT_TRUE(old.ok()) << old.status().ToString();
   EXPECT_EQ(ToJson(*old), ToJson(Example()));
-  EXPECT_EQ(ParseJobDescription(Replaced(text, "\"version\":1", "\"version\":2")).code(),
+  EXPECT_EQ(ParseJobDescription(Replaced(text, "\"version\":1", "\"version\":4")).code(),
             StatusCode::kDataError);
 }
 

@@ -66,7 +66,10 @@ class Member : private Receiver {
         if (shuns != node) to.push_back({node == kPlaces ? server_ : peers_.at(node), header_});
       }
       load_.Start(test->id, std::chrono::milliseconds(test->milliseconds), to,
-                  [this](const wire::LinkReportT& report) {
+                  [this, nodes = test->nodes](wire::LinkReportT report) {
+                    for (const uint32_t node : nodes) {
+                      if (shuns != node) report.connected.push_back(node);
+                    }
                     if (!silent) SendControl(*transport_, server_, header_, report);
                   });
     }
@@ -197,6 +200,15 @@ TEST_F(LinkSurveyTest, TakesItsTimeOnSlowLinks) {
   const SurveyedLinks links = Run();
   EXPECT_FALSE(links.unreached);
   EXPECT_NEAR(links.workers.at(1).up / 2e5, 1, kWithin);
+}
+
+// Congestion can keep a slow link silent for a whole round.
+TEST_F(LinkSurveyTest, TakesSilentLinksWithAConnectionForSlow) {
+  for (const double rate : {1e7, 1e7, 1e3}) Add(rate);
+  Begin({0, 1, 2}, true);
+  const SurveyedLinks links = Run();
+  EXPECT_FALSE(links.unreached);
+  EXPECT_EQ(links.workers.at(2).up, 0);
 }
 
 TEST_F(LinkSurveyTest, DoesNotWaitForWorkersThatAreLost) {

@@ -200,44 +200,5 @@ TEST(Relocation, ServesLargeClusters) {
   EXPECT_GT(moved.switched, 10000u);
 }
 
-TEST(WorthMoving, WeighsTheGainAgainstTheTransfers) {
-  std::vector<double> speeds = {4, 4, 4, 4};
-  const Placement old = Placed(SharesOf(speeds, 160));
-  speeds[0] = 2;
-  const ShareRequest request = SharesOf(speeds, 160);  // 20 s per step; 12 s when moved.
-  const Relocation moved = Moved(old, request);
-  ASSERT_FALSE(moved.transfers.empty());
-  EXPECT_TRUE(WorthMoving(request, old, moved, 70, 10));
-  EXPECT_FALSE(WorthMoving(request, old, moved, 90, 10));
-  EXPECT_FALSE(WorthMoving(request, old, moved, 1, 0));
-}
-
-TEST(WorthMoving, IsNoNoise) {
-  std::vector<double> speeds = {4, 4, 4, 4};
-  const Placement old = Placed(SharesOf(speeds, 160));
-  speeds[0] = 3.8;
-  const ShareRequest request = SharesOf(speeds, 160);
-  EXPECT_FALSE(WorthMoving(request, old, Moved(old, request), 0, 1000000));
-}
-
-TEST(WorthMoving, AlwaysWhereSomebodyIsGone) {
-  ShareRequest request = SharesOf({1, 2, 3, 4}, 100, 2);
-  const Placement old = Placed(request);
-  request.workers[2].present = false;
-  EXPECT_TRUE(WorthMoving(request, old, Moved(old, request), 1e9, 1));
-}
-
-TEST(TransferTime, IsThatOfTheBusiestLink) {
-  const std::vector<CopyTransfer> transfers = {{0, 0}, {1, 0}, {2, 1}};
-  std::vector<LinkProfile> links(2);
-  const LinkDirection server = {0, 1000};
-  EXPECT_DOUBLE_EQ(TransferSeconds(transfers, 100, links, server), 0.3);
-  links[0].down = LinkDirection{0.5, 100};
-  EXPECT_DOUBLE_EQ(TransferSeconds(transfers, 100, links, server), 2.5);
-  links[1] = {.latency_seconds = 3};
-  EXPECT_DOUBLE_EQ(TransferSeconds(transfers, 100, links, server), 3);
-  EXPECT_EQ(TransferSeconds({}, 100, links, server), 0);
-}
-
 }  // namespace
 }  // namespace motley
