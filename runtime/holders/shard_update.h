@@ -75,6 +75,8 @@ class ShardUpdate {
     return IsOpen(step, attempt) && sums_ == shards_.size() && applied_ == nullptr;
   }
   bool applying() const { return applied_ != nullptr; }
+  // Followers read the new values, which takes as long as their links need.
+  bool reading() const { return rules_.reads && applying(); }
 
   Status OnRow(WorkerId worker, const wire::ShardRowT& row);
   void OnSummed(WorkerId worker, const wire::ShardSummedT& summed);
