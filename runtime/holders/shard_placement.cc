@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -41,21 +42,27 @@ size_t ShardPlacement::count() const {
 
 // --- Who gets what ---
 
-// A node that could follow the shard: the next one behind its owner with the fewest shards, so that
-// the load is spread and so are the shards of a node that is lost.
+// A node that could follow the shard: the next one behind its owner that follows the fewest for
+// those that it owns. So the load is spread, and so are the shards of a node that is lost. Shares
+// of the vector follow links, and an update waits for followers. So a node that owns little for its
+// slow link follows little, and one without a shard follows only if it must.
 std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t version) const {
   if (shard.followers.size() >= setup_.followers) return std::nullopt;
-  std::map<WorkerId, size_t> held;
+  std::map<WorkerId, double> owned, followed;
   for (const Shard& each : shards_) {
-    ++held[each.owner];
-    for (const WorkerId follower : each.followers) ++held[follower];
+    ++owned[each.owner];
+    for (const WorkerId follower : each.followers) ++followed[follower];
   }
+  const auto rank = [&](WorkerId worker) {
+    const bool owns = owned[worker] > 0;
+    return std::pair(!owns, owns ? followed[worker] / owned[worker] : followed[worker]);
+  };
   std::optional<WorkerId> best;
   const auto consider = [&](WorkerId worker, const std::string& address) {
     const auto shunned = shunned_.find(worker);
     if (shunned != shunned_.end() && version < shunned->second) return;
     const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
-    if (can && (!best || held[worker] < held[*best])) best = worker;
+    if (can && (!best || rank(worker) < rank(*best))) best = worker;
   };
   const auto behind = members_.upper_bound(shard.owner);
   for (auto at = behind; at != members_.end(); ++at) consider(at->first, at->second);
