@@ -79,10 +79,14 @@ struct JobOptions : SchedulerOptions {
   // small model has fewer.
   uint32_t shards = 1;
   // The nodes that hold the shards. kChosen: the server, or the workers if their links are measured
-  // to be faster (scheduler/placement/reduction.h).
-  enum class Holders : uint8_t { kServer, kWorkers, kChosen };
+  // to be faster (scheduler/placement/reduction.h). kShardServers: all of the shard servers, for
+  // which the first step waits.
+  enum class Holders : uint8_t { kServer, kWorkers, kChosen, kShardServers };
   Holders holders = Holders::kServer;
-  // Workers that follow each shard that a worker holds, so that it outlives its owner.
+  // Places of shard servers. With kWorkers and kChosen those that have joined may hold shards, too.
+  uint32_t shard_servers = 0;
+  uint32_t places() const { return workers + shard_servers; }
+  // Nodes that follow each shard that is not at the server, so that it outlives its owner.
   uint32_t followers = 1;
   // How answers, and parameters for workers, travel. Sums, updates, followers and checkpoints have
   // float32 whatever travels. `unweighted` and `audit_fraction` 0 belong to it

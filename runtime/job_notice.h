@@ -104,16 +104,31 @@ struct CheckpointsWhole {  // Checkpoints are whole again after degraded ones.
 struct CheckpointUnlocked {
   std::string folder;
 };
+// The job waits for shard servers before its first step.
+struct AwaitsShardServers {
+  uint32_t joined;
+  uint32_t wanted;
+  Duration left;
+};
+struct ShardServerJoined {
+  WorkerId node;
+  std::string name;  // As users see it from now on.
+  std::string host;
+};
+struct ShardServerLost {
+  WorkerId node;
+  Status why;
+};
 // A worker that held parts of the vector was lost or is late. Others that had followed hold them
 // now.
 struct ShardsMoved {
   WorkerId lost;
   std::map<uint32_t, WorkerId> owners;  // The new owner of each part.
 };
-// The server or the workers sum the vector, as the measured links suggest.
+// The server or others sum the vector, as the measured links suggest.
 struct VectorPlaced {
   ReduceChoice choice;
-  std::vector<WorkerId> nodes;  // The workers of the choice, in its order.
+  std::vector<WorkerId> nodes;  // The nodes of the choice, in its order.
   double bytes;                 // Length of the vector.
   // A worker got nothing from another one, which may be unable to connect. The server sums then.
   std::optional<std::pair<WorkerId, WorkerId>> unreached;
@@ -130,7 +145,8 @@ using JobNotice =
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
                  notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardsMoved,
-                 notice::VectorPlaced, notice::CheckpointNote>;
+                 notice::VectorPlaced, notice::CheckpointNote, notice::AwaitsShardServers,
+                 notice::ShardServerJoined, notice::ShardServerLost>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {

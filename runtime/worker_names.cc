@@ -9,6 +9,7 @@ namespace motley {
 namespace {
 
 constexpr std::string_view kWorker = "worker";
+constexpr std::string_view kShardServer = "shard server ";
 
 bool Digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -33,7 +34,19 @@ std::string NumberedName(std::string_view name, WorkerId worker) {
   return fmt::format("{}-{}{}", kWorker, worker, name);
 }
 
+std::string ShardServerName(uint32_t server, std::string_view name) {
+  const std::string number = fmt::format("{}{}", kShardServer, server);
+  return WorthSaying(name) ? fmt::format("{} ({})", number, name) : number;
+}
+
+bool NamesShardServer(std::string_view name) { return name.starts_with(kShardServer); }
+
+std::string DescribeNode(WorkerId node, uint32_t workers) {
+  return node < workers ? DescribeWorker(node, "") : ShardServerName(node - workers, "");
+}
+
 std::string DescribeWorker(WorkerId worker, std::string_view name) {
+  if (NamesShardServer(name)) return std::string(name);
   return WorthSaying(name) ? fmt::format("worker {} ({})", worker, name)
                            : fmt::format("worker {}", worker);
 }

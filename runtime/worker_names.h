@@ -18,7 +18,15 @@ bool WorthSaying(std::string_view name);
 // name gets one as well.
 std::string NumberedName(std::string_view name, WorkerId worker);
 
-// "worker 3 (alice)"; "worker 3" if the name says no more.
+// The name in a job of shard server number `server`, which calls itself `name`: "shard server 1
+// (alice)".
+std::string ShardServerName(uint32_t server, std::string_view name);
+// True for names that ShardServerName makes. No "worker 5" comes before them.
+bool NamesShardServer(std::string_view name);
+// "worker 3", or for a node behind the last worker "shard server 1".
+std::string DescribeNode(WorkerId node, uint32_t workers);
+
+// "worker 3 (alice)"; "worker 3" if the name says no more; the name of a shard server.
 std::string DescribeWorker(WorkerId worker, std::string_view name);
 
 }  // namespace motley

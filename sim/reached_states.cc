@@ -58,6 +58,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "rows after leases",
         "second vector of a worker in a step",
         "server died alone",
+        "shard server died",
         "the caller's trainer",
         "step beside data under way",
         "liar named",

@@ -29,7 +29,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
@@ -334,6 +334,18 @@ class Generator {
     job.holders = JobOptions::Holders::kWorkers;
     job.followers = 1 + random.Below(2);
     job.read_every_version = true;
+    AddShardServers();
+  }
+
+  // Up to two servers join two thirds of these jobs, and own the vector in half of those. Some die.
+  void AddShardServers() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kServerDraws);
+    job.shard_servers = static_cast<uint32_t>(random.Below(3));
+    if (job.shard_servers == 0) return;
+    if (random.Chance(0.5)) job.holders = JobOptions::Holders::kShardServers;
+    const double every = JobSeconds() * std::pow(10.0, random.NextDouble() - 1);
+    if (random.Chance(0.6)) scenario_.options.random_faults.kill_server_every = every;
   }
 
   // Roughly how long the job takes without faults.

@@ -2,6 +2,7 @@
 // Describes a scenario in words.
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "coding/gradient_code.h"
 #include "sim/faults/random_fault.h"
 #include "sim/faults/recorded_times.h"
@@ -27,6 +28,7 @@ std::string DescribeFaults(const RandomFaults& faults) {
   };
   for (const FaultKind* kind : FaultKinds()) add(kind->name, faults.*kind->every);
   add("stranger", faults.stranger_every);
+  add("shard server killed", faults.kill_server_every);
   if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
   if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
   return text + fmt::format(", until {:.3f} s", faults.until_seconds);
@@ -52,9 +54,12 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
   if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
-  if (job.holders == JobOptions::Holders::kWorkers) {
-    text += fmt::format(" at workers, {} followers", job.followers);
+  if (job.holders != JobOptions::Holders::kServer) {
+    const bool sharded = job.holders == JobOptions::Holders::kShardServers;
+    text +=
+        fmt::format(" at {}, {} followers", sharded ? "shard servers" : "workers", job.followers);
   }
+  if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

@@ -13,8 +13,9 @@ namespace {
 
 // A shard is lost if its owner and all of its followers die before another one follows.
 bool LostShard(const JobOptions& job, const SimResult& result) {
-  return job.holders == JobOptions::Holders::kWorkers && result.live_workers > 0 &&
-         result.job.status.code() == StatusCode::kUnavailable;
+  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 &&
+         result.job.status.code() == StatusCode::kUnavailable &&
+         result.job.status.ToString().find("joined within") == std::string::npos;
 }
 
 // Adds to `wrong` what is wrong with a run besides broken invariants.

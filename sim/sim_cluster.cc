@@ -26,6 +26,7 @@
 #include "sim/digest_observer.h"
 #include "sim/faults/fault_driver.h"
 #include "sim/faults/recorded_times.h"
+#include "sim/faults/shard_servers.h"
 #include "sim/faults/sim_lives.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/quadratic.h"
@@ -169,6 +170,7 @@ class Simulation {
       MOTLEY_ASSIGN_OR_RETURN(auto worker, WorkerProcess::Create(world_, network_, options_, w));
       workers_.push_back(std::move(worker));
     }
+    MOTLEY_RETURN_IF_ERROR(servers_.Create());
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     observer_ = observer;
     return MakeServer();
@@ -233,6 +235,7 @@ class Simulation {
     }
     if (!ended) liveness_->StillRunning(end, LiveWorkers());
     faults_->Stop();
+    servers_.Stop();
     if (!server_->result()) {
       server_->Stop(ended ? "all requested steps are done" : "the simulated time is over");
       RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
@@ -267,6 +270,7 @@ class Simulation {
           kStartSpreadSeconds * random.NextDouble() + (index < late.size() ? late[index] : 0);
       world_.After(FromSeconds(delay), [raw = worker.get()] { raw->Start(); });
     }
+    servers_.Start();
     faults_->Start();
   }
 
@@ -310,7 +314,9 @@ class Simulation {
   void PullThePlug() {
     power_cut_ = true;
     faults_->Stop();
+    servers_.Stop();
     server_->Kill();
+    servers_.Kill();
     for (const auto& worker : workers_) {
       if (!worker->killed()) worker->Kill(true);
     }
@@ -330,7 +336,7 @@ class Simulation {
     }
     // A paused worker learns of the end only when it continues.
     const Time heard = std::max(world_.Now(), faults_->targets().quiet_from()) + kGoodbyeLimit;
-    RunTo(heard, [this] { return LiveWorkers() == 0; });
+    RunTo(heard, [this] { return LiveWorkers() == 0 && !servers_.alive(); });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (workers_[w]->alive()) {
         violations_.Add(fmt::format("I10: worker {} was never notified that the job is over", w));
@@ -339,9 +345,11 @@ class Simulation {
     if (!server_->result()) violations_.Add("I10: the server did not finish when it was stopped");
     server_->TearDown(violations_);
     for (const auto& worker : workers_) worker->TearDown(violations_);
+    servers_.TearDown(violations_);
     world_.RunUntilTime(world_.Now());  // Runs what was posted last.
     server_->CheckQuiet(violations_);
     for (const auto& worker : workers_) worker->CheckQuiet(violations_);
+    servers_.CheckQuiet(violations_);
     // The tasks that are left must be harmless: thaws, ends of slow phases.
     while (world_.RunOne()) {
     }
@@ -359,10 +367,12 @@ class Simulation {
     for (const auto& [state, times] : faults_->Reached()) reached_.Count(state, times);
     reached_.Count("step beside data under way", waits_->judged());
     reached_.Count("liar named", audits_.named());
+    reached_.Count("shard server died", servers_.deaths());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();
     for (const auto& worker : workers_) worker->MixLastDraws(digest);
+    servers_.MixLastDraws(digest);
     digest.Mix(faults_->LastDraw());
     digest.Mix(world_.tasks_run());
     result.digest = digest.value();
@@ -412,6 +422,7 @@ class Simulation {
   VirtualLoop world_;
   SimNetwork network_;
   FaultDriver::Workers workers_;
+  ShardServers servers_{world_, network_, options_};
   std::unique_ptr<FaultDriver> faults_;
   std::unique_ptr<ReplayDriver> replay_;        // Null: nothing is replayed.
   std::unique_ptr<ServerProcess> dead_server_;  // The one before a revival; null: none.

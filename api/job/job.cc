@@ -21,7 +21,7 @@ namespace motley {
 Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
   MOTLEY_ASSIGN_OR_RETURN(JobRequest request, ReadJobOptions(options));
   std::unique_ptr<Job> job(new Job(std::move(request)));
-  if (job->request_.role == MOTLEY_WORKER) {
+  if (job->request_.joins()) {
     MOTLEY_ASSIGN_OR_RETURN(job->task_, PlanWorker(job->request_));
   } else {
     MOTLEY_ASSIGN_OR_RETURN(job->plan_, PlanRealJob(job->request_));
@@ -39,8 +39,8 @@ Status Job::CheckFresh(const char* what) const {
 }
 
 Status Job::CheckEnded() const {
-  if (request_.role == MOTLEY_WORKER) {
-    return Status::Conflict("a worker has no results: its server has them");
+  if (request_.joins()) {
+    return Status::Conflict("workers and shard servers have no results: their server has them");
   }
   if (state_ == State::kDone && outcome_.ended) return Status::Ok();
   return Status::Conflict(state_ == State::kDone
@@ -50,6 +50,9 @@ Status Job::CheckEnded() const {
 
 Status Job::SetTrainer(const motley_trainer& trainer) {
   MOTLEY_RETURN_IF_ERROR(CheckFresh("a trainer is set before"));
+  if (request_.role == MOTLEY_SHARD_SERVER) {
+    return Status::InvalidArgument("a shard server computes nothing, so it takes no trainer");
+  }
   if (!request_.model.empty()) {
     return Status::InvalidArgument(fmt::format(
         "`model` {} and a trainer: a job trains one of them. Leave `model` out", request_.model));
@@ -85,7 +88,7 @@ Status Job::Run() {
   const PipeSignalGuard guard;
   std::optional<ChildSignalGuard> children;
   if (!request_.worker_command.empty()) children.emplace();
-  return request_.role == MOTLEY_WORKER ? Work() : Train();
+  return request_.joins() ? Work() : Train();
 }
 
 Status Job::Train() {
@@ -141,12 +144,12 @@ Status Job::Work() {
 }
 
 Result<motley_metrics> Job::metrics() const {
-  if (request_.role == MOTLEY_WORKER) return CheckEnded();
+  if (request_.joins()) return CheckEnded();
   return metrics_.values();
 }
 
 Result<motley_worker_metrics> Job::WorkerMetrics(uint32_t worker) const {
-  if (request_.role == MOTLEY_WORKER) return CheckEnded();
+  if (request_.joins()) return CheckEnded();
   return metrics_.Worker(worker);
 }
 

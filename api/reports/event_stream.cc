@@ -112,6 +112,9 @@ void EventStream::On(const event::VersionJudged& happened) {
 }
 
 void EventStream::On(const event::Noticed& happened) {
+  if (const auto* joined = std::get_if<notice::ShardServerJoined>(&happened.notice)) {
+    names_[joined->node] = joined->name;
+  }
   const auto name_of = [this](WorkerId worker) -> std::string {
     const auto found = names_.find(worker);
     return found != names_.end() && WorthSaying(found->second) ? found->second : "";

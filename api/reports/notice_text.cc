@@ -2,6 +2,7 @@
 #include "api/reports/notice_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -302,6 +303,16 @@ std::string TextOf(const notice::ShardsMoved& n, const Names& names) {
                      names.Several(owners));
 }
 
+// "the workers", "the shard servers", "the workers and shard servers"
+const char* Summing(const notice::VectorPlaced& n, const Names& names) {
+  if (n.choice.kind == Reduce::kSharded) return "the shard servers";
+  const bool mixed =
+      std::any_of(n.choice.ranges.begin(), n.choice.ranges.end(), [&](const ShardRange& range) {
+        return NamesShardServer(names.name_of(n.nodes[range.owner]));
+      });
+  return mixed ? "the workers and shard servers" : "the workers";
+}
+
 std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
   const ReduceReason& reason = n.choice.reason;
   const std::string vector = fmt::format("the vector of {:.3g} MB", n.bytes / 1e6);
@@ -322,19 +333,39 @@ std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
   }
   const ShardShares shares = SharesOf(n.choice.ranges, n.nodes.size());
   std::string parts;
-  for (size_t i = 0; i < n.nodes.size() && i < kMostNamed; ++i) {
-    parts += fmt::format("{}{} {:.0f} %", parts.empty() ? "" : ", ", names.One(n.nodes[i]),
+  size_t named = 0;
+  for (size_t i = 0; i < n.nodes.size(); ++i) {
+    if (n.choice.kind == Reduce::kSharded && shares[i] == 0) continue;
+    if (named == kMostNamed) {
+      parts += ", ...";
+      break;
+    }
+    parts += fmt::format("{}{} {:.0f} %", named++ == 0 ? "" : ", ", names.One(n.nodes[i]),
                          100 * shares[i]);
   }
-  if (n.nodes.size() > kMostNamed) parts += ", ...";
-  std::string text = fmt::format(
-      "the workers sum {} ({}). With the links that were measured it moves in {} of a "
-      "step",
-      vector, parts, ms(n.choice.cost));
+  std::string text =
+      fmt::format("{} sum {} ({}). With the links that were measured it moves in {} of a step",
+                  Summing(n, names), vector, parts, ms(n.choice.cost));
   if (reason.kind != ReduceReason::Kind::kAsked) {
     text += fmt::format(", and the server alone would need {}", ms(reason.star));
   }
   return text;
+}
+
+std::string TextOf(const notice::AwaitsShardServers& n, const Names&) {
+  return fmt::format(
+      "{} of {} joined; waiting for the others, at most {:.0f} s more (motley server --shard "
+      "starts one)",
+      n.joined, Counted(n.wanted, "shard server"), ToSeconds(n.left));
+}
+
+std::string TextOf(const notice::ShardServerJoined& n, const Names&) {
+  return fmt::format("{} joined from {}", n.name, n.host);
+}
+
+std::string TextOf(const notice::ShardServerLost& n, const Names& names) {
+  if (n.why.code() == StatusCode::kCancelled) return names.One(n.node) + " left";
+  return fmt::format("{} lost: {}", names.One(n.node), n.why.ToString());
 }
 
 std::string TextOf(const notice::CheckpointNote& n, const Names&) {
@@ -415,12 +446,19 @@ std::string DegradedText(const notice::CheckpointDegraded& degraded) {
 
 std::string WorkersText(const std::vector<WorkerId>& workers, const NameOfWorker& name_of) {
   if (workers.size() > kMostNamed) return SummariseWorkers(workers);
-  std::string text = workers.size() == 1 ? "worker" : "workers";
-  for (size_t i = 0; i < workers.size(); ++i) {
-    text += fmt::format("{} {}", i == 0 ? "" : ",", workers[i]);
-    if (const std::string name = name_of(workers[i]); !name.empty()) text += " (" + name + ")";
+  std::vector<std::string> computing, servers;
+  for (const WorkerId worker : workers) {
+    const std::string name = name_of(worker);
+    if (NamesShardServer(name)) {
+      servers.push_back(name);
+    } else {
+      computing.push_back(std::to_string(worker) + (name.empty() ? "" : " (" + name + ")"));
+    }
   }
-  return text;
+  std::string text = computing.empty() ? "" : computing.size() == 1 ? "worker " : "workers ";
+  text += fmt::format("{}", fmt::join(computing, ", "));
+  return text + fmt::format("{}{}", computing.empty() || servers.empty() ? "" : " and ",
+                            fmt::join(servers, ", "));
 }
 
 }  // namespace motley

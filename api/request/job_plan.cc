@@ -178,7 +178,7 @@ Status CheckNoCollective(const std::string& reduce) {
   if (!mpi && !FindCollective(reduce).ok()) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "`reduce` {0}: such a sum waits for every worker, and a job's steps do not wait for slow "
-      "ones. A job can use auto, star or direct, and direct sends no more bytes than a ring. To "
+      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a ring. To "
       "compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum --reduce {0}",
       reduce, mpi ? "mpirun -n 4 " : ""));
 }
@@ -186,24 +186,32 @@ Status CheckNoCollective(const std::string& reduce) {
 // Sets who holds the vector. `here`: all workers are in this process, so no links are worth
 // measuring.
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
-  const bool direct = request.reduce == "direct";
-  const bool chosen = request.reduce == "auto";
   MOTLEY_RETURN_IF_ERROR(CheckNoCollective(request.reduce));
-  if (!direct && !chosen && request.reduce != "star") {
-    return Status::InvalidArgument(
-        fmt::format("`reduce` {}: a job can use auto, star or direct", request.reduce));
-  }
-  if (!direct && !chosen && request.followers > 0) {
+  const Result<ReduceMode> mode = ParseReduce(request.reduce);
+  if (!mode.ok()) return mode.status().WithContext("`reduce`");
+  const bool chosen = mode->kind == Reduce::kAuto, sharded = mode->kind == Reduce::kSharded;
+  if (mode->kind == Reduce::kStar) {
+    if (request.followers == 0) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
-        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct or auto, "
-        "or leave `followers` out",
+        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, sharded:S "
+        "or auto, or leave `followers` out",
         request.followers));
   }
-  if (!direct && !chosen) return Status::Ok();
   // Audits need answers at the server.
   if (chosen && (here || request.audit > 0)) return Status::Ok();
-  if (direct && job.workers < 2) {
+  if (mode->kind == Reduce::kDirect && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
+  }
+  if (sharded && here) {
+    return Status::InvalidArgument(fmt::format(
+        "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
+        "nothing. They are for a server of other machines (motley train --remote); leave `reduce` "
+        "out",
+        request.reduce));
+  }
+  if (mode->servers > kMostShardServers) {
+    return Status::InvalidArgument(fmt::format("`reduce` {}: at most {} shard servers are possible",
+                                               request.reduce, kMostShardServers));
   }
   if (request.followers > 3) {
     return Status::InvalidArgument(
@@ -213,10 +221,13 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
     return Status::InvalidArgument(
         "`audit` needs answers at the server: leave it out, or use `reduce` star");
   }
-  job.holders = direct ? JobOptions::Holders::kWorkers : JobOptions::Holders::kChosen;
-  if (direct) job.shards = job.workers;
+  using Holders = JobOptions::Holders;
+  job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
   job.followers = std::max(request.followers, 1U);
-  if (direct) job.audit_fraction = 0;
+  if (!here) job.shard_servers = sharded ? mode->servers : kMostShardServers;
+  if (chosen) return Status::Ok();
+  job.shards = sharded ? mode->servers : job.workers;
+  job.audit_fraction = 0;
   return Status::Ok();
 }
 

@@ -39,6 +39,7 @@ inline constexpr Duration kGatherTime = std::chrono::seconds(30);
 inline constexpr uint32_t kUsualWorkers = 2;        // Default of all-in-one jobs.
 inline constexpr uint32_t kUsualServedWorkers = 8;  // Default limit of a server.
 inline constexpr uint32_t kMostWorkers = 1024;      // Largest limit of a server.
+inline constexpr uint32_t kMostShardServers = 64;
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
 // Checks all options that can be checked without data: names, counts, speeds, and the code against

@@ -34,9 +34,11 @@ Status CheckMost(const char* option, uint64_t value, uint64_t most) {
 }
 
 Status CheckNumbers(const motley_job_options& given) {
-  if (given.role < MOTLEY_ALL_IN_ONE || given.role > MOTLEY_WORKER) {
-    return Status::InvalidArgument(fmt::format(
-        "`role` {} is unknown: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
+  if (given.role < MOTLEY_ALL_IN_ONE || given.role > MOTLEY_SHARD_SERVER) {
+    return Status::InvalidArgument(
+        fmt::format("`role` {} is unknown: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER or "
+                    "MOTLEY_SHARD_SERVER",
+                    given.role));
   }
   constexpr uint64_t kAllGiven =
       MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE | MOTLEY_GIVEN_DROPOUT;

@@ -40,6 +40,8 @@ inline constexpr OptimizerNumber kOptimizerNumbers[] = {
 
 struct JobRequest {
   int32_t role = MOTLEY_ALL_IN_ONE;
+  // A worker or shard server, which joins the job of a server.
+  bool joins() const { return role == MOTLEY_WORKER || role == MOTLEY_SHARD_SERVER; }
 
   std::string data;  // "PATH" or "PATH:test=FILE"; empty: none.
   std::string label;

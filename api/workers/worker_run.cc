@@ -61,6 +61,7 @@ class WorkerProcess {
   ~WorkerProcess() { stop_.Listen(nullptr); }
 
   Status Open(const WorkerTask& task, const std::shared_ptr<const ForeignTrainer>& foreign) {
+    if (task.node.holds_only) return OpenShardServer(task);
     MOTLEY_ASSIGN_OR_RETURN(const std::vector<DeviceGroup> devices,
                             DevicesOf(task, foreign == nullptr));
     for (const DeviceGroup& group : devices) {
@@ -89,7 +90,7 @@ class WorkerProcess {
  private:
   // A worker and its devices, in order of construction.
   struct Seat {
-    std::unique_ptr<WorkerDevice> device;
+    std::unique_ptr<WorkerDevice> device;  // Null in a shard server.
     std::unique_ptr<Device> shard_device;  // Updates shards while the device computes.
     std::unique_ptr<Transport> transport;
     std::unique_ptr<WorkerNode> node;
@@ -151,6 +152,18 @@ class WorkerProcess {
     return Status::Ok();
   }
 
+  // Nothing computes beside the shards, so they have all threads.
+  Status OpenShardServer(const WorkerTask& task) {
+    auto seat = std::make_unique<Seat>();
+    MOTLEY_ASSIGN_OR_RETURN(seat->shard_device, MakeCpuDevice(loop_, {.threads = task.threads}));
+    seat->transport = MakeStreamTransport(loop_.handle());
+    WorkerOptions node = task.node;
+    node.incarnation = FreshIncarnation();
+    seat->node = WorkerNode::Create({loop_, *seat->transport, *seat->shard_device}, node);
+    seats_.push_back(std::move(seat));
+    return Status::Ok();
+  }
+
   // If a device fails, the others go on. Its error is reported at the end.
   void LeaveSeat(Seat& seat, const Status& status) {
     seat.left = true;
@@ -188,6 +201,11 @@ class WorkerProcess {
 
 Result<WorkerTask> PlanWorker(const JobRequest& request) {
   WorkerTask task;
+  const bool holds_only = request.role == MOTLEY_SHARD_SERVER;
+  if (holds_only && request.server.empty()) {
+    return Status::InvalidArgument("a shard server needs the address of its job: give `server`");
+  }
+  task.node.holds_only = holds_only;
   task.node.server = request.server;
   task.node.token = request.token;
   task.node.name = request.name;
@@ -221,7 +239,8 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   }
   if (task.node.token.empty()) {
     return Status::InvalidArgument(
-        "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");
+        fmt::format("a {} needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment",
+                    holds_only ? "shard server" : "worker"));
   }
   if (!task.child) MOTLEY_RETURN_IF_ERROR(ParseAddress(task.node.server).status());
   return task;

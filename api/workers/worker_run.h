@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker process. It joins a server and works for it until the server dismisses it.
+// One worker process or shard server. It joins a server and works for it until the server dismisses
+// it.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,8 @@ struct WorkerTask {
   bool tied = false;  // The job gave an index: this process dies with it while it works.
 };
 
-// kInvalidArgument: neither options nor environment give the server's address or its token.
+// kInvalidArgument: neither options nor environment give the server's address or its token. Shard
+// servers get the address from options only.
 Result<WorkerTask> PlanWorker(const JobRequest& request);
 
 // OK when the server said goodbye. kCancelled when the switch was thrown. kResource: the input of a

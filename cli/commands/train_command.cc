@@ -101,8 +101,9 @@ std::string AboutAddress(const std::string& address, const std::string& shown) {
                      kServesAt);
 }
 
-// Prints how to start workers. --quiet prints it, too, because nobody could start them otherwise.
-void TellHowToJoin(const motley_event& event) {
+// Prints how to start workers and shard servers. --quiet prints it, too, because nobody could start
+// them otherwise.
+void TellHowToJoin(const motley_event& event, bool sharded) {
   const std::string_view text = event.text;
   const size_t blank = text.find(' ');
   const std::string address(text.substr(0, blank));
@@ -110,9 +111,13 @@ void TellHowToJoin(const motley_event& event) {
   const std::string shown = ReachableAddress(address);
   Warn(fmt::format(
       "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
-      "{}{}{}{}",
+      "{}{}{}{}{}",
       // A worker that waits for the next job needs a token that stays the same.
       chosen ? "..." : text.substr(blank + 1), shown, chosen ? " --forever" : "",
+      sharded ? fmt::format("\nand each shard server, with the same token, with\n  motley server "
+                            "--shard --server {}",
+                            shown)
+              : "",
       AboutAddress(address, shown),
       chosen ? ""
              : "\nThe token is new in each run. With a MOTLEY_TOKEN of your own, set here too, the "
@@ -208,7 +213,7 @@ void TrainRun::OnEvent(const motley_event& event) {
     // From now on a signal must end the job in good order.
     signals_.Arm(job_.get(), "stopping in good order; a second signal ends it now",
                  "ended by a second signal: nothing more is saved");
-    if (flags_.remote) TellHowToJoin(event);
+    if (flags_.remote) TellHowToJoin(event, flags_.job.reduce.starts_with("sharded"));
   }
   if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();
   // The signal's message has replaced the bar.

@@ -16,17 +16,20 @@
 
 namespace motley {
 
-int RunWorker(const WorkerFlags& flags) {
+namespace {
+
+int Join(const WorkerFlags& flags, int32_t role) {
   const bool child = flags.server.empty();
   if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
-    Warn(
-        "a worker needs the token of its job, which its server prints: set the environment "
-        "variable MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your "
-        "own, set there and here, stays the same for every job");
+    Warn(fmt::format(
+        "a {} needs the token of its job, which its server prints: set the environment variable "
+        "MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your own, set "
+        "there and here, stays the same for every job",
+        role == MOTLEY_WORKER ? "worker" : "shard server"));
     return kExitUsage;
   }
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
-  options.role = MOTLEY_WORKER;
+  options.role = role;
   options.threads = flags.threads;
   if (!flags.devices.empty()) options.devices = flags.devices.c_str();
   if (!flags.server.empty()) options.server = flags.server.c_str();
@@ -59,7 +62,9 @@ int RunWorker(const WorkerFlags& flags) {
         set != MOTLEY_OK) {
       return FailOfLibrary(set);
     }
-    signals.Arm(job.get(), "handing the work back; a second signal ends it now",
+    signals.Arm(job.get(),
+                role == MOTLEY_WORKER ? "handing the work back; a second signal ends it now"
+                                      : "leaving the job; a second signal ends it now",
                 "ended by a second signal");
   }
   const motley_status status = motley_job_run(job.get());
@@ -69,5 +74,11 @@ int RunWorker(const WorkerFlags& flags) {
   if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);
   return FailOfLibrary(status);
 }
+
+}  // namespace
+
+int RunWorker(const WorkerFlags& flags) { return Join(flags, MOTLEY_WORKER); }
+
+int RunShardServer(const ShardServerFlags& flags) { return Join(flags, MOTLEY_SHARD_SERVER); }
 
 }  // namespace motley

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `motley worker` runs one worker. `motley train` starts it and passes its settings in environment
-// variables. With --server users can start one for a server elsewhere.
+// variables. With --server users can start one for a server elsewhere. `motley server --shard` runs
+// a shard server, which holds a part of a job's vector and computes nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,12 @@ struct WorkerFlags {
   bool verbose = false;
 };
 
+// `devices` is unused.
+struct ShardServerFlags : WorkerFlags {
+  bool shard = false;  // The only kind of server so far, and required.
+};
+
 int RunWorker(const WorkerFlags& flags);
+int RunShardServer(const ShardServerFlags& flags);
 
 }  // namespace motley

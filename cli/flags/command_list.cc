@@ -29,12 +29,19 @@ Command Declare(CLI::App& app, CLI::App* (*add)(CLI::App&, Flags&), int (*run)(c
 }  // namespace
 
 std::vector<Command> DeclareCommands(CLI::App& app) {
-  return {Declare(app, AddTrain, RunTrain),         Declare(app, AddSimulate, RunSimulate),
-          Declare(app, AddCodes, RunCodes),         Declare(app, AddDevices, RunDevices),
-          Declare(app, AddPlan, RunPlan),           Declare(app, AddPredict, RunPredict),
-          Declare(app, AddProfile, RunProfile),     Declare(app, AddCheckpoint, RunCheckpoint),
-          Declare(app, AddReproduce, RunReproduce), Declare(app, AddWorker, RunWorker),
-          Declare(app, AddHelp, RunHelp),           Declare(app, AddCompletion, RunCompletion)};
+  return {Declare(app, AddTrain, RunTrain),
+          Declare(app, AddSimulate, RunSimulate),
+          Declare(app, AddCodes, RunCodes),
+          Declare(app, AddDevices, RunDevices),
+          Declare(app, AddPlan, RunPlan),
+          Declare(app, AddPredict, RunPredict),
+          Declare(app, AddProfile, RunProfile),
+          Declare(app, AddCheckpoint, RunCheckpoint),
+          Declare(app, AddReproduce, RunReproduce),
+          Declare(app, AddWorker, RunWorker),
+          Declare(app, AddShardServer, RunShardServer),
+          Declare(app, AddHelp, RunHelp),
+          Declare(app, AddCompletion, RunCompletion)};
 }
 
 }  // namespace motley

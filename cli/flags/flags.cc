@@ -239,15 +239,16 @@ void AddVectorFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--reduce", flags.job.reduce,
                    "Where the vector is summed: star (at the server, default), direct (at the "
-                   "workers, each of which owns a part of it; they must reach each other), or auto "
-                   "(measures the links first, and takes what is faster)")
+                   "workers, each of which owns a part of it; they must reach each other), "
+                   "sharded:S (with --remote: at S processes of motley server --shard, for which "
+                   "the job waits), or auto (measures the links first, and takes what is faster)")
       ->type_name("HOW")
       ->group("Workers");
   train
-      ->add_option(
-          "--followers", flags.job.options.followers,
-          "With --reduce direct or auto: workers that follow each part, so that it outlives its "
-          "owner; default: 1")
+      ->add_option("--followers", flags.job.options.followers,
+                   "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
+                   "each part, "
+                   "so that it outlives its owner; default: 1")
       ->type_name("N")
       ->transform(Within(1U, 3U))
       ->group("Workers");

@@ -17,6 +17,7 @@ struct ProfileFlags;
 struct ReproduceFlags;
 struct SimulateFlags;
 struct TrainFlags;
+struct ShardServerFlags;
 struct WorkerFlags;
 
 // Each function adds one sub-command. Parsing writes its flags to `flags`, which must outlive
@@ -31,5 +32,7 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags);
 CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags);
 CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags);
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags);  // Not shown in --help.
+
+CLI::App* AddShardServer(CLI::App& app, ShardServerFlags& flags);
 
 }  // namespace motley

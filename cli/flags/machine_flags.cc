@@ -82,6 +82,19 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
   return devices;
 }
 
+namespace {
+
+// The flags of a process that joins a job.
+void AddStaying(CLI::App* app, WorkerFlags& flags, const char* forever) {
+  CLI::Option* wait =
+      AddValue(app, "--wait", flags.wait, "TIME",
+               "Time to look for the server, at the start and whenever the connection is lost");
+  app->add_flag("--forever", flags.forever, forever)->excludes(wait);
+  app->add_flag("-v,--verbose", flags.verbose, "Begin each message with the time");
+}
+
+}  // namespace
+
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
@@ -102,15 +115,10 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
                    "Devices that compute: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 as one "
                    "worker each. Default: all graphics cards as one worker, or the processor")
       ->type_name("LIST");
-  CLI::Option* wait =
-      AddValue(worker, "--wait", flags.wait, "TIME",
-               "Time to look for the server, at the start and whenever the connection is lost");
-  worker
-      ->add_flag("--forever", flags.forever,
-                 "Serve one job after the other: wait for the server without limit, even after a "
-                 "job is done or refuses this worker. Ctrl-C or SIGTERM ends it")
-      ->excludes(wait);
-  worker->add_flag("-v,--verbose", flags.verbose, "Begin each message with the time");
+  AddStaying(
+      worker, flags,
+      "Serve one job after the other: wait for the server without limit, even after a job is "
+      "done or refuses this worker. Ctrl-C or SIGTERM ends it");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. Choose one once, of 16\n"
       "characters or more, and set it for motley train --remote as well: then this command serves\n"
@@ -123,6 +131,43 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
       "looked for in MOTLEY_MODULE_DIR first, if that is set. Example:\n"
       "  MOTLEY_TOKEN=3f...9a motley worker --server trainer.local:7000 --forever");
   return worker;
+}
+
+CLI::App* AddShardServer(CLI::App& app, ShardServerFlags& flags) {
+  CLI::App* server = app.add_subcommand(
+      "server", "Hold a part of the vector for a motley train --remote on another machine");
+  server
+      ->add_flag(
+          "--shard", flags.shard,
+          "Own and follow ranges of the vector, and compute nothing. The only kind of server "
+          "that this command runs; motley train is the server of a job")
+      ->required();
+  server
+      ->add_option("--server", flags.server,
+                   "Address of the job's server, as motley train prints it")
+      ->type_name("ADDRESS")
+      ->required();
+  server
+      ->add_option("--name", flags.name,
+                   "Name of this shard server in messages; default: this host's name")
+      ->type_name("NAME");
+  server
+      ->add_option("--threads", flags.threads,
+                   "Threads that sum and update; default: as many as this process may use")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  AddStaying(
+      server, flags,
+      "Serve one job after the other: wait for the server without limit, even after a job is "
+      "done or refuses this shard server. Ctrl-C or SIGTERM ends it");
+  server->footer(
+      "A job with motley train --reduce sharded:S waits for S shard servers. Jobs with --reduce\n"
+      "direct or auto use those that joined before the first step. Workers and shard servers must\n"
+      "reach each other. The token comes in the environment variable MOTLEY_TOKEN, as for motley\n"
+      "worker. Example: a job, and one of its two shard servers\n"
+      "  motley train --data digits.csv.gz --remote --reduce sharded:2\n"
+      "  MOTLEY_TOKEN=3f...9a motley server --shard --server trainer.local:7000");
+  return server;
 }
 
 }  // namespace motley

@@ -11,17 +11,19 @@
 extern "C" {
 #endif
 
-enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2 };
+/** A shard server joins a job as a worker does, to own a part of the vector. It computes nothing.
+ */
+enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2, MOTLEY_SHARD_SERVER = 3 };
 
 /**
  * The options of a job. MOTLEY_JOB_OPTIONS_INIT sets every member to its default, and a text may be
  * NULL for its default. Texts have the form of the flags of `motley train`. A worker reads only
  * `role`, `server`, `token`, `name`, `threads`, `forever`, `devices`, `wait` and `memory_bytes`;
- * the server sends it the rest.
+ * the server sends it the rest. A shard server reads the same, except `devices` and `memory_bytes`.
  */
 typedef struct motley_job_options {
   uint32_t struct_size;
-  int32_t role; /**< MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER */
+  int32_t role; /**< MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER, MOTLEY_SHARD_SERVER */
 
   /* The data: a file, or, for a trainer, only the number of its samples. */
   /**
@@ -186,11 +188,13 @@ typedef struct motley_job_options {
   const char* decimal;
   /** All-in-one, server: where the vector is summed and updated. NULL or "star": at the server.
       "direct": at the workers, each of which owns a part of it, so that its bytes do not all pass
-      one link; workers must reach each other. Nothing is audited then. "auto": a server measures
-     the links of workers on other machines before the first step, and takes what is faster. */
+      one link; workers must reach each other. Nothing is audited then. "sharded:S" (a server): at
+      S shard servers, for which the first step waits. "auto": a server measures the links of
+      workers and shard servers on other machines before the first step, and takes what is faster.
+      direct and auto use shard servers that joined before the first step. */
   const char* reduce;
-  /** Reduce direct, auto: workers that follow each part, 1 to 3, so that it outlives its owner.
-   * 0: 1. */
+  /** Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
+   * that it outlives its owner. 0: 1. */
   uint32_t followers;
   /** All-in-one, server: how gradients and parameters travel between server and workers. NULL or
       "float32": as they are. "bf16": rounded to the nearest number of half the bytes. "int8":

@@ -16,6 +16,14 @@ void EventPump::Raise(Event event) {
   if (pumping_) return events_.push_back(std::move(event));
   pumping_ = true;
   Handle(event);
+  HandleKept();
+}
+
+void EventPump::Release() {
+  if (!stopped_) HandleKept();
+}
+
+void EventPump::HandleKept() {
   while (!events_.empty() && !stopped_) Handle(events_.pop_front());
   pumping_ = false;
   if (!stopped_) SetTimer();

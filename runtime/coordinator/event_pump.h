@@ -24,6 +24,9 @@ class EventPump {
 
   // Feeds the event now, or after those that are being handled.
   void Raise(Event event);
+  // Keeps events until Release.
+  void Hold() { pumping_ = true; }
+  void Release();
   // Feeds and executes nothing more.
   void Stop();
 
@@ -31,12 +34,13 @@ class EventPump {
 
  private:
   void Handle(const Event& event);
+  void HandleKept();
   void SetTimer();
 
   Loop& loop_;
   std::unique_ptr<Scheduler> scheduler_;
   Execute execute_;
-  Fifo<Event> events_;             // Events raised while another is handled.
+  Fifo<Event> events_;             // Events raised while another is handled, or none may be.
   std::vector<Command> commands_;  // Commands of the event that is being handled.
   TimerId timer_ = 0;
   Time timer_due_ = kNever;

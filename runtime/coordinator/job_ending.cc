@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/counted.h"
@@ -56,7 +57,8 @@ void JobEnding::Do(const EndJob& command) {
 }
 
 void JobEnding::Stuck() {
-  const auto connected = std::count_if(server_.sessions.begin(), server_.sessions.end(),
+  const auto workers = std::span(server_.sessions).first(server_.options.workers);
+  const auto connected = std::count_if(workers.begin(), workers.end(),
                                        [](const auto& session) { return session != nullptr; });
   const std::string last =
       last_to_leave_.empty() ? "" : "; the last to leave was " + last_to_leave_;

@@ -20,8 +20,10 @@ Status Seats::Check(const wire::JoinT& join, const WorkerOrigin& origin) const {
 
 std::optional<WorkerId> Seats::Find(const wire::JoinT& join,
                                     const std::function<bool(PeerId)>& silent) const {
-  const auto first = [this](const auto& fits) -> std::optional<WorkerId> {
-    for (WorkerId worker = 0; worker < seats_.size(); ++worker) {
+  const auto begin = static_cast<WorkerId>(join.holds_only ? workers_ : 0);
+  const auto end = static_cast<WorkerId>(join.holds_only ? seats_.size() : workers_);
+  const auto first = [&](const auto& fits) -> std::optional<WorkerId> {
+    for (WorkerId worker = begin; worker < end; ++worker) {
       if (fits(seats_[worker])) return worker;
     }
     return std::nullopt;
@@ -32,7 +34,7 @@ std::optional<WorkerId> Seats::Find(const wire::JoinT& join,
   const auto idle = [&](const Seat& seat) { return seat.overdue || silent(seat.peer); };
   if (const auto found = first(own)) return found;
   const auto hint = static_cast<size_t>(join.index_hint);
-  if (join.index_hint >= 0 && hint < seats_.size() && empty(seats_[hint])) {
+  if (join.index_hint >= 0 && hint >= begin && hint < end && empty(seats_[hint])) {
     return static_cast<WorkerId>(hint);
   }
   // Seats that nobody ever had come first, because a lost worker may come back to its own.

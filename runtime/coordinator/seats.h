@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seats of a job's workers: which process has which, who may take one, and which nodes may not
-// join. Loop thread only.
+// The seats of a job's workers, and behind them those of its shard servers: which process has
+// which, who may take one, and which nodes may not join. Loop thread only.
 //
 // A worker has a seat, whose number is its id. A worker that lost its connection takes its own seat
 // again, even if the server has not noticed the loss yet. When all seats are taken, a newcomer
@@ -46,9 +46,11 @@ class Seats {
     bool overdue = false;  // The worker was not ready in time.
   };
 
-  explicit Seats(uint32_t workers) : seats_(workers) {}
+  explicit Seats(uint32_t workers, uint32_t servers = 0)
+      : workers_(workers), seats_(workers + servers) {}
 
-  size_t size() const { return seats_.size(); }
+  uint32_t workers() const { return workers_; }
+  uint32_t servers() const { return static_cast<uint32_t>(seats_.size()) - workers_; }
   Seat& operator[](WorkerId worker) { return seats_[worker]; }
   const Seat& operator[](WorkerId worker) const { return seats_[worker]; }
 
@@ -61,6 +63,7 @@ class Seats {
   void Ban(WorkerId worker) { banned_.insert(seats_[worker].origin); }
 
  private:
+  const uint32_t workers_;
   std::vector<Seat> seats_;
   std::set<WorkerOrigin> banned_;
 };

@@ -13,6 +13,7 @@
 #include "runtime/observer_fan.h"
 #include "runtime/saving/job_record.h"
 #include "runtime/shard/remote_updates.h"
+#include "runtime/survey/awaited_servers.h"
 #include "training/trainers/batch_schedule.h"
 
 namespace motley {
@@ -32,6 +33,8 @@ struct ServerContext {
   void Say(const JobNotice& notice) { observer.OnEvent(event::Noticed{notice}); }
   // Null if the worker is not connected. The scheduler will then soon receive its loss.
   Session* SessionOf(WorkerId worker) const { return sessions[worker].get(); }
+  // False for shard servers, of which the scheduler, records and observers know nothing.
+  bool Computes(WorkerId worker) const { return worker < options.workers; }
   // The schedule gives the weight of answers, because every sample weighs 1.
   bool CountsAreKnown() const {
     return options.foreign == nullptr && options.model.class_weights.empty();
@@ -56,8 +59,10 @@ struct ServerContext {
   ServerInbox& inbox;
   JobEnding& end;
   ObserverFan observer = {};
-  std::unique_ptr<RemoteUpdates> remote = {};           // Null: the shards are here.
-  std::vector<std::unique_ptr<Session>> sessions = {};  // By worker; null: not connected.
+  std::unique_ptr<RemoteUpdates> remote = {};  // Null: the shards are here.
+  std::unique_ptr<AwaitedServers> awaited = {};
+  // By worker, then by shard server; null: not connected.
+  std::vector<std::unique_ptr<Session>> sessions = {};
 };
 
 }  // namespace motley

@@ -25,8 +25,8 @@ constexpr uint32_t kMaxComplaints = 32;
 
 ServerInbox::ServerInbox(ServerContext& server)
     : server_(server),
-      ends_(server.options.workers),
-      reports_(server.options.workers),
+      ends_(server.options.places()),
+      reports_(server.options.places()),
       probes_(server.env.loop, server.env.transport) {}
 
 void ServerInbox::OnShortage(const Status& why) { server_.Say(notice::Trouble{why}); }
@@ -52,7 +52,8 @@ std::span<std::byte> ServerInbox::OnPayload(PeerId peer, const Header& header) {
     server_.peers.SendAway(peer, room.status());
     return {};
   }
-  if (worker && (header.kind == FrameKind::kGradient || header.kind == FrameKind::kProbe)) {
+  const bool computes = worker && server_.Computes(*worker);
+  if (computes && (header.kind == FrameKind::kGradient || header.kind == FrameKind::kProbe)) {
     Session* session = server_.SessionOf(*worker);
     if (session == nullptr) return {};  // The job has ended.
     return header.kind == FrameKind::kGradient ? BeginSlice(peer, *session, header)
@@ -168,7 +169,8 @@ void ServerInbox::Complain(PeerId peer, const Status& why, StepId step) {
 void ServerInbox::OnControl(PeerId peer, BytesView bytes) {
   const Result<const wire::Control*> verified = VerifyControl(bytes);
   const std::optional<WorkerId> worker = server_.peers.WorkerOf(peer);
-  if (worker && verified.ok() && OnFrequent(peer, *worker, **verified)) return;
+  const bool computes = worker && server_.Computes(*worker);
+  if (computes && verified.ok() && OnFrequent(peer, *worker, **verified)) return;
   Result<wire::ControlT> control =
       verified.ok() ? UnpackControl(**verified) : Result<wire::ControlT>(verified.status());
   if (server_.peers.Probing(peer)) {
@@ -229,7 +231,8 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
         peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
     if (Session* session = server_.SessionOf(worker)) session->link.OnAnswer(*probe);
-  } else if (const wire::ReleasedT* released = control.body.AsReleased()) {
+  } else if (const auto* released = control.body.AsReleased();
+             released != nullptr && server_.Computes(worker)) {
     fine = server_.answers.OnReleased(worker, *released);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
@@ -270,9 +273,13 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   if (std::exchange(session->ready, true)) {
     return Status::DataError("it said that it is ready before");
   }
-  server_.record.Holds(worker, ready.held_bytes);
   server_.peers.GotReady(worker);
   if (server_.remote != nullptr) server_.remote->Ready(worker, AddressOf(worker, ready.address));
+  if (!server_.Computes(worker)) {
+    server_.awaited->Ready(worker);
+    return Status::Ok();
+  }
+  server_.record.Holds(worker, ready.held_bytes);
   server_.pump.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
   return Status::Ok();
 }

@@ -47,7 +47,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                     [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(server_, {[this](WorkerId worker) { return Welcome(worker); },
                        [this](WorkerId worker) { OnJoined(worker); },
-                       [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); }}),
+                       [this](WorkerId worker, const Status& why) { OnNodeLost(worker, why); }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { dispatcher_.Execute(command); }),
       watch_(
@@ -60,12 +60,13 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
           [this] { end_.Stuck(); }),
       inbox_(server_),
       end_(server_) {
-  server_.sessions.resize(options.workers);
+  server_.sessions.resize(options.places());
+  server_.awaited = MakeAwaited();
   server_.observer.Tell({observer});
   server_.options.resume = nullptr;  // These two may be as large as the model.
   server_.options.first_parameters = nullptr;
   answers_.SetLog(&audits_.auditor().log());
-  if (WorkersMayHold(options, VectorLength(server_.model->parameter_count()))) {
+  if (OthersMayHold(options, VectorLength(server_.model->parameter_count()))) {
     server_.remote = MakeRemote();
   }
 }
@@ -79,6 +80,17 @@ Answers::Hooks ServerJob::AnswerHooks() {
           [this] {
             return server_.remote != nullptr ? server_.remote->version() : server_.model->version();
           }};
+}
+
+// The scheduler gets no event before the shard servers are there, so no step is late for them.
+std::unique_ptr<AwaitedServers> ServerJob::MakeAwaited() {
+  const JobOptions& options = server_.options;
+  const bool needed = options.holders == JobOptions::Holders::kShardServers;
+  return std::make_unique<AwaitedServers>(
+      server_.env.loop, needed ? options.shard_servers : 0, options.start_timeout,
+      AwaitedServers::Hooks{[this] { pump_.Release(); }, [this] { return server_.remote->began(); },
+                            [this](const Status& why) { end_.End(why); },
+                            [this](const JobNotice& notice) { server_.Say(notice); }});
 }
 
 std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
@@ -114,8 +126,10 @@ void ServerJob::Start(Finished finished) {
   server_.env.transport.SetReceiver(&inbox_);
   // The last run may have died between its last checkpoint and its goodbyes.
   if (server_.record.steps() >= server_.options.steps) end_.End(Status::Ok());
+  if (server_.awaited->waiting() && !end_.ended()) pump_.Hold();
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
-  end_.Check();         // Stop may have been called before.
+  if (!end_.ended()) server_.awaited->Start();
+  end_.Check();  // Stop may have been called before.
 }
 
 wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
@@ -136,16 +150,15 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.slice_length = options.slice_length;
   accept.shard_ends = server_.model->route().ends();
   accept.foreign = options.foreign != nullptr;
-  if (accept.foreign) {
-    accept.model.clear();
-    accept.parameter_count = server_.model->parameter_count();
-  }
+  accept.parameter_count = server_.model->parameter_count();
+  if (accept.foreign) accept.model.clear();
   accept.step = server_.record.steps();
   accept.steps = options.steps;
   accept.beats = true;
   accept.listen = server_.remote != nullptr;
   accept.workers = options.workers;
   accept.wire = static_cast<uint8_t>(options.wire);
+  accept.servers = options.shard_servers;
   return accept;
 }
 
@@ -160,29 +173,41 @@ void ServerJob::OnJoined(WorkerId worker) {
       [this, worker](uint64_t bytes, Duration time) {
         server_.observer.OnEvent(event::RoundTrip{worker, bytes, time, server_.Now()});
       });
+  if (!server_.Computes(worker)) {
+    return server_.Say(notice::ShardServerJoined{worker, seat.name, seat.origin.host});
+  }
   server_.record.Joined(worker, seat.name);
   server_.observer.OnEvent(event::WorkerJoined{worker, seat.name});
   if (server_.options.name_arrivals) server_.Say(peers_.OriginOf(worker));
   pump_.Raise(WorkerJoined{worker, seat.incarnation});
 }
 
-void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
-  answers_.orders().Forget(worker);
-  audits_.auditor().log().Forget(worker);
-  dispatcher_.Forget(worker);
-  const Session* session = server_.SessionOf(worker);
+void ServerJob::OnNodeLost(WorkerId node, const Status& why) {
+  if (server_.Computes(node)) {
+    answers_.orders().Forget(node);
+    audits_.auditor().log().Forget(node);
+    dispatcher_.Forget(node);
+    inbox_.Forget(node);
+  } else {
+    if (!end_.ended()) server_.Say(notice::ShardServerLost{node, why});
+    if (!end_.ended()) server_.awaited->Lost(node);
+  }
+  const Session* session = server_.SessionOf(node);
   const Incarnation incarnation = session != nullptr ? session->header.incarnation : 0;
-  server_.sessions[worker] = nullptr;
-  inbox_.Forget(worker);
+  server_.sessions[node] = nullptr;
   if (server_.remote != nullptr && !end_.said_goodbye()) {
-    server_.remote->Lost(worker, incarnation, why);
+    server_.remote->Lost(node, incarnation, why);
   }
   if (end_.ended()) return;
+  if (server_.Computes(node)) OnWorkerLost(node, why);
+  if (server_.remote == nullptr) return;
+  if (const auto lost = server_.remote->TakeLost()) pump_.Raise(UpdateLost{*lost});
+}
+
+void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   end_.Left(worker, why);
   server_.observer.OnEvent(event::WorkerLost{worker, why});
   pump_.Raise(WorkerLost{worker, why});
-  if (server_.remote == nullptr) return;
-  if (const auto lost = server_.remote->TakeLost()) pump_.Raise(UpdateLost{*lost});
 }
 
 uint64_t ServerJob::QueuedBytes() const {

@@ -41,11 +41,13 @@ class ServerJob final : public ServerNode {
 
  private:
   Answers::Hooks AnswerHooks();
+  std::unique_ptr<AwaitedServers> MakeAwaited();
   std::unique_ptr<RemoteUpdates> MakeRemote();
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;
   void OnJoined(WorkerId worker);
+  void OnNodeLost(WorkerId node, const Status& why);
   void OnWorkerLost(WorkerId worker, const Status& why);
   uint64_t QueuedBytes() const;
 

@@ -27,12 +27,26 @@ constexpr size_t kMaxStrangers = 64;  // Connections that have not joined, or ar
 constexpr size_t kMaxNameBytes = 64;
 constexpr Duration kTellRefusedEvery = std::chrono::seconds(10);
 
+// Why nobody else can join.
+Status Full(const Seats& seats, bool holds_only) {
+  if (!holds_only) {
+    return Status::Unavailable(fmt::format("the job has all of its {} workers", seats.workers()));
+  }
+  if (seats.servers() > 0) {
+    return Status::Unavailable(
+        fmt::format("the job has all of its {} shard servers", seats.servers()));
+  }
+  return Status::Unavailable(
+      "the job keeps its vector at its server, and takes no shard servers: start it with `reduce` "
+      "sharded:S");
+}
+
 }  // namespace
 
 ServerPeers::ServerPeers(ServerContext& server, Hooks hooks)
     : server_(server),
       hooks_(std::move(hooks)),
-      seats_(server.options.workers),
+      seats_(server.options.workers, server.options.shard_servers),
       heartbeat_(server.env.loop, server.env.transport,
                  {[this](PeerId peer) { OnSilent(peer); },
                   [this](PeerId peer, Duration silence) {
@@ -147,18 +161,17 @@ void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   if (Status fine = Check(join, origin); !fine.ok()) return Refuse(peer, name, fine);
   const std::optional<WorkerId> worker =
       seats_.Find(join, [this](PeerId seated) { return heartbeat_.Silent(seated); });
-  if (!worker) {
-    return Refuse(
-        peer, name,
-        Status::Unavailable(fmt::format("the job has all of its {} workers", seats_.size())));
-  }
+  if (!worker) return Refuse(peer, name, Full(seats_, join.holds_only));
   MakeFree(*worker, join);
   Peer& state = peers_[peer];
   server_.env.loop.Cancel(state.timer);
   state = Peer{State::kJoined, *worker, 0};
   state.timer = server_.env.loop.After(
       kReadyLimit, alive_.Guard([this, seated = *worker] { OnOverdue(seated); }));
-  seats_[*worker] = {peer, join.incarnation, NumberedName(name, *worker), origin, join.node};
+  const std::string known_as = join.holds_only
+                                   ? ShardServerName(*worker - server_.options.workers, name)
+                                   : NumberedName(name, *worker);
+  seats_[*worker] = {peer, join.incarnation, known_as, origin, join.node};
   if (join.beats) heartbeat_.Watch(peer, HeaderTo(*worker, FrameKind::kControl));
   SendControl(server_.env.transport, peer, HeaderTo(*worker, FrameKind::kControl),
               hooks_.welcome(*worker));
@@ -189,7 +202,8 @@ void ServerPeers::OnSilent(PeerId peer) {
 
 // The job starts without the worker, unless it has started. The worker may still get ready.
 void ServerPeers::DoNotWait(WorkerId worker) {
-  if (!server_.record.began()) server_.pump.Raise(WorkerNotComing{worker});
+  if (!server_.record.began() && server_.Computes(worker))
+    server_.pump.Raise(WorkerNotComing{worker});
 }
 
 notice::Joined ServerPeers::OriginOf(WorkerId worker) const {

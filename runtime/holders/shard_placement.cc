@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
@@ -55,14 +56,16 @@ std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t v
   }
   const auto rank = [&](WorkerId worker) {
     const bool owns = owned[worker] > 0;
-    return std::pair(!owns, owns ? followed[worker] / owned[worker] : followed[worker]);
+    return std::tuple(setup_.servers_follow && worker < setup_.workers, !owns,
+                      owns ? followed[worker] / owned[worker] : followed[worker]);
   };
   std::optional<WorkerId> best;
   const auto consider = [&](WorkerId worker, const std::string& address) {
     const auto shunned = shunned_.find(worker);
     if (shunned != shunned_.end() && version < shunned->second) return;
     const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
-    if (can && (!best || rank(worker) < rank(*best))) best = worker;
+    if (!can || (reads_ && worker >= setup_.workers)) return;
+    if (!best || rank(worker) < rank(*best)) best = worker;
   };
   const auto behind = members_.upper_bound(shard.owner);
   for (auto at = behind; at != members_.end(); ++at) consider(at->first, at->second);
@@ -70,20 +73,15 @@ std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t v
   return best;
 }
 
-std::optional<WorkerId> ShardPlacement::AddFollower(Shard& shard, uint64_t version) const {
-  const std::optional<WorkerId> next = Candidate(shard, version);
-  if (next) shard.followers.insert(*next);
-  return next;
-}
-
 void ShardPlacement::Place(const std::vector<WorkerId>& owners,
                            std::map<WorkerId, std::string> members, const ShardState& state) {
   MOTLEY_ASSERT(owners.size() == route().shards() && shards_.empty());
   members_ = std::move(members);
+  reads_ = setup_.hold.reads && members_.lower_bound(setup_.workers) == members_.end();
   for (const WorkerId owner : owners) shards_.push_back({.owner = owner});
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
-    while (AddFollower(shard, state.version)) continue;
+    while (const auto next = Candidate(shard, state.version)) shard.followers.insert(*next);
     SendHold(number, shard.owner, &state);
     for (const WorkerId follower : shard.followers) SendHold(number, follower, &state);
   }
@@ -97,7 +95,8 @@ bool ShardPlacement::CanAddFollowers(uint64_t version) const {
 
 void ShardPlacement::AddFollowers(const ShardState& state) {
   for (uint32_t number = 0; number < shards_.size(); ++number) {
-    while (const auto next = AddFollower(shards_[number], state.version)) {
+    while (const auto next = Candidate(shards_[number], state.version)) {
+      shards_[number].followers.insert(*next);
       SendHold(number, *next, &state);
       SendHold(number, shards_[number].owner, nullptr);
     }
@@ -114,6 +113,7 @@ wire::ShardHoldT ShardPlacement::HoldFor(uint32_t number, WorkerId node) const {
   hold.owner = node == shard.owner;
   if (hold.owner) hold.followers.assign(shard.followers.begin(), shard.followers.end());
   hold.known = true;
+  hold.reads = reads_;
   hold.rollbacks = rollback_.count;
   hold.version = rollback_.version;
   return hold;

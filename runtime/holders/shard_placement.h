@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,7 +53,11 @@ class ShardPlacement {
     Route route;
     size_t slice_length = 0;  // Floats.
     uint32_t followers = 1;   // Followers of each shard, as long as there are nodes.
-    wire::ShardHoldT hold;    // What ShardHold says of every shard.
+    // What ShardHold says of every shard. Followers read only if there are no shard servers.
+    wire::ShardHoldT hold;
+    // Nodes from this one on are shard servers, which read no parameters.
+    WorkerId workers = std::numeric_limits<WorkerId>::max();
+    bool servers_follow = false;  // They follow before workers do.
   };
   // The connection to a worker, and the header of messages to it; nothing if it is not connected.
   using Find = std::function<std::optional<LinkLoad::To>(WorkerId)>;
@@ -70,7 +75,8 @@ class ShardPlacement {
   std::set<WorkerId> RollingBack() const;  // The nodes that have not gone back yet.
   const std::vector<Shard>& shards() const { return shards_; }
   const Route& route() const { return setup_.route; }
-  size_t count() const;  // Parameters of all shards.
+  size_t count() const;                  // Parameters of all shards.
+  bool reads() const { return reads_; }  // Followers read the new values, and get no sums.
   bool Owns(WorkerId worker, uint32_t shard) const {
     return shard < shards_.size() && shards_[shard].owner == worker;
   }
@@ -121,7 +127,6 @@ class ShardPlacement {
   using Hold = std::pair<uint32_t, WorkerId>;
 
   std::optional<WorkerId> Candidate(const Shard& shard, uint64_t version) const;
-  std::optional<WorkerId> AddFollower(Shard& shard, uint64_t version) const;
   std::optional<WorkerId> HeirOf(uint32_t shard) const;
   wire::ShardHoldT HoldFor(uint32_t shard, WorkerId node) const;
   void SendHold(uint32_t shard, WorkerId node, const ShardState* state);
@@ -133,6 +138,7 @@ class ShardPlacement {
   const Setup setup_;
   const Find find_;
   std::vector<Shard> shards_;
+  bool reads_ = false;
   std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
   // Holds that were not confirmed: those without which no update may go on, and the others.
   std::set<Hold> pending_, told_;

@@ -80,7 +80,7 @@ Status ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
   if (where.size() < shards_.size()) return Status::Ok();
   hooks_.whole(row);
   // Sums that may end with any rows do not end by themselves. All rows are enough.
-  if (!lists && rules_.keep_rows && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
+  if (!lists && keep_rows_ && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
   return Status::Ok();
 }
 
@@ -91,7 +91,7 @@ void ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
   const bool last = !shard.sum && ++sums_ == shards_.size();
   shard.sum = summed;
   shard.have_sum.insert(worker);
-  if (last && !open_->lists && !rules_.keep_rows) hooks_.decodable();
+  if (last && !open_->lists && !keep_rows_) hooks_.decodable();
   Check();
 }
 
@@ -106,7 +106,7 @@ void ShardUpdate::OnSafe(WorkerId worker, const wire::ShardSafeT& safe) {
 void ShardUpdate::EndSum(bool approximately, Summed summed) {
   if (!open_) return;  // The update starts again.
   summed_ = std::move(summed);
-  const bool any_rows = !open_->lists && (approximately || rules_.keep_rows);
+  const bool any_rows = !open_->lists && (approximately || keep_rows_);
   if (!open_->lists && !any_rows) return Check();  // Exact sums end by themselves.
   wire::ShardFinishT finish;
   finish.step = open_->step;
@@ -158,7 +158,7 @@ std::set<WorkerId> ShardUpdate::Missing(uint32_t number) const {
   const ShardPlacement::Shard& placed = placement_.shards()[number];
   const Shard& shard = shards_[number];
   std::set<WorkerId> missing =
-      applying() || !rules_.reads ? placed.nodes() : std::set<WorkerId>{placed.owner};
+      applying() || !placement_.reads() ? placed.nodes() : std::set<WorkerId>{placed.owner};
   for (const WorkerId node : applying() ? shard.applied : shard.have_sum) missing.erase(node);
   return missing;
 }
@@ -185,7 +185,7 @@ bool ShardUpdate::Moved(uint32_t number) const {
   if (!open_) return true;
   const Shard& shard = shards_[number];
   const ShardPlacement::Shard& placed = placement_.shards()[number];
-  if (applying()) return !rules_.reads || shard.applied.contains(placed.owner);
+  if (applying()) return !placement_.reads() || shard.applied.contains(placed.owner);
   return shard.sum && placed.HeldOnlyBy(shard.have_sum);
 }
 

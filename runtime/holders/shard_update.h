@@ -49,14 +49,9 @@ class ShardUpdate {
   // kCancelled: the update was taken back, because part of the next version is lost.
   using Applied = std::function<void(const Status&)>;
 
-  struct Rules {
-    bool keep_rows = false;  // As in DecodeLimits.
-    bool reads = false;      // Followers read the new values, and get no sums.
-  };
-
-  // `placement` is borrowed.
-  ShardUpdate(ShardPlacement& placement, const Rules& rules, Hooks hooks)
-      : placement_(placement), rules_(rules), hooks_(std::move(hooks)) {}
+  // `placement` is borrowed. `keep_rows` is as in DecodeLimits.
+  ShardUpdate(ShardPlacement& placement, bool keep_rows, Hooks hooks)
+      : placement_(placement), keep_rows_(keep_rows), hooks_(std::move(hooks)) {}
 
   // An update starts, or starts again. kResource: the code does not fit into a message.
   Status Open(const Update& update, uint32_t attempt, const std::shared_ptr<const CodeForm>& form);
@@ -76,7 +71,7 @@ class ShardUpdate {
   }
   bool applying() const { return applied_ != nullptr; }
   // Followers read the new values, which takes as long as their links need.
-  bool reading() const { return rules_.reads && applying(); }
+  bool reading() const { return placement_.reads() && applying(); }
 
   Status OnRow(WorkerId worker, const wire::ShardRowT& row);
   void OnSummed(WorkerId worker, const wire::ShardSummedT& summed);
@@ -118,7 +113,7 @@ class ShardUpdate {
   Sum Total() const;
 
   ShardPlacement& placement_;
-  const Rules rules_;
+  const bool keep_rows_;
   const Hooks hooks_;
   uint64_t version_ = 0;
   Code code_;

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "runtime/shard/shard_host.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -17,15 +18,19 @@ ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
   SetOptimizer(hold, setup.optimizer);
   hold.keep_rows = setup.keep_rows;
   hold.reads = setup.reads;
-  return {setup.route, setup.slice_length, setup.followers, std::move(hold)};
+  ShardPlacement::Setup placement{setup.route, setup.slice_length, setup.followers, std::move(hold),
+                                  setup.workers};
+  placement.servers_follow = setup.servers_follow;
+  return placement;
 }
 
 }  // namespace
 
 RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks)
-    : hooks_(std::move(hooks)),
+    : workers_(setup.workers),
+      hooks_(std::move(hooks)),
       placement_(transport, PlacementOf(setup), hooks_.node),
-      update_(placement_, {setup.keep_rows, setup.reads}, {hooks_.whole, hooks_.decodable}),
+      update_(placement_, setup.keep_rows, {hooks_.whole, hooks_.decodable}),
       reader_(placement_),
       late_nodes_(loop, placement_, update_, [this](WorkerId node) { Leave(node); }) {}
 
@@ -99,15 +104,16 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   if (loss.gone) {
     update_.GiveUp();  // Nothing is waited for any more.
     hooks_.failed(Status::Unavailable(fmt::format(
-        "shard {} of {} is lost with worker {}, and no worker followed it ({}): resume from a "
+        "shard {} of {} is lost with {}, and nobody followed it ({}): resume from a "
         "checkpoint, or start with more `followers`",
-        *loss.gone, placement_.shards().size(), worker, why.ToString())));
+        *loss.gone, placement_.shards().size(), DescribeNode(worker, workers_), why.ToString())));
   }
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });
   if (!safe) StartAgain(why);
   if (fetching()) {
-    reader_.Finish(Status::Unavailable(fmt::format("worker {} was lost with its shards", worker)));
+    reader_.Finish(Status::Unavailable(
+        fmt::format("{} was lost with its shards", DescribeNode(worker, workers_))));
   }
   update_.Check();
   CheckPlaced();

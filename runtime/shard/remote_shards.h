@@ -68,9 +68,11 @@ class RemoteShards {
     Route route;
     size_t slice_length = 0;  // Floats.
     OptimizerOptions optimizer;
-    bool keep_rows = false;  // As in DecodeLimits.
-    uint32_t followers = 1;  // Followers of each shard, as long as there are nodes.
-    bool reads = false;      // Followers read the new values, and get no sums.
+    bool keep_rows = false;       // As in DecodeLimits.
+    uint32_t followers = 1;       // Followers of each shard, as long as there are nodes.
+    bool reads = false;           // Workers that follow could read the new values, and get no sums.
+    uint32_t workers = 0;         // Nodes from this one on are shard servers.
+    bool servers_follow = false;  // Shard servers follow before workers do.
   };
 
   RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks);
@@ -121,6 +123,7 @@ class RemoteShards {
   void Forsake(WorkerId worker, const Status& why);
   void StartAgain(const Status& why);
 
+  const uint32_t workers_;
   const Hooks hooks_;
   ShardPlacement placement_;
   ShardUpdate update_;

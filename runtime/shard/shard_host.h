@@ -46,7 +46,8 @@ class ShardHost final : public Receiver {
   struct Job {
     uint32_t id = 0;
     std::string token;
-    uint32_t workers = 0;     // Places in the job.
+    uint32_t workers = 0;     // Nodes from this one on are shard servers, which read nothing.
+    uint32_t places = 0;      // The number of workers and shard servers.
     uint32_t partitions = 0;  // k
     Route route;
     size_t slice_length = 0;                 // Floats.

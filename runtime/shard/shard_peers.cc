@@ -50,7 +50,7 @@ std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
   if (header.kind == FrameKind::kLoad) return parts_.load.Room(header);
   Held* const held = Find(header.shard);
   if (held == nullptr || !held->ready) return {};  // Its owner changed; the worker will hear of it.
-  if (header.kind == FrameKind::kGradient && held->owner) {
+  if (header.kind == FrameKind::kGradient && held->owner && peer.worker < job_.workers) {
     const Result<bool> wanted = held->answers.Begin(peer.worker, header, peer.slice);
     if (!wanted.ok()) Cut(id, wanted.status());
     if (!wanted.ok() || !*wanted) return {};
@@ -113,7 +113,7 @@ void ShardHost::OnJoin(PeerId id, Peer& peer) {
     return;
   }
   if (peer.joined || join->job != job_.id || !SameToken(join->token, job_.token) ||
-      join->worker >= job_.workers) {
+      join->worker >= job_.places) {
     return Cut(id, Status(StatusCode::kPermission, "the token or the job is another one"));
   }
   const auto gone = gone_.find(join->worker);
@@ -130,7 +130,7 @@ void ShardHost::OnJoin(PeerId id, Peer& peer) {
 
 // Sends the newest values of an owned shard, and later ones when they come.
 void ShardHost::Serve(Held& held, Peer& peer, PeerId id) {
-  if (!held.owner) return;
+  if (!held.owner || peer.worker >= job_.workers) return;
   const bool served = std::any_of(peer.readers.begin(), peer.readers.end(),
                                   [&](const auto& each) { return each.first == held.shard; });
   if (!served) {

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLongVector = size_t{1} << 18;
 constexpr double kRoughly = 0.1;  // Measurements of links differ by this much.
 // Each shard costs a few messages in every step, so there are not many, and none of them is short.
-constexpr size_t kShardsPerWorker = 4;
+constexpr size_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
 
@@ -38,19 +38,24 @@ std::vector<Owner> InTurn(const std::vector<Owner>& owner_of) {
   return dealt;
 }
 
+// "host:port" without its port.
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
 }  // namespace
 
-bool WorkersMayHold(const JobOptions& options, size_t floats) {
+bool OthersMayHold(const JobOptions& options, size_t floats) {
   if (options.holders == JobOptions::Holders::kChosen) return floats >= kLongVector;
-  return options.holders == JobOptions::Holders::kWorkers;
+  return options.holders != JobOptions::Holders::kServer;
 }
 
 uint32_t ShardsFor(const JobOptions& options, size_t floats) {
-  if (!WorkersMayHold(options, floats)) return options.shards;
-  // A multiple of the workers, so that equal shares are possible.
-  const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / options.workers;
-  const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerWorker));
-  return std::max(options.shards, each * options.workers);
+  if (!OthersMayHold(options, floats)) return options.shards;
+  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
+  const uint32_t owners = sharded ? options.shard_servers : options.workers;
+  // A multiple of the owners, so that equal shares are possible.
+  const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / owners;
+  const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerNode));
+  return std::max(options.shards, each * owners);
 }
 
 bool FollowersRead(const JobOptions& options) {
@@ -62,20 +67,25 @@ VectorPlacement::VectorPlacement(Loop& loop, Transport& transport, const JobOpti
     : options_(options),
       route_(std::move(route)),
       hooks_(std::move(hooks)),
-      survey_(loop, transport, options.workers, hooks_.find) {}
+      survey_(loop, transport, options.places(), hooks_.find) {}
 
 void VectorPlacement::Decide(Owners owners) {
   if (survey_.running()) return;
   owners_ = std::move(owners);
   std::erase_if(owners_, [](const auto& owner) { return owner.second.empty(); });
+  if (!sharded()) LeaveOutNeighbours();
+  // The job waits for shard servers that were lost (AwaitedServers).
+  if (sharded() && Usual().empty()) return;
   std::set<WorkerId> elsewhere;
   for (const auto& [worker, address] : owners_) {
     if (!ReachedOnlyFromHere(address)) elsewhere.insert(worker);
   }
   // Links lead to other machines. One worker alone has nobody to share with.
   if (choosing() && (elsewhere.empty() || owners_.size() < 2)) return KeepStar();
-  // With two workers the shares make no difference, and for a short vector they make little.
-  const bool matters = length() >= kLongVector && owners_.size() > 2;
+  // With two workers, or with one shard server, the shares make no difference. For a short vector
+  // they make little.
+  const bool several = sharded() ? Usual().size() > 1 : owners_.size() > 2;
+  const bool matters = length() >= kLongVector && several;
   if (!choosing() && !matters) return PlaceEqually();
   survey_.Start(owners_, elsewhere, choosing(),
                 [this](const SurveyedLinks& links) { Choose(links); });
@@ -92,47 +102,66 @@ void VectorPlacement::KeepStar() {
   hooks_.star();
 }
 
+// A shard server on a worker's machine has no link of its own, so it is no gain beside the worker.
+void VectorPlacement::LeaveOutNeighbours() {
+  std::set<std::string> hosts;
+  for (const auto& [node, address] : owners_) {
+    if (computes(node)) hosts.insert(HostOf(address));
+  }
+  std::erase_if(owners_, [&](const auto& owner) {
+    return !computes(owner.first) && hosts.contains(HostOf(owner.second));
+  });
+}
+
+// The nodes that own equal parts if nothing was measured.
+std::vector<WorkerId> VectorPlacement::Usual() const {
+  std::vector<WorkerId> usual;
+  for (const auto& [node, address] : owners_) {
+    if (computes(node) != sharded()) usual.push_back(node);
+  }
+  return usual;
+}
+
 void VectorPlacement::PlaceEqually() {
-  if (owners_.empty()) {
+  const std::vector<WorkerId> nodes = Usual();
+  if (nodes.empty()) {
     return hooks_.failed(Status::Unavailable(
         "no worker can hold a part of the vector: a worker needs a processor for that, and a port "
         "at which others reach it; or use `reduce` star"));
   }
-  std::vector<WorkerId> workers;
-  for (const auto& [worker, address] : owners_) workers.push_back(worker);
   std::vector<WorkerId> by_shard;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
-    by_shard.push_back(workers[shard * workers.size() / route_.shards()]);
+    by_shard.push_back(nodes[shard * nodes.size() / route_.shards()]);
   }
   hooks_.placed(InTurn(by_shard));
 }
 
-// A worker gets as many shards as have their middle in its range. So shares are right to half a
-// shard.
-void VectorPlacement::Choose(const SurveyedLinks& links) {
-  notice::VectorPlaced placed;
+ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
+                                          notice::VectorPlaced& placed) const {
   ReduceRequest request;
   request.mode.kind = choosing() ? Reduce::kAuto : Reduce::kDirect;
-  for (const auto& [worker, address] : owners_) {
-    const auto link = links.workers.find(worker);
+  if (sharded()) request.mode = {Reduce::kSharded, options_.shard_servers};
+  for (const auto& [node, address] : owners_) {  // Workers come before shard servers.
+    const auto link = links.workers.find(node);
     if (link == links.workers.end()) continue;  // It did not report.
-    if (ReachedOnlyFromHere(address) && !request.beside) request.beside = placed.nodes.size();
-    placed.nodes.push_back(worker);
     // A rate of 0 would mean an unlimited link.
     const bool carries = link->second.up > 0 && link->second.down > 0;
-    request.exchange.may_own.push_back(carries);
-    request.exchange.workers.push_back(
-        {std::max(link->second.up, 1.0), std::max(link->second.down, 1.0)});
+    const NodeLink rates = {std::max(link->second.up, 1.0), std::max(link->second.down, 1.0)};
+    if (computes(node)) {
+      if (ReachedOnlyFromHere(address) && !request.beside) request.beside = placed.nodes.size();
+      request.exchange.may_own.push_back(carries);
+      request.exchange.workers.push_back(rates);
+    } else if (carries) {
+      request.exchange.servers.push_back(rates);
+    } else {
+      continue;
+    }
+    placed.nodes.push_back(node);
   }
-  // The workers that were lost will come again, or others.
-  if (owners_.empty()) return;
-  const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;
-  if (choosing() && (placed.nodes.size() < 2 || !measured)) return KeepStar();
-  if (placed.nodes.size() < 2) return PlaceEqually();
   placed.bytes = static_cast<double>(length() * sizeof(float));
   request.floats = length();
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
-  if (!FollowersRead(options_)) {
+  if (!FollowersRead(options_) || !request.exchange.servers.empty()) {
     // Sums for followers travel as float32.
     const double times = placed.bytes / request.exchange.bytes;
     request.exchange.followers = static_cast<uint32_t>(std::ceil(options_.followers * times));
@@ -141,6 +170,22 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   request.slice_bytes = static_cast<double>(WireBytes(options_.wire, options_.slice_length));
   request.equal_within = kRoughly;
   request.rules.most_ranges = route_.shards();
+  return request;
+}
+
+// A node gets as many shards as have their middle in its range. So shares are right to half a
+// shard.
+void VectorPlacement::Choose(const SurveyedLinks& links) {
+  notice::VectorPlaced placed;
+  ReduceRequest request = RequestFor(links, placed);
+  const Exchange& exchange = request.exchange;
+  // The nodes that were lost will come again, or others.
+  if (Usual().empty()) return;
+  const bool enough = placed.nodes.size() > 1 && !exchange.workers.empty() &&
+                      (!sharded() || !exchange.servers.empty());
+  const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;
+  if (choosing() && (!enough || !measured)) return KeepStar();
+  if (!enough) return PlaceEqually();
   if (choosing() && links.unreached) {
     placed.unreached = links.unreached;
     request.mode.kind = Reduce::kStar;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides before a job's first step which worker owns each shard of the vector, or that the server
-// keeps them all. Measures the links first where they matter (decision 51). Loop thread only.
+// Decides before a job's first step which worker or shard server owns each shard of the vector, or
+// that the server keeps them all. Measures the links first where they matter (decision 51). Loop
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,20 @@
 
 namespace motley {
 
-// Workers may hold the shards of a job with these options and a vector of so many floats. The
+// Other nodes may hold the shards of a job with these options and a vector of so many floats. The
 // server keeps short vectors, unless `holders` says otherwise.
-bool WorkersMayHold(const JobOptions& options, size_t floats);
-// The number of shards of this job's vector. Where workers may hold them, a long vector has several
-// for each worker, so that their shares can follow links.
+bool OthersMayHold(const JobOptions& options, size_t floats);
+// The number of shards of this job's vector. Where others may hold them, a long vector has several
+// for each, so that their shares can follow links.
 uint32_t ShardsFor(const JobOptions& options, size_t floats);
 
-// Those who follow a shard read its new values as workers, and need nothing else: there is no
-// state of the optimizer, and values are not rounded for workers.
+// Workers that follow a shard read its new values anyway, and need nothing else: there is no state
+// of the optimizer, and values are not rounded for workers.
 bool FollowersRead(const JobOptions& options);
 
 class VectorPlacement {
  public:
-  // Workers that may own shards, with the addresses at which others reach them.
+  // Nodes that may own shards, with the addresses at which others reach them.
   using Owners = std::map<WorkerId, std::string>;
   struct Hooks {
     LinkSurvey::Find find;
@@ -57,7 +58,12 @@ class VectorPlacement {
  private:
   void KeepStar();
   void PlaceEqually();
+  void LeaveOutNeighbours();
+  std::vector<WorkerId> Usual() const;
+  ReduceRequest RequestFor(const SurveyedLinks& links, notice::VectorPlaced& placed) const;
   void Choose(const SurveyedLinks& links);
+  bool sharded() const { return options_.holders == JobOptions::Holders::kShardServers; }
+  bool computes(WorkerId node) const { return node < options_.workers; }
   bool choosing() const { return options_.holders == JobOptions::Holders::kChosen; }
   uint64_t length() const { return route_.end(route_.shards() - 1); }  // Floats.
 

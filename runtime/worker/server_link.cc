@@ -37,8 +37,10 @@ std::string JoinedWords(const wire::AcceptT& accept, const WorkerOptions& option
   const std::string model = accept.foreign ? "a trainer" : CleanText(accept.model, kMaxNameBytes);
   const std::string steps =
       accept.steps == 0 ? "" : fmt::format(", {} of {} steps are done", accept.step, accept.steps);
-  return fmt::format("joined the job at {} as worker {}{}: {}{}", options.server, accept.worker,
-                     name, model, steps);
+  const bool computes = accept.worker < accept.workers;
+  return fmt::format("joined the job at {} as {} {}{}: {}{}", options.server,
+                     computes ? "worker" : "shard server",
+                     computes ? accept.worker : accept.worker - accept.workers, name, model, steps);
 }
 
 }  // namespace
@@ -138,6 +140,7 @@ void ServerLink::OnConnected(PeerId peer, const PeerIdentity& identity) {
   join.device = self_.env.device.info().name;
   join.node = options().incarnation;
   join.beats = options().heartbeat;
+  join.holds_only = options().holds_only;
   SendControl(self_.env.transport, peer_, header_, std::move(join));
   SetTimer(kAnswerLimit, [this] {
     Tell(fmt::format("the server at {} has not answered yet: it may still be reading its data",

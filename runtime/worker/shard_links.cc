@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/links/messages.h"
+#include "runtime/worker_names.h"
 #include "transport/stream/schemes.h"
 
 namespace motley {
@@ -81,7 +82,7 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
 void ShardLinks::Test(const wire::LinkTestT& test) {
   std::vector<LinkLoad::To> to;
   for (const uint32_t node : test.nodes) {
-    const PeerId peer = node == parts_.workers ? parts_.coordinator : Link(node);
+    const PeerId peer = node == parts_.places ? parts_.coordinator : Link(node);
     if (peer != 0) to.push_back({peer, parts_.header});
   }
   const Duration time =
@@ -119,10 +120,10 @@ void ShardLinks::OnLost(PeerId peer, const Status& why) {
   One& link = links_[peer];
   link.arriving.values = nullptr;
   if (link.timer != 0) parts_.loop.Cancel(link.timer);
-  const Status lost =
-      Status::Unavailable(fmt::format("{} worker {} at {}, which holds a part of the vector: {}",
-                                      link.up ? "lost the connection to" : "cannot reach",
-                                      link.worker, link.address, why.ToString()));
+  const Status lost = Status::Unavailable(
+      fmt::format("{} {} at {}, which holds a part of the vector: {}",
+                  link.up ? "lost the connection to" : "cannot reach",
+                  DescribeNode(link.worker, parts_.workers), link.address, why.ToString()));
   link.timer = parts_.loop.After(kReplacedWithin, alive_.Guard([this, peer, lost] {
     links_[peer].timer = 0;
     hooks_.failed(lost);

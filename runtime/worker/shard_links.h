@@ -40,7 +40,8 @@ class ShardLinks final : public Receiver {
     std::string server;     // The address of the server, as this worker knows it.
     size_t shards = 0;
     PeerId coordinator = 0;
-    uint32_t workers = 0;  // Places in the job.
+    uint32_t workers = 0;  // Nodes from this one on are shard servers.
+    uint32_t places = 0;   // Workers and shard servers. As a node, this number is the coordinator.
   };
   struct Hooks {
     std::function<void()> advance;              // Parameters arrived.
@@ -54,7 +55,7 @@ class ShardLinks final : public Receiver {
   // result. It comes before any work, so it delays nothing.
   void Test(const wire::LinkTestT& test);
   LinkLoad& load() { return load_; }
-  void LoadArrived(const Header& header) { load_.Arrived(parts_.workers, header); }
+  void LoadArrived(const Header& header) { load_.Arrived(parts_.places, header); }
 
   // The coordinator says who holds what. Without owners the worker only connects to all that have
   // an address, as far as it can. kDataError: it names no owner for a shard, or one without an

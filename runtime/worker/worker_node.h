@@ -28,6 +28,8 @@ struct WorkerOptions {
   bool forever = false;
   // The worker watches its server, and lets the server watch it (heartbeat.h).
   bool heartbeat = true;
+  // A shard server: it holds shards of the vector, and computes nothing.
+  bool holds_only = false;
   // Where the worker accepts the others of a job whose workers own shards of the vector; the server
   // replaces a wildcard by the address that it sees.
   std::string listen = "0.0.0.0:0";

@@ -47,7 +47,8 @@ Result<std::unique_ptr<WorkerSession>> WorkerSession::Create(
     Node& node, const wire::AcceptT& accept, PeerId peer, const Header& header,
     std::function<void(const Status&)> failed) {
   std::unique_ptr<WorkerSession> session(new WorkerSession(node, peer, header, std::move(failed)));
-  MOTLEY_RETURN_IF_ERROR(session->SetUp(accept));
+  MOTLEY_RETURN_IF_ERROR(node.options.holds_only ? session->SetUpHolder(accept)
+                                                 : session->SetUp(accept));
   return session;
 }
 
@@ -82,6 +83,16 @@ Status WorkerSession::SetUp(const wire::AcceptT& accept) {
   return Status::Ok();
 }
 
+// Without `listen` the server keeps the vector, and there is nothing to hold.
+Status WorkerSession::SetUpHolder(const wire::AcceptT& accept) {
+  if (!accept.listen) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
+  MOTLEY_ASSIGN_OR_RETURN(const Route route,
+                          Route::Parse(accept.parameter_count, accept.shard_ends));
+  parameters_ = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length, wire));
+  return SetUpShards(accept, route);
+}
+
 // A device that does not share the host's memory cannot hold a shard, but its worker may use those
 // of others.
 Status WorkerSession::SetUpShards(const wire::AcceptT& accept, const Route& route) {
@@ -94,10 +105,8 @@ Status WorkerSession::SetUpShards(const wire::AcceptT& accept, const Route& rout
   join.incarnation = header_.incarnation;
   links_ = std::make_unique<ShardLinks>(
       ShardLinks::Parts{env.loop, env.transport, *parameters_, header_, join, node_.options.server,
-                        route.shards(), peer_, accept.workers},
-      ShardLinks::Hooks{[this] {
-                          if (!stopped_) executor_->Advance();
-                        },
+                        route.shards(), peer_, accept.workers, accept.workers + accept.servers},
+      ShardLinks::Hooks{[this] { Advance(); },
                         alive_.Guard([this](const Status& why) { Check(why); })});
   Device& device = env.shard_device != nullptr ? *env.shard_device : env.device;
   if (!device.host_accessible()) return Status::Ok();
@@ -109,6 +118,7 @@ Status WorkerSession::SetUpShards(const wire::AcceptT& accept, const Route& rout
                          Check(why.WithContext("cannot hold a part of the vector"));
                        })},
       ShardHost::Job{accept.job, node_.options.token, accept.workers,
+                     accept.workers + accept.servers,
                      static_cast<uint32_t>(accept.partition_sizes.size()), route,
                      accept.slice_length, static_cast<WireFormat>(accept.wire), accept.seed});
   parameters_->SetCame([this](uint32_t shard, uint64_t version, std::span<const float> values) {
@@ -127,8 +137,12 @@ Status WorkerSession::Listen() {
 
 void WorkerSession::Stop() {
   stopped_ = true;
-  executor_->Stop();
+  if (executor_ != nullptr) executor_->Stop();
   if (measuring_ != 0) node_.env.loop.Cancel(std::exchange(measuring_, 0));
+}
+
+void WorkerSession::Advance() {
+  if (!stopped_ && executor_ != nullptr) executor_->Advance();
 }
 
 void WorkerSession::Check(const Status& status) {
@@ -144,6 +158,11 @@ Receiver* WorkerSession::OthersOf(PeerId peer) {
 // --- Devices ---
 
 void WorkerSession::Measure() {
+  if (executor_ == nullptr) {
+    wire::ReadyT ready;
+    if (host_ != nullptr) ready.address = node_.address;
+    return SendControl(node_.env.transport, peer_, header_, ready);
+  }
   // The callback keeps what the device works with alive.
   const auto then = alive_.Guard([this](const Result<double>& speed) { OnCalibrated(speed); });
   shop_->trainer->Calibrate(measured_,
@@ -184,11 +203,13 @@ std::span<std::byte> WorkerSession::BeginBulk(const Header& header) {
 }
 
 Result<std::span<std::byte>> WorkerSession::RoomFor(const Header& header) {
-  if (header.kind == FrameKind::kParameters) return parameters_->Begin(header);
-  if (header.kind == FrameKind::kPartition) return partitions_->Begin(header);
+  if (executor_ != nullptr) {
+    if (header.kind == FrameKind::kParameters) return parameters_->Begin(header);
+    if (header.kind == FrameKind::kPartition) return partitions_->Begin(header);
+  }
   if (header.kind == FrameKind::kShardState && host_ != nullptr) return host_->BeginState(header);
   if (header.kind == FrameKind::kLoad && links_ != nullptr) return links_->load().Room(header);
-  return Status::DataError("a gradient, which only workers send");
+  return Status::DataError("a frame of a kind that belongs elsewhere");
 }
 
 void WorkerSession::FinishBulk(const Header& header) {
@@ -202,10 +223,11 @@ void WorkerSession::FinishBulk(const Header& header) {
   } else {
     fine = parameters_->Finish();
   }
-  fine.ok() ? executor_->Advance() : Check(fine);
+  fine.ok() ? Advance() : Check(fine);
 }
 
 void WorkerSession::OnOrder(const wire::Order& order) {
+  if (executor_ == nullptr) return Check(Status::DataError("an order for a shard server"));
   if (steps_ == 0 || order.step() != order_.step) ++steps_;
   order_.terms.clear();  // An order comes in each step, so its memory is kept.
   order_.other_parts.clear();
@@ -219,16 +241,26 @@ void WorkerSession::OnOrder(const wire::Order& order) {
 }
 
 void WorkerSession::OnControl(const wire::ControlT& control) {
-  if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
-  if (const wire::PlaceT* place = control.body.AsPlace()) return Check(OnPlace(*place));
-  if (const wire::CancelT* cancel = control.body.AsCancel()) {
-    return executor_->Cancel(cancel->step, cancel->order);
-  }
-  if (const wire::FlushT* flush = control.body.AsFlush()) return executor_->Flush(*flush);
-  if (const wire::RevokeT* revoke = control.body.AsRevoke()) {
-    return Check(executor_->Revoke(*revoke));
-  }
+  if (executor_ != nullptr && OnWork(control)) return;
   if (links_ != nullptr) Check(OnShards(control));
+}
+
+// Takes a message about work; false: it is about something else.
+bool WorkerSession::OnWork(const wire::ControlT& control) {
+  if (const wire::ProbeT* probe = control.body.AsProbe()) {
+    Answer(*probe);
+  } else if (const wire::PlaceT* place = control.body.AsPlace()) {
+    Check(OnPlace(*place));
+  } else if (const wire::CancelT* cancel = control.body.AsCancel()) {
+    executor_->Cancel(cancel->step, cancel->order);
+  } else if (const wire::FlushT* flush = control.body.AsFlush()) {
+    executor_->Flush(*flush);
+  } else if (const wire::RevokeT* revoke = control.body.AsRevoke()) {
+    Check(executor_->Revoke(*revoke));
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void WorkerSession::Answer(const wire::ProbeT& probe) {

@@ -71,6 +71,21 @@ struct Owners {
   bool workers, servers;
 };
 
+// The same part for each node that may own one. Server processes come after the workers, and own
+// everything if there are any.
+ShardShares EqualShares(const Exchange& exchange) {
+  const size_t n = exchange.workers.size();
+  ShardShares shares(exchange.nodes(), exchange.servers.empty() ? 1 : 0);
+  std::fill(shares.begin() + static_cast<ptrdiff_t>(n), shares.end(), 1);
+  const std::vector<bool>& may = exchange.may_own;
+  if (exchange.servers.empty() && std::find(may.begin(), may.end(), true) != may.end()) {
+    shares.assign(may.begin(), may.end());
+  }
+  const double owning = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= owning;
+  return shares;
+}
+
 ReduceChoice With(const ReduceRequest& request, const Owners& owners) {
   ReduceRequest part = request;
   const size_t n = part.exchange.workers.size();
@@ -80,15 +95,12 @@ ReduceChoice With(const ReduceRequest& request, const Owners& owners) {
   choice.kind = owners.kind;
   choice.ranges = RangesFor(SharesFor(part.exchange), request.floats, request.rules);
   choice.cost = CostOfRanges(part, SharesOf(choice.ranges, part.exchange.nodes()));
-  if (request.equal_within == 0 || !owners.workers || !part.exchange.servers.empty()) return choice;
-  ShardShares shares(n, 1);
-  const std::vector<bool>& may = part.exchange.may_own;
-  if (std::find(may.begin(), may.end(), true) != may.end()) shares.assign(may.begin(), may.end());
-  const double owning = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= owning;
+  // Spare servers beside workers own what their links are worth.
+  const bool mixed = owners.workers && !part.exchange.servers.empty();
+  if (request.equal_within == 0 || mixed) return choice;
   ReduceChoice equal = choice;
-  equal.ranges = RangesFor(shares, request.floats, request.rules);
-  equal.cost = CostOfRanges(part, SharesOf(equal.ranges, n));
+  equal.ranges = RangesFor(EqualShares(part.exchange), request.floats, request.rules);
+  equal.cost = CostOfRanges(part, SharesOf(equal.ranges, part.exchange.nodes()));
   const bool enough = equal.cost.Total() <= (1 + request.equal_within) * choice.cost.Total();
   return enough ? equal : choice;
 }

@@ -63,8 +63,8 @@ struct ReduceRequest {
   double latency_seconds = 0;    // One way.
   double message_seconds = kUsualMessageSeconds;
   double slice_bytes = 1 << 20;
-  // Workers own equal ranges if that takes at most this part longer, because measured links are
-  // rough.
+  // Workers alone, or servers alone, own equal ranges if that takes at most this part longer,
+  // because measured links are rough.
   double equal_within = 0;
   RangeRules rules;
 };

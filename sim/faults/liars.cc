@@ -12,7 +12,7 @@ void AddLiar(SimOptions& options, double step_seconds) {
   Random random(options.seed, Stream::kSimulation, kLieDraws);
   if (!random.Chance(0.125) || options.trainer != SimTrainer::kBuiltIn) return;
   // Nothing is audited then.
-  if (options.job.holders == JobOptions::Holders::kWorkers) return;
+  if (options.job.holders != JobOptions::Holders::kServer) return;
   options.power_cuts = PowerCuts();
   options.job.checkpoint = CheckpointOptions();
   options.job.audit_fraction = 1;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "devices/paced_device.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -27,7 +28,7 @@ std::function<void(const Header&, int, Time, Time)> WatchOf(const SimOptions& op
 }
 
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
-  const LinkProfile& profile = options.cluster.workers[index].link;
+  const LinkProfile& profile = options.cluster.workers[index % options.job.workers].link;
   std::optional<SimLinkWay> back;
   if (profile.down) {
     back = SimLinkWay{FromSeconds(profile.down->latency_seconds), profile.down->bytes_per_second};
@@ -65,11 +66,15 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
                                                              const SimOptions& options,
                                                              WorkerId index, uint32_t life) {
-  std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, index));
+  const uint32_t workers = options.job.workers;
+  std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, DescribeNode(index, workers)));
   const uint64_t draws = index + (uint64_t{life} << 32);
   process->transport_ = network.MakeTransport(process->loop_, LinkOf(options, index));
-  MOTLEY_RETURN_IF_ERROR(process->devices_.Open(options, index, draws));
   WorkerOptions node;
+  node.holds_only = index >= workers;
+  if (!node.holds_only) {
+    MOTLEY_RETURN_IF_ERROR(process->devices_.Open(options, index, draws));
+  }
   node.server = kSimServerAddress;
   node.token = options.job.token;
   node.name = SimWorkerName(options, index);
@@ -81,7 +86,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   node.listen = fmt::format("worker-{}-{}:1", index, life);
   if (options.bring_trainer) node.foreign = options.bring_trainer();
   MOTLEY_ASSIGN_OR_RETURN(process->shard_device_, MakeInlineDevice(process->loop_));
-  Env env{process->loop_, *process->transport_, process->devices_.device()};
+  Device& device = node.holds_only ? *process->shard_device_ : process->devices_.device();
+  Env env{process->loop_, *process->transport_, device};
   env.shard_device = process->shard_device_.get();
   process->node_ = WorkerNode::Create(env, node);
   process->node_->SetAnswerFilter(
@@ -119,16 +125,15 @@ void WorkerProcess::Filter(StepId step, std::span<float> vector) {
 }
 
 void WorkerProcess::TearDown(Violations& violations) {
-  const std::string who = fmt::format("worker {}", index_);
   transport_->Close();
-  CheckReturned(who, *transport_, violations);
+  CheckReturned(who_, *transport_, violations);
   node_.reset();
   devices_.Drop();
   shard_device_.reset();
 }
 
 void WorkerProcess::CheckQuiet(Violations& violations) const {
-  if (!killed_) CheckNoTimers(fmt::format("worker {}", index_), loop_, violations);
+  if (!killed_) CheckNoTimers(who_, loop_, violations);
 }
 
 void WorkerProcess::MixLastDraws(Digest& digest) {

@@ -25,9 +25,11 @@ inline constexpr const char* kSimServerAddress = "server:1";
 // The worker's name, the same for all of its processes, whichever place in the job they get.
 std::string SimWorkerName(const SimOptions& options, WorkerId index);
 
+// A worker, or a shard server if its index is behind those of the workers.
 class WorkerProcess {
  public:
-  // `world` and `network` are borrowed. `life` numbers the processes of one worker.
+  // `world` and `network` are borrowed. `life` numbers the processes of one worker. A shard server
+  // has a link like one of the workers, and no device that computes.
   static Result<std::unique_ptr<WorkerProcess>> Create(VirtualLoop& world, SimNetwork& network,
                                                        const SimOptions& options, WorkerId index,
                                                        uint32_t life = 0);
@@ -62,11 +64,11 @@ class WorkerProcess {
   void MixLastDraws(Digest& digest);
 
  private:
-  WorkerProcess(VirtualLoop& world, WorkerId index)
-      : index_(index), loop_(world), devices_(loop_) {}
+  WorkerProcess(VirtualLoop& world, std::string who)
+      : who_(std::move(who)), loop_(world), devices_(loop_) {}
   void Filter(StepId step, std::span<float> vector);
 
-  const WorkerId index_;
+  const std::string who_;  // For violations.
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   SimDevices devices_;

@@ -106,6 +106,33 @@ TEST(PlanJob, AServerWaitsForMoreWhereTheirNumberIsSaidWithoutALeast) {
   EXPECT_EQ(gather(), std::chrono::seconds(7));
 }
 
+TEST(PlanJob, ShardServersHoldTheVectorOfAServedJob) {
+  JobRequest request;
+  request.data = "there";
+  request.reduce = "sharded:2";
+  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("motley train --remote"));
+  request.role = MOTLEY_SERVER;
+  auto plan = PlanRealJob(request);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->job.holders, JobOptions::Holders::kShardServers);
+  EXPECT_EQ(plan->job.shard_servers, 2U);
+  EXPECT_EQ(plan->job.followers, 1U);
+  EXPECT_EQ(plan->job.audit_fraction, 0);
+  request.audit = 0.5;
+  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("`audit`"));
+  request.audit = 0;
+  for (const char* wrong : {"sharded:0", "sharded:65", "sharded:", "sharded"}) {
+    request.reduce = wrong;
+    EXPECT_EQ(PlanRealJob(request).status().code(), StatusCode::kInvalidArgument) << wrong;
+  }
+  for (const char* spare : {"direct", "auto"}) {
+    request.reduce = spare;
+    EXPECT_EQ(PlanRealJob(request)->job.shard_servers, kMostShardServers) << spare;
+  }
+  request.reduce = "star";
+  EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
+}
+
 TEST(PlanJob, RefusesAsManySpeedsAsDoNotFit) {
   JobRequest request;
   request.workers = 4;

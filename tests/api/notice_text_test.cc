@@ -144,6 +144,41 @@ TEST(NoticeText, OfWhoSumsTheVector) {
             "work");
 }
 
+TEST(NoticeText, OfShardServers) {
+  const NameOfWorker names = [](WorkerId node) -> std::string {
+    return node < 2 ? "" : node == 2 ? "shard server 0" : "shard server 1 (rack)";
+  };
+  const auto text = [&](const JobNotice& notice) { return NoticeText(notice, names); };
+  EXPECT_EQ(
+      text(notice::AwaitsShardServers{1, 2, seconds(600)}),
+      "1 of 2 shard servers joined; waiting for the others, at most 600 s more (motley server "
+      "--shard starts one)");
+  EXPECT_EQ(text(notice::ShardServerJoined{3, "shard server 1 (rack)", "10.77.0.3"}),
+            "shard server 1 (rack) joined from 10.77.0.3");
+  EXPECT_EQ(text(notice::ShardServerLost{3, Status::Unavailable("reset")}),
+            "shard server 1 (rack) lost: reset");
+  EXPECT_EQ(text(notice::ShardServerLost{3, Status::Cancelled("it left")}),
+            "shard server 1 (rack) left");
+  EXPECT_EQ(text(notice::ShardsMoved{3, {{0, 2}, {1, 1}}}),
+            "2 parts of the vector, which shard server 1 (rack) held, are now held by worker 1 and "
+            "shard server 0");
+  notice::VectorPlaced placed;
+  placed.nodes = {0, 1, 2, 3};
+  placed.bytes = 92e6;
+  placed.choice.kind = Reduce::kSharded;
+  placed.choice.ranges = {{2, 0, 30}, {3, 30, 40}};
+  placed.choice.cost.exchange.total = 0.5;
+  EXPECT_THAT(
+      text(placed),
+      HasSubstr("the shard servers sum the vector of 92 MB (shard server 0 75 %, shard server "
+                "1 (rack) 25 %). With"));
+  placed.choice.kind = Reduce::kDirect;
+  placed.choice.ranges = {{0, 0, 10}, {1, 10, 20}, {2, 20, 40}};
+  EXPECT_THAT(text(placed),
+              HasSubstr("the workers and shard servers sum the vector of 92 MB (worker "
+                        "0 25 %, worker 1 25 %, shard server 0 50 %, shard"));
+}
+
 // Losses of standardised targets mean nothing to the user: they are reported in the units of the
 // data.
 TEST(NoticeText, OfTrainingThatDiverges) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/runtime/job_world.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <utility>
 
@@ -80,6 +82,7 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   worker.foreign = brought;
   worker.wait = worker_wait;
   worker.forever = worker_forever;
+  worker.holds_only = worker_holds_only;
   worker.listen = worker.name + ":1";  // Names of processes that start again differ.
   worker.tell = [&box](const std::string& text) { box.said.push_back(text); };
   box.node = WorkerNode::Create({loop, *box.transport, *box.device}, worker);
@@ -87,6 +90,13 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
     ASSERT_FALSE(box.ended) << "finished twice";
     box.ended = status;
   });
+  return box;
+}
+
+WorkerBox& JobWorld::StartShardServer(const std::string& token) {
+  worker_holds_only = true;
+  WorkerBox& box = StartWorker(-1, 1, token);
+  worker_holds_only = false;
   return box;
 }
 
@@ -264,6 +274,16 @@ void FakeWorker::OnPayloadDone(PeerId, const Header& header, bool) {
   if (const auto* order = control->body.AsOrder()) {
     assigned.push_back(*order);
     if (on_order) on_order(assigned.back());
+  }
+}
+
+void ExpectSerialParameters(const JobWorld& world, const JobResult& end) {
+  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+  EXPECT_EQ(end.steps, world.options.steps);
+  const std::vector<double> serial = world.SerialParameters();
+  ASSERT_EQ(end.parameters->size(), serial.size());
+  for (size_t i = 0; i < serial.size(); ++i) {
+    ASSERT_NEAR(end.parameters->at(i), serial[i], 2e-5) << i;
   }
 }
 

@@ -96,6 +96,8 @@ class JobWorld {
   void StartServer();
   WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken,
                          const std::string& name = "");
+  // Starts a shard server.
+  WorkerBox& StartShardServer(const std::string& token = kToken);
   void StartWorkers();  // Starts all workers that the options expect, with different speeds.
   // Simulates a process that dies: its connections end without a goodbye.
   void Kill(WorkerBox& worker);
@@ -125,6 +127,7 @@ class JobWorld {
   std::shared_ptr<const ForeignTrainer> brought;  // The trainer of workers that start from now on.
   Duration worker_wait = WorkerOptions().wait;    // The timeout of these workers.
   bool worker_forever = false;
+  bool worker_holds_only = false;
   Watcher watcher;
   Device* audit_device = nullptr;       // The server's; null: server_device.
   Device* evaluation_device = nullptr;  // The server's; null: server_device.
@@ -178,5 +181,8 @@ class FakeWorker : private Receiver {
   Incarnation incarnation_;
   Bytes control_;
 };
+
+// The job ended well, with the parameters of a serial loop.
+void ExpectSerialParameters(const JobWorld& world, const JobResult& end);
 
 }  // namespace motley

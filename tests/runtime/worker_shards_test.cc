@@ -30,16 +30,6 @@ struct Nobody : Receiver {
   void OnLost(PeerId, const Status&) override {}
 };
 
-void ExpectSerialParameters(const JobWorld& world, const JobResult& end) {
-  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
-  EXPECT_EQ(end.steps, world.options.steps);
-  const std::vector<double> serial = world.SerialParameters();
-  ASSERT_EQ(end.parameters->size(), serial.size());
-  for (size_t i = 0; i < serial.size(); ++i) {
-    ASSERT_NEAR(end.parameters->at(i), serial[i], 2e-5) << i;
-  }
-}
-
 struct Shape {
   std::string code;
   uint32_t workers = 1;
@@ -204,7 +194,7 @@ TEST(WorkerShards, AreLostWithoutFollowers) {
   };
   const JobResult& end = world.Run();
   EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(end.status.ToString().find("no worker followed it"), std::string::npos)
+  EXPECT_NE(end.status.ToString().find("nobody followed it"), std::string::npos)
       << end.status.ToString();
 }
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose workers hold the vector (--reduce direct, or auto over thin links)."""
 
+import json
 import re
+import signal
 import subprocess
 import unittest
 
 from lab import Lab
-from program import ProgramTest, Running
+from program import ProgramTest, Running, wait_until
 
 
 class Direct(ProgramTest):
@@ -37,7 +39,7 @@ class Direct(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data)
-        for wrong, words in ((("--workers", 4, "--reduce", "rung"), "auto, star or direct"),
+        for wrong, words in ((("--workers", 4, "--reduce", "rung"), "auto, star, sharded:S or direct"),
                              (("--workers", 4, "--reduce", "ring"), "waits for every worker"),
                              (("--workers", 4, "--reduce", "mpi"), "mpirun -n 4 motley-sum --reduce mpi"),
                              (("--workers", 1, "--reduce", "direct"), "nobody to share with"),
@@ -46,6 +48,96 @@ class Direct(ProgramTest):
                              (("--workers", 4, "--reduce", "direct", "--audit", 0.5), "--audit")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
+
+
+class ShardServers(ProgramTest):
+    """The same with motley server --shard, in processes of their own."""
+
+    MODEL = ("--model", "mlp:32", "--batch", 64, "--split", 0.9, "--optimizer", "adam", "--lr", 0.003,
+             "--code", "none", "--workers", 3)
+
+    def start(self, *flags, steps):
+        """Starts the server of a job and its workers. Returns it and its address."""
+        job = Running(self, "train", "--data", self.data, *self.MODEL, "--steps", steps, "--remote",
+                      "--min-workers", 3, "--no-local-worker", "--listen", "127.0.0.1:0", "--json", *flags)
+        address = job.wait_for(r"motley worker --server (\S+)")[1]
+        workers = [Running(self, "worker", "--server", address, "--name", f"w{i}", "--threads", 1)
+                   for i in range(3)]
+        return job, address, workers
+
+    def shard_server(self, address, name, **how):
+        return Running(self, "server", "--shard", "--server", address, "--name", name, **how)
+
+    def finish(self, job, steps, others):
+        code, out = job.finish()
+        self.assertEqual(code, 0, job.text())
+        report = json.loads(out)
+        self.assertEqual(report["steps"], steps)
+        self.assertEqual(report["discarded_steps"], 0)
+        for other in others:
+            self.assertEqual(other.finish()[0], 0, other.text())
+            self.assertTrue(other.said("the job is done"), other.text())
+        return report
+
+    def test_a_job_waits_for_them_and_outlives_one(self):
+        steps = 3000
+        reference = self.run_json("train", "--data", self.data, *self.MODEL, "--steps", steps)
+        job, address, workers = self.start("--reduce", "sharded:2", steps=steps)
+        job.wait_for(rf"^  motley server --shard --server {address}")
+        job.wait_for("0 of 2 shard servers joined; waiting")
+        first = self.shard_server(address, "first")
+        job.wait_for("1 of 2 shard servers joined; waiting")
+        self.assertEqual(job.step(), 0)
+        second = self.shard_server(address, "second")
+        first.wait_for(r"joined the job at \S+ as shard server 0 \(first\): mlp:32")
+        wait_until(lambda: job.step() >= 100 or job.process.poll() is not None, "step 100")
+        first.send(signal.SIGKILL)
+        job.wait_for(r"shard server 0 \(first\) lost")
+        job.wait_for(r"part.? of the vector, which shard server 0 \(first\) held, (is|are) now held by "
+                     r"shard server 1 \(second\)")
+        report = self.finish(job, steps, [second, *workers])
+        loss = reference["last_epoch_loss"]
+        self.assertAlmostEqual(report["last_epoch_loss"], loss, delta=1e-4 * loss)
+
+    def test_one_that_joins_a_direct_job_leaves_in_good_order(self):
+        job, address, workers = self.start("--reduce", "direct", steps=100000)
+        server = self.shard_server(address, "spare")
+        job.wait_for(r"shard server 0 \(spare\) joined from")
+        wait_until(lambda: job.step() >= 10 or job.process.poll() is not None, "step 10")
+        server.send(signal.SIGTERM)
+        self.assertEqual(server.finish()[0], 0, server.text())
+        job.wait_for(r"shard server 0 \(spare\) left")
+        job.send(signal.SIGINT)
+        self.assertEqual(job.finish()[0], 130, job.text())
+        for worker in workers:
+            self.assertEqual(worker.finish()[0], 0, worker.text())
+
+    def test_a_job_without_places_refuses_them(self):
+        job, address, _ = self.start(steps=100000)
+        refused = self.shard_server(address, "unwanted")
+        code, _ = refused.finish()
+        self.assertEqual(code, 4, refused.text())
+        self.assertIn("takes no shard servers: start it with --reduce sharded:S", refused.text())
+        wrong = self.shard_server(address, "wrong", token="this is no token at all")
+        self.assertNotEqual(wrong.finish()[0], 0)
+        self.assertIn("token", wrong.text())
+        job.send(signal.SIGINT)
+        self.assertEqual(job.finish()[0], 130, job.text())
+
+    def test_refuses_what_cannot_be(self):
+        train = ("train", "--data", self.data)
+        served = (*train, "--remote", "--listen", "127.0.0.1:0")
+        for wrong, words in (((*train, "--reduce", "sharded:2"), "motley train --remote"),
+                             ((*served, "--reduce", "sharded:0"), "like sharded:4"),
+                             ((*served, "--reduce", "sharded:65"), "at most 64"),
+                             ((*served, "--reduce", "sharded:2", "--audit", 0.5), "--audit"),
+                             (("server", "--server", "127.0.0.1:1"), "--shard"),
+                             (("server", "--shard"), "--server"),
+                             (("server", "--shard", "--server", "127.0.0.1:1"), "MOTLEY_TOKEN")):
+            with self.subTest(wrong=wrong):
+                done = Running(self, *wrong, token=None)
+                self.assertEqual(done.finish()[0], 2, done.text())
+                self.assertIn(words, done.text())
 
 
 class ThinLinks(ProgramTest):

@@ -85,10 +85,15 @@ class LateNodesTest : public testing::Test {
 
   VirtualLoop loop_;
   HeldTransport transport_;
-  ShardPlacement placement_{transport_, {Route(8, 2), 4, 1, {}}, [](WorkerId worker) {
+  static ShardPlacement::Setup Reading() {
+    ShardPlacement::Setup setup{Route(8, 2), 4, 1, {}};
+    setup.hold.reads = true;
+    return setup;
+  }
+  ShardPlacement placement_{transport_, Reading(), [](WorkerId worker) {
                               return LinkLoad::To{worker + 1, Header()};
                             }};
-  ShardUpdate update_{placement_, {.keep_rows = false, .reads = true}, {}};
+  ShardUpdate update_{placement_, /*keep_rows=*/false, {}};
   std::vector<WorkerId> late_;
   LateNodes late_nodes_{loop_, placement_, update_,
                         [this](WorkerId worker) { late_.push_back(worker); }};

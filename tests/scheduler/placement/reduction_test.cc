@@ -54,6 +54,23 @@ TEST(Reduction, LongVectorsAreSummedByTheWorkers) {
   EXPECT_FALSE(choice.reason.narrowest.has_value());
 }
 
+TEST(Reduction, ServersOwnEqualRangesWhereMeasurementsDifferLittle) {
+  ReduceRequest request = Of({kGigabit, kGigabit, kGigabit}, kGigabit, 25'000'000);
+  request.mode = {Reduce::kSharded, 2};
+  request.exchange.streams = false;
+  request.exchange.servers = {{kGigabit, kGigabit}, {1.08 * kGigabit, 1.08 * kGigabit}};
+  request.exchange.may_own = {true, true, false};
+  request.equal_within = 0.1;
+  ReduceChoice choice = Choose(request);
+  EXPECT_EQ(choice.kind, Reduce::kSharded);
+  ASSERT_EQ(choice.ranges.size(), 2);
+  EXPECT_EQ(choice.ranges[0], (ShardRange{3, 0, 12'500'000}));
+  EXPECT_EQ(choice.ranges[1].owner, 4);
+  request.exchange.servers[1] = {2 * kGigabit, 2 * kGigabit};
+  choice = Choose(request);
+  EXPECT_GT(choice.ranges[1].size(), choice.ranges[0].size());
+}
+
 TEST(Reduction, ShortVectorsStayWithTheStar) {
   // 8 kB are shorter than the least range, so a single worker would own them.
   ReduceRequest request = Of(std::vector<double>(8, kGigabit), kGigabit, 2000);

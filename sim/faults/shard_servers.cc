@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/shard_servers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kServerFaultDraws = 64;    // Its own stream of the simulation's draws.
+constexpr double kStartSpreadSeconds = 0.05;  // They start within this time.
+
+}  // namespace
+
+ShardServers::ShardServers(VirtualLoop& world, SimNetwork& network, const SimOptions& options)
+    : world_(world),
+      network_(network),
+      options_(options),
+      random_(options.seed, Stream::kSimulation, kServerFaultDraws) {}
+
+Status ShardServers::Create() {
+  for (uint32_t i = 0; i < options_.job.shard_servers; ++i) {
+    MOTLEY_ASSIGN_OR_RETURN(
+        auto server, WorkerProcess::Create(world_, network_, options_, options_.job.workers + i));
+    servers_.push_back(std::move(server));
+  }
+  return Status::Ok();
+}
+
+void ShardServers::Start() {
+  for (const auto& server : servers_) {
+    world_.After(FromSeconds(kStartSpreadSeconds * random_.NextDouble()),
+                 [raw = server.get()] { raw->Start(); });
+  }
+  Arm();
+}
+
+void ShardServers::Arm() {
+  const RandomFaults& faults = options_.random_faults;
+  if (servers_.empty() || faults.kill_server_every <= 0) return;
+  const Duration wait = FromSeconds(random_.Exponential(faults.kill_server_every));
+  if (ToSeconds(world_.Now() + wait) >= faults.until_seconds) return;
+  world_.After(wait, [this] {
+    if (stopped_) return;
+    Strike();
+    Arm();
+  });
+}
+
+void ShardServers::Strike() {
+  constexpr double kShortest = 1e-4, kLongest = 1;  // Seconds until a new one starts.
+  const size_t server = random_.Below(servers_.size());
+  const bool lose_in_flight = random_.Chance(0.5);
+  const double drawn = kShortest * std::pow(kLongest / kShortest, random_.NextDouble());
+  if (!servers_[server]->alive()) return;
+  ++deaths_;
+  servers_[server]->Kill(lose_in_flight);
+  const double left = options_.random_faults.until_seconds - ToSeconds(world_.Now());
+  world_.After(FromSeconds(std::min(drawn, left)), [this, server] { Restart(server); });
+}
+
+void ShardServers::Restart(size_t server) {
+  if (stopped_) return;
+  auto next = WorkerProcess::Create(world_, network_, options_,
+                                    options_.job.workers + static_cast<WorkerId>(server),
+                                    static_cast<uint32_t>(deaths_));
+  if (!next.ok()) return;
+  dead_.push_back(std::exchange(servers_[server], *std::move(next)));
+  servers_[server]->Start();
+}
+
+void ShardServers::Kill() {
+  for (const auto& server : servers_) {
+    if (!server->killed()) server->Kill(true);
+  }
+}
+
+bool ShardServers::alive() const {
+  return std::any_of(servers_.begin(), servers_.end(),
+                     [](const auto& server) { return server->alive() && server->started(); });
+}
+
+void ShardServers::TearDown(Violations& violations) {
+  for (const auto& server : servers_) {
+    if (server->alive() && server->started()) {
+      violations.Add("I10: a shard server was never notified that the job is over");
+    }
+    server->TearDown(violations);
+  }
+}
+
+void ShardServers::CheckQuiet(Violations& violations) const {
+  for (const auto& server : servers_) server->CheckQuiet(violations);
+}
+
+void ShardServers::MixLastDraws(Digest& digest) {
+  for (const auto& server : servers_) server->MixLastDraws(digest);
+  if (!servers_.empty()) digest.Mix(random_.Next64());
+}
+
+}  // namespace motley
