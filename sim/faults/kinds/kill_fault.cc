@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kUpdateDraws = 64;  // Its own stream of the simulation's draws.
+constexpr uint64_t kUpdateDraws = 66;  // Its own stream of the simulation's draws.
 constexpr double kWhileApplied = 0.3;
 
 class KillFault final : public RandomFault {
