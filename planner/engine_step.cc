@@ -11,7 +11,8 @@ namespace motley {
 EngineStep::EngineStep(std::shared_ptr<const EngineStart> start)
     : start_(std::move(start)),
       job_(start_->job),
-      engine_(job_, start_->plan),
+      update_{.id = job_.version},
+      engine_(job_, update_, start_->plan),
       arrived_(start_->rows),
       hands_(job_.members.size()) {}
 
@@ -22,7 +23,7 @@ double EngineStep::vector_fraction() const {
 void EngineStep::Begin(std::vector<StepCommand>& out) {
   out_ = &out;
   job_.out = &commands_;
-  job_.update.open = true;
+  update_.open = true;
   engine_.Open();
   CarryOut();
 }
@@ -42,7 +43,7 @@ void EngineStep::On(const ListProgress& event) {
   Hand& hand = hands_[event.worker];
   for (; hand.done < event.done; ++hand.done) {
     CarryOut();
-    if (!answers_) Tell(RowArrived{event.worker, job_.update.id, hand.rows[hand.done]});
+    if (!answers_) Tell(RowArrived{event.worker, update_.id, hand.rows[hand.done]});
     if (hand.done < hand.orders) Ended(event.worker);
   }
 }
@@ -64,12 +65,12 @@ void EngineStep::On(const VectorArrived& event) {
   const RowId row = answers_ ? hand.answers.front() : hand.rows[hand.done++];
   if (answers_) hand.answers.erase(hand.answers.begin());
   if (!Decode(row)) {
-    Tell(RowLate{worker, job_.update.id, row});
+    Tell(RowLate{worker, update_.id, row});
     return Ended(worker);
   }
   if (Enough()) return out_->push_back(StepEnough{});
-  Tell(RowArrived{worker, job_.update.id, row});
-  if (job_.update.open) Ended(worker);
+  Tell(RowArrived{worker, update_.id, row});
+  if (update_.open) Ended(worker);
 }
 
 bool EngineStep::Decode(RowId row) {

@@ -70,6 +70,7 @@ class EngineStep final : public StepPolicy {
 
   std::shared_ptr<const EngineStart> start_;
   JobState job_;
+  UpdateState update_;
   RowEngine engine_;
   ArrivedRows arrived_;
   std::vector<Hand> hands_;  // By worker.

@@ -41,8 +41,9 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   cluster.samples = job.samples;
   cluster.notice_seconds = job.notice_seconds;
   cluster.remaining_steps = job.remaining_steps;
-  const double bytes =
+  const double floats =
       job.gradient_bytes > 0 ? job.gradient_bytes : static_cast<double>(profile.gradient_bytes);
+  const double bytes = BytesOnWire(job.wire, floats);
   cluster.gradient_bytes = bytes;
   const ServerRates server = ServerRatesOf(profile);
   if (server.out > 0) cluster.data_seconds = job.data_bytes / server.out;
@@ -64,8 +65,16 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
     }
     cluster.workers.push_back(planned);
   }
-  if (job.reduce && bytes > 0) cluster.reduction = ReductionOf(profile, bytes, *job.reduce);
+  if (job.reduce && bytes > 0) {
+    cluster.reduction = ReductionOf(profile, floats, *job.reduce, job.wire);
+  }
   return cluster;
+}
+
+double BytesOnWire(WireFormat wire, double bytes) {
+  if (wire == WireFormat::kFloat32) return bytes;
+  return static_cast<double>(
+      WireBytes(wire, static_cast<size_t>(std::llround(bytes / sizeof(float)))));
 }
 
 uint32_t PartitionsFor(const PlannedCluster& cluster) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/wire_format.h"
 #include "profiles/cost_model.h"
 #include "profiles/profile.h"
 #include "scheduler/placement/reduction.h"
@@ -45,7 +46,7 @@ struct PlannedCluster {
   double samples = 1;                // Samples per step, > 0.
   double doubt = 0.02;        // Relative standard deviation of true speeds from learned ones.
   double notice_seconds = 0;  // From a loss until the server notices it.
-  double gradient_bytes = 0;  // Bytes of one vector; 0: it takes the links no time.
+  double gradient_bytes = 0;  // Bytes of one vector on links; 0: it takes them no time.
   double data_seconds = 0;    // For sending every partition of the data once.
   uint64_t remaining_steps = 1;
   // Times of vectors and parameters were only observed while all of them were under way. The part
@@ -67,14 +68,17 @@ std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers
 // Facts about a job that a profile does not contain.
 struct PlannedJob {
   double samples = 256;
-  double gradient_bytes = 0;  // 0: the profile's.
+  double gradient_bytes = 0;  // As float32; 0: the profile's.
   double data_bytes = 0;
   double loss_probability = 0;  // Probability that a worker is lost in a step.
   double notice_seconds = 1;
   uint64_t remaining_steps = 1000;
   std::optional<ReduceMode> reduce;  // Empty: on the server, with nothing to choose.
+  WireFormat wire = WireFormat::kFloat32;
 };
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job);
+// The bytes that a vector of so many bytes as float32 takes on links.
+double BytesOnWire(WireFormat wire, double bytes);
 
 // The number of partitions into which jobs on this cluster cut their data. It is at most the number
 // of samples in a step, but at least one per worker.

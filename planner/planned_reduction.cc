@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kFollowers = 1;  // As jobs have them.
+constexpr double kFollowers = 1;  // As jobs have them.
 
 // The request for the workers that take part.
 ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
@@ -47,14 +47,17 @@ LinkTimes TimesOf(const Exchange& exchange, const ShardShares& shares) {
 }  // namespace
 
 ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
-                          const ReduceMode& mode) {
+                          const ReduceMode& mode, WireFormat wire) {
   ReduceRequest request;
   request.mode = mode;
   request.coordinator = LinkOf(ServerRatesOf(profile));
   request.exchange.workers = WorkerLinksOf(profile);
   request.exchange.servers.assign(mode.servers, request.coordinator);
-  request.exchange.bytes = vector_bytes;
-  request.exchange.followers = profile.workers.size() > 1 ? kFollowers : 0;
+  request.exchange.bytes = BytesOnWire(wire, vector_bytes);
+  // Sums for followers travel as float32.
+  const double times = vector_bytes / request.exchange.bytes;
+  request.exchange.followers = profile.workers.size() > 1 ? kFollowers * times : 0;
+  request.slice_bytes = BytesOnWire(wire, request.slice_bytes);
   request.floats = std::max<uint64_t>(1, std::llround(vector_bytes / sizeof(float)));
   for (const WorkerProfile& worker : profile.workers) {
     const double both = worker.link.Up().latency_seconds + worker.link.Down().latency_seconds;

@@ -16,13 +16,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/wire_format.h"
 #include "planner/planned_cluster.h"
 
 namespace motley {
 
-// `sharded:S` means S servers on machines of their own, each with a link like the server's.
+// A vector of so many bytes as float32, which travels as `wire`. `sharded:S` means S servers on
+// machines of their own, each with a link like the server's.
 ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
-                          const ReduceMode& mode);
+                          const ReduceMode& mode, WireFormat wire = WireFormat::kFloat32);
 
 // The placement for a job in which these workers take part. Precondition: cluster.reduction.
 Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among);

@@ -5,8 +5,8 @@
 // In an exchange every worker sends the parts of its vector to their owners (push), and gets the
 // new values of these parts back (pull). A node owns the part x of the vector, and all x add up to
 // 1. With n workers, a vector of M bytes, answers cut to the part f = 1 / parts, R answers that an
-// owner needs and F followers that get the sum of each owner, a node's link carries so many times M
-// bytes:
+// owner needs, and the sums of each owner for its followers, which are F times as long as its part
+// of the vector, a node's link carries so many times M bytes:
 //
 //                push, up          push, down                pull, up     pull, down
 //     worker     f (1 - x) + F x   f min(R, n - 1) x + F x   (n - 1) x    1 - x
@@ -59,7 +59,8 @@ struct Exchange {
   double bytes = 0;
   uint32_t responders = 0;  // Answers that an owner needs; 0: one from each worker.
   uint32_t parts = 1;       // Answers are this many times shorter than the vector.
-  uint32_t followers = 0;   // Nodes that get the sums of each owner.
+  // Sums for followers, in times of an owner's part. Sums may be longer than rounded vectors.
+  double followers = 0;
   // Owners publish slice by slice. Jobs do not: they commit a step as a whole (decision 47).
   bool streams = false;
 

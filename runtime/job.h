@@ -92,6 +92,9 @@ struct JobOptions : SchedulerOptions {
   // float32 whatever travels. `unweighted` and `audit_fraction` 0 belong to it
   // (docs/decisions/0050).
   WireFormat wire = WireFormat::kFloat32;
+  // In simulations: the floats that the vector stands for, when its placement is chosen. 0: its
+  // own.
+  uint64_t modelled_floats = 0;
   // For tests: the server reads each version back from the workers that hold its shards.
   bool read_every_version = false;
   // Part of the steps whose answers are compared with sums that the server forms itself: the first
@@ -195,9 +198,9 @@ struct AuditRecord {
 // The result of a finished (or ended) job.
 struct JobResult : JobHistory {
   Status status;
-  // The last version that the server has, or the best (`validation`); never null. They are shared
-  // with everyone who holds that version, so returning them at the end takes no memory and cannot
-  // fail. A job with 10^9 parameters has one copy.
+  // The last version that the server has, or the best (`validation`); never null, but empty if it
+  // is lost with the workers that held it. It is shared with everyone who holds it, so returning it
+  // at the end takes no memory and cannot fail. A job with 10^9 parameters has one copy.
   std::shared_ptr<const std::vector<float>> parameters =
       std::make_shared<const std::vector<float>>();
   uint64_t steps = 0;         // Committed steps.

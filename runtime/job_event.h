@@ -98,13 +98,16 @@ struct LinkMeasured {
   Duration time;
   Time now;
 };
-struct StepDecoded {  // `parameters` have version `step`.
+// Where workers hold the shards, only jobs that read every version have parameters in these two.
+struct StepDecoded {  // `parameters` are the newest; with a barrier they have version `step`.
   StepId step;
   const DecodedSum& sum;
   std::span<const float> parameters;
   Time now;
+  uint64_t version =
+      0;  // The oldest that answers were computed with. 0 if workers have the shards.
 };
-struct StepApplied {  // `parameters` have version step + 1.
+struct StepApplied {  // `parameters` have version step + 1, whatever the number of the update.
   StepId step;
   std::span<const float> parameters;
   double batch_loss;

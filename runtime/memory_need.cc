@@ -24,10 +24,12 @@ constexpr uint64_t kAudit = 3;
 
 constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.
 constexpr uint64_t kAnswers = 2;           // One being computed, and one on its way.
-// Versions and answers that travel in half of their bytes or less are kept in that form, too.
-constexpr uint64_t kPackedVersions = kVersions / 2;
+// Answers that travel in half of their bytes or less are kept in that form, too.
 constexpr uint64_t kPackedAnswers = (kAnswers + 1) / 2;
 constexpr uint64_t kMostCounted = 1u << 20;
+// The program itself, with buffers of connections, and slices on their way at a worker.
+constexpr uint64_t kProgramBytes = uint64_t{16} << 20;
+constexpr uint64_t kSlicesBytes = uint64_t{16} << 20;
 
 uint64_t Times(uint64_t a, uint64_t b) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
@@ -45,6 +47,7 @@ std::string Words(uint64_t bytes) {
 // Vectors for the sum and the answers of a step.
 uint64_t SumVectors(const JobOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
+  if (options.sync.one_each) return options.workers;  // The sums of all updates that are open.
   if (!scheme.keeps_copies) return 1;
   if (scheme.leases()) return options.workers;  // One vector of each worker may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
@@ -60,40 +63,131 @@ uint64_t SumVectors(const JobOptions& options) {
   return uint64_t{options.tolerate} + 1;
 }
 
+// Versions of the parameters beside those of the validator. Workers with updates of their own may
+// each be sent another one.
+uint64_t Versions(const JobOptions& options) {
+  return kVersions + (options.sync.one_each ? options.workers : 0);
+}
+
+bool Saves(const JobOptions& options) { return options.checkpoint.every > 0; }
+
 // Versions of the parameters that the validator holds.
 uint64_t JudgedVersions(const JobOptions& options) {
   return options.validation.samples != nullptr ? 2 : 0;
 }
 
+// A checkpoint holds a version and a copy of the state until it is written. It writes the best
+// version behind the state.
+uint64_t CheckpointVectors(const JobOptions& options) {
+  if (!Saves(options)) return 0;
+  return (JudgedVersions(options) > 0 ? 2 : 1) * (1 + OptimizerVectors(options.optimizer.name));
+}
+
+// Vectors of a server with the sums, the optimizer's state and so many versions.
+uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
+  const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : versions / 2;
+  const uint64_t audit = options.audit_fraction > 0 ? kAudit : 0;
+  return versions + packed + audit + kGradients + SumVectors(options) +
+         OptimizerVectors(options.optimizer.name) + JudgedVersions(options) +
+         CheckpointVectors(options);
+}
+
+// Vectors of a server whose workers hold the shards. First it sends what they start with. Later it
+// reads versions to judge them (beside the best one and the one being evaluated), saves some with
+// the state, and returns the last.
+uint64_t CoordinatorVectors(const JobOptions& options) {
+  const uint64_t state = OptimizerVectors(options.optimizer.name);
+  const uint64_t start = options.resume != nullptr ? 1 + state : 1;
+  return std::max(start,
+                  std::max<uint64_t>(1, CheckpointVectors(options)) + JudgedVersions(options));
+}
+
+// Vectors of the shards that an average worker or shard server owns and follows.
+double PartVectors(const JobOptions& options) {
+  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
+  const double owners = std::max<double>(sharded ? options.shard_servers : options.workers, 1);
+  const double followers = std::min<double>(options.followers, owners - 1);
+  const auto state = static_cast<double>(OptimizerVectors(options.optimizer.name));
+  // An owner has the newest version and the next one, as they travel too, and what a server has of
+  // a sum. Of a follower's shard there are the newest version and the sum.
+  const double packed = options.wire == WireFormat::kFloat32 ? 0 : 0.5;
+  const auto sums = static_cast<double>(kGradients + SumVectors(options));
+  return (2 + packed + state + sums + followers * (2 + state)) / owners;
+}
+
+// Vectors of a worker beside those. While it is late with a step, it keeps the parameters of that
+// step beside newer ones. An answer over a list is computed while another one leaves.
+double WorkingVectors(const JobOptions& options) {
+  const Scheme& scheme = SchemeNamed(options.code);
+  const double answers = scheme.chosen_later() || scheme.in_pieces() ? 2 : 1;
+  const double packed = options.wire == WireFormat::kFloat32 ? 0 : 0.5 * answers;
+  const uint32_t kept = scheme.sharing == Sharing::kKeptRows ? options.tolerate + options.parts : 0;
+  return (scheme.keeps_copies || scheme.chosen_later() ? 2 : 1) + answers + packed + kept;
+}
+
 }  // namespace
 
 uint64_t ServerVectors(const JobOptions& options) {
-  const uint64_t sums = SumVectors(options);
-  const uint64_t state = OptimizerVectors(options.optimizer.name);
-  // A checkpoint holds a version and a copy of the state until it is written.
-  const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;
-  // The validator holds the best version and the one being evaluated. A checkpoint writes the best
-  // behind the state.
-  const uint64_t judged = JudgedVersions(options);
-  const uint64_t joined = judged > 0 && options.checkpoint.every > 0 ? 1 + state : 0;
-  const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : kPackedVersions;
-  return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined + packed;
+  const bool elsewhere = options.holders == JobOptions::Holders::kWorkers ||
+                         options.holders == JobOptions::Holders::kShardServers;
+  return elsewhere ? CoordinatorVectors(options) : StarVectors(options, Versions(options));
+}
+
+UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool at_workers) {
+  const auto bytes = [parameters](double vectors) {
+    return static_cast<uint64_t>(vectors * static_cast<double>(parameters) * sizeof(float));
+  };
+  UsualMemory usual;
+  if (at_workers) usual.part = bytes(PartVectors(options)) + kSlicesBytes;
+  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
+  usual.worker = kProgramBytes + bytes(WorkingVectors(options)) + (sharded ? 0 : usual.part);
+  usual.server = kProgramBytes + bytes(static_cast<double>(at_workers ? CoordinatorVectors(options)
+                                                                      : StarVectors(options, 2)));
+  return usual;
+}
+
+std::string DescribeMemory(const JobOptions& options, uint64_t parameters) {
+  const auto words = [&](bool at_workers) {
+    const UsualMemory usual = UsualMemoryOf(options, parameters, at_workers);
+    const std::string text = fmt::format("about {} at the server and {} at each worker",
+                                         Words(usual.server), Words(usual.worker));
+    if (!at_workers) return text;
+    return fmt::format("{}, of which {} for an average part of the vector", text,
+                       Words(usual.part));
+  };
+  switch (options.holders) {
+    case JobOptions::Holders::kServer:
+      return fmt::format("needs {}, beside the samples", words(false));
+    case JobOptions::Holders::kWorkers:
+      return fmt::format("needs {}, beside the samples", words(true));
+    case JobOptions::Holders::kShardServers: {
+      const UsualMemory usual = UsualMemoryOf(options, parameters, true);
+      return fmt::format(
+          "needs about {} at the server, {} at each shard server and {} at each worker, beside the "
+          "samples",
+          Words(usual.server), Words(kProgramBytes + usual.part), Words(usual.worker));
+    }
+    case JobOptions::Holders::kChosen: break;
+  }
+  return fmt::format(
+      "needs {}, beside the samples, if the server sums the vector; if the workers do, {}",
+      words(false), words(true));
 }
 
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
   if (memory_bytes == 0 || parameters == 0) return std::numeric_limits<uint64_t>::max();
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
-  const uint64_t counted = ServerVectors(options);
+  const uint64_t counted = StarVectors(options, Versions(options));
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
   // Sums get the other half of the rest (MostSums).
-  return kVersions + JudgedVersions(options) + checkpoint +
+  return Versions(options) + JudgedVersions(options) + checkpoint +
          (fit > counted ? (fit - counted) / 2 : 0);
 }
 
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
   if (memory_bytes == 0 || parameters == 0) return 0;
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
-  const uint64_t others = ServerVectors(options) - SumVectors(options);
+  const uint64_t others = StarVectors(options, Versions(options)) - SumVectors(options);
   // Memory that one code took is kept when another code follows.
   const uint64_t room = fit > others ? (fit - others) / 2 : 0;
   return static_cast<uint32_t>(std::clamp<uint64_t>(room, 1, kMostCounted));

@@ -10,13 +10,19 @@
 #include "coding/schemes.h"
 
 namespace motley {
+namespace {
+
+// The update begins again, later or at once.
+void Interrupt(Lane& lane, JobState& job) {
+  ++job.totals.steps_restarted;
+  lane.engine->Cancel();
+  lane.update.open = lane.update.enough = false;
+}
+
+}  // namespace
 
 JobScheduler::JobScheduler(const SchedulerOptions& options)
-    : job_(options),
-      start_(job_),
-      silence_(job_),
-      sync_(std::make_unique<Barrier>(options.first_step)),
-      engine_(MakeStepEngine(job_)) {}
+    : job_(options), start_(job_), silence_(job_), sync_(MakeSyncPolicy(options)), lanes_(job_) {}
 
 Result<std::unique_ptr<JobScheduler>> JobScheduler::Make(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
@@ -37,7 +43,7 @@ Status JobScheduler::ChangeTo(const SchedulerOptions& options) {
   job_.transfers.WantCopies(false);
   ++job_.totals.replans;
   job_.plan_void = true;
-  engine_ = MakeStepEngine(job_);
+  lanes_.MakeEngines();
   return Status::Ok();
 }
 
@@ -56,22 +62,19 @@ void JobScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& o
         }
       },
       event);
+  if (phase_ == Phase::kRunning) OpenUpdates();
   job_.transfers.SeeAnswer(event);
   job_.out = nullptr;
 }
 
 Time JobScheduler::Deadline() const {
-  switch (phase_) {
-    case Phase::kStarting: return clock_runs_ ? start_.Due() : Time{};
-    case Phase::kRunning: {
-      const Time due = std::min(engine_->Due(), silence_.LongStepDue());
-      if (due <= silence_.WaitDue()) return due;
-      return std::min(due, std::max(silence_.WaitDue(), engine_->AnswersDue()));
-    }
-    case Phase::kCommitting:
-    case Phase::kEnded: return kNever;
-  }
-  return kNever;
+  if (phase_ == Phase::kStarting) return clock_runs_ ? start_.Due() : Time{};
+  if (phase_ == Phase::kEnded) return kNever;
+  const Time sync_due = sync_->Due(job_.members);
+  if (!lanes_.AnyOpen()) return sync_due;
+  const Time due = std::min({lanes_.Due(), silence_.LongStepDue(), sync_due});
+  if (due <= silence_.WaitDue()) return due;
+  return std::min(due, std::max(silence_.WaitDue(), lanes_.AnswersDue()));
 }
 
 SchedulerStats JobScheduler::Stats() const {
@@ -80,7 +83,7 @@ SchedulerStats JobScheduler::Stats() const {
     stats.workers.push_back(job_.members[id].stats);
     stats.workers.back().speed = job_.members[id].speed();
   }
-  engine_->Report(stats);
+  for (const Lane& lane : lanes_) lane.engine->Report(stats);
   return stats;
 }
 
@@ -92,7 +95,7 @@ void JobScheduler::On(const WorkerJoined& event) {
   if (joined != Membership::Joined::kAgain) return;
   job_.Say(notice::StartedAgain{event.worker});
   Void(event.worker);
-  if (phase_ == Phase::kRunning) Take(engine_->Replace());
+  Replace();
 }
 
 void JobScheduler::On(const WorkerFree& event) {
@@ -104,15 +107,16 @@ void JobScheduler::On(const WorkerFree& event) {
     job_.transfers.Began(event.worker, worker.assigned_in);
   }
   job_.members.Free(event, job_.now);
+  sync_->Enters(event.worker);
   if (phase_ == Phase::kStarting) {
-    Take(engine_->OnEvent(event));
+    PassOn(event);
     return TryStart();
   }
   silence_.Heard();
   if (first) job_.Say(notice::Ready{event.worker});
   job_.TakeBack(event.worker);
   job_.plan_void = job_.plan_void || first;
-  Take(engine_->OnEvent(event));
+  PassOn(event);
 }
 
 void JobScheduler::On(const WorkerNotComing& event) {
@@ -133,17 +137,17 @@ void JobScheduler::On(const WorkerLost& event) {
   }
   start_.Lost(LastWorker{event.worker, event.why});
   if (phase_ == Phase::kStarting) return TryStart();
-  if (phase_ != Phase::kRunning) return;
-  if (live > 0) return Take(engine_->Replace());
-  ++job_.totals.steps_restarted;
-  engine_->Cancel();
-  WaitForReturn();
+  if (live > 0) return Replace();
+  for (Lane& lane : lanes_) {
+    if (lane.update.open) Interrupt(lane, job_);
+  }
 }
 
 // The worker is gone, with what it held.
 void JobScheduler::Void(WorkerId worker) {
   job_.transfers.Gone(worker);
-  engine_->Gone(worker);
+  sync_->Leaves(worker);
+  for (Lane& lane : lanes_) lane.engine->Gone(worker);
   job_.plan_void = true;
 }
 
@@ -155,7 +159,18 @@ void JobScheduler::Hear(WorkerId worker) {
 void JobScheduler::OnMessage(WorkerId worker, const Event& event) {
   if (!job_.members.Live(worker)) return;
   Hear(worker);
-  Take(engine_->OnEvent(event));
+  PassOn(event);
+}
+
+// Only the engine that a message concerns acts on it.
+void JobScheduler::PassOn(const Event& event) {
+  for (Lane& lane : lanes_) Take(lane, lane.engine->OnEvent(event));
+}
+
+void JobScheduler::Replace() {
+  for (Lane& lane : lanes_) {
+    if (lane.update.open) Take(lane, lane.engine->Replace());
+  }
 }
 
 // --- The start ---
@@ -164,98 +179,111 @@ void JobScheduler::TryStart() {
   JobEnd end;
   switch (start_.Try(end)) {
     case Start::Verdict::kWait: return;
-    case Start::Verdict::kBegin: return NextStep();
+    case Start::Verdict::kBegin: phase_ = Phase::kRunning; return;
     case Start::Verdict::kEnd: return End(std::move(end));
   }
 }
 
-void JobScheduler::WaitForReturn() {
-  phase_ = Phase::kStarting;
-  job_.update.open = false;
-  start_.WaitForReturn();
-  TryStart();
-}
+// --- Updates ---
 
-// --- Steps ---
-
-void JobScheduler::NextStep() {
-  if (job_.update.id >= job_.options.steps) return End({});
-  if (job_.members.LiveCount() == 0) return WaitForReturn();
-  if (job_.members.ReadyCount() == 0) {  // All live workers are newcomers that are not ready yet.
+// Opens what may be open now: updates that were interrupted when all workers were lost, and the
+// next ones.
+void JobScheduler::OpenUpdates() {
+  if (job_.version >= job_.options.steps) return End({});
+  const bool idle = lanes_.Idle();
+  if (idle && job_.members.LiveCount() == 0) {
+    phase_ = Phase::kStarting;
+    start_.WaitForReturn();
+    return TryStart();
+  }
+  if (idle && job_.members.ReadyCount() == 0) {  // All live workers are newcomers, not ready yet.
     phase_ = Phase::kStarting;
     return start_.WaitFor(job_.options.start_timeout);
   }
-  // An update that was open when all workers were lost is opened again.
-  if (const std::optional<Update> next = sync_->Next()) {
-    job_.update.id = next->id;
-    job_.update.base_version = next->base_version;
-    sync_->Opened(*next);
+  for (Lane& lane : lanes_) {
+    if (lane.update.interrupted()) Begin(lane);
   }
-  silence_.LeaveOut();
-  if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
-  job_.update.refusals.StepBegins();
-  silence_.StepBegins();
-  OpenStep();
+  while (phase_ == Phase::kRunning) {
+    const std::optional<SyncPolicy::Opening> next = sync_->Next(job_.members);
+    if (!next) return;
+    Lane& lane = lanes_[next->lane];
+    lane.update.id = next->update.id;
+    lane.update.base_version = next->update.base_version;
+    lane.update.begun = true;
+    sync_->Opened(*next);
+    Begin(lane);
+  }
 }
 
-void JobScheduler::OpenStep() {
-  phase_ = Phase::kRunning;
-  job_.update.open = true;
+void JobScheduler::Begin(Lane& lane) {
+  silence_.LeaveOut();
+  if (Status planned = lane.engine->Prepare(); !planned.ok()) return End({std::move(planned), {}});
+  lane.update.refusals.StepBegins();
+  if (!lanes_.AnyOpen()) silence_.StepBegins();
+  OpenStep(lane);
+}
+
+void JobScheduler::OpenStep(Lane& lane) {
+  lane.update.open = true;
+  lane.update.enough = false;
   start_.StepOpened();
   silence_.StepOpens();
-  job_.transfers.StepOpens(job_.update.id);
-  for (WorkerId id = 0; id < job_.members.size(); ++id) job_.members[id].heard = false;
-  Take(engine_->Open());
+  job_.transfers.StepOpens(lane.update.id);
+  for (WorkerId id = 0; id < job_.members.size(); ++id) {
+    const bool waits = !job_.options.sync.one_each || id == lanes_.IndexOf(lane);
+    if (waits) job_.members[id].heard = false;
+  }
+  Take(lane, lane.engine->Open());
 }
 
-void JobScheduler::RestartStep() {
-  ++job_.totals.steps_restarted;
-  engine_->Cancel();
-  OpenStep();
-}
-
-void JobScheduler::Take(const StepResult& result) {
+void JobScheduler::Take(Lane& lane, const StepResult& result) {
   switch (result.kind) {
     case StepResult::Kind::kOpen: return;
     case StepResult::Kind::kClosed:
+      lane.update.enough = true;
       silence_.StepCommitted();
-      phase_ = Phase::kCommitting;
+      if (lanes_.AnyOpen()) silence_.StepBegins();
       return;
-    case StepResult::Kind::kRestart: return RestartStep();
+    case StepResult::Kind::kRestart: Interrupt(lane, job_); return OpenStep(lane);
     case StepResult::Kind::kFailed: return End({result.why, {}});
   }
 }
 
 void JobScheduler::On(const StepDecodable& event) {
-  if (phase_ == Phase::kRunning && event.step == job_.update.id) Take(engine_->OnEvent(event));
+  Lane* lane = lanes_.Of(event.step);
+  if (lane != nullptr && lane->update.open) Take(*lane, lane->engine->OnEvent(event));
 }
 
 void JobScheduler::On(const StepApplied& event) {
-  if (phase_ != Phase::kCommitting || event.step != job_.update.id) return;
+  Lane* lane = lanes_.Of(event.step);
+  if (lane == nullptr || !lane->update.enough) return;
+  lane->update.begun = lane->update.enough = false;
   ++job_.totals.steps_committed;
+  ++job_.version;
   job_.transfers.StepEnded();
-  sync_->Committed(job_.update.id);
-  ++job_.update.id;
-  NextStep();
+  sync_->Committed(lanes_.IndexOf(*lane));
 }
 
 void JobScheduler::On(const UpdateLost& event) {
-  const bool open = phase_ == Phase::kRunning || phase_ == Phase::kCommitting;
-  if (!open || event.step != job_.update.id) return;
-  ++job_.totals.steps_restarted;
-  engine_->Cancel();
-  if (job_.members.LiveCount() == 0) return WaitForReturn();
-  if (Status planned = engine_->Prepare(); !planned.ok()) return End({std::move(planned), {}});
-  OpenStep();
+  Lane* lane = lanes_.Of(event.step);
+  if (phase_ != Phase::kRunning || lane == nullptr) return;
+  Interrupt(*lane, job_);
+  if (job_.members.ReadyCount() == 0) return;  // OpenUpdates waits.
+  if (Status planned = lane->engine->Prepare(); !planned.ok()) {
+    return End({std::move(planned), {}});
+  }
+  OpenStep(*lane);
 }
 
 void JobScheduler::On(const Tick& event) {
   if (phase_ == Phase::kStarting) return TryStart();
-  if (phase_ != Phase::kRunning) return;
-  Take(engine_->OnEvent(event));
-  if (phase_ == Phase::kRunning && job_.now >= silence_.LongStepDue()) silence_.ReportLongStep();
-  if (phase_ != Phase::kRunning || job_.now < silence_.WaitDue()) return;
-  if (job_.now >= engine_->AnswersDue()) silence_.ReportSilenceOfAll();
+  sync_->Tick(job_.members, job_.now);
+  for (Lane& lane : lanes_) {
+    if (lane.update.open) Take(lane, lane.engine->OnEvent(event));
+  }
+  if (!lanes_.AnyOpen()) return;
+  if (job_.now >= silence_.LongStepDue()) silence_.ReportLongStep();
+  if (job_.now >= std::max(silence_.WaitDue(), lanes_.AnswersDue())) silence_.ReportSilenceOfAll();
 }
 
 // --- Refused answers ---
@@ -263,23 +291,27 @@ void JobScheduler::On(const Tick& event) {
 void JobScheduler::On(const RowRejected& event) {
   if (!job_.members.Live(event.worker)) return;
   Hear(event.worker);
-  const RefusalKind kind = engine_->Refused(event);
+  Lane* of = lanes_.Of(event.step);
+  Lane& lane = of != nullptr ? *of : lanes_[0];
+  const RefusalKind kind = lane.engine->Refused(event);
   if (kind == RefusalKind::kNot) return;
   ++job_.members[event.worker].stats.rejected;
   ++job_.members[event.worker].refused;
-  if (kind == RefusalKind::kEarlier) return Take(engine_->OnEvent(event));
-  job_.update.refusals.Add(event.worker);
-  if (!job_.update.refusals.ShowDivergence(job_.members, job_.now)) return AfterRefusal(event);
+  if (kind == RefusalKind::kEarlier) return PassOn(event);
+  lane.update.refusals.Add(event.worker);
+  if (!lane.update.refusals.ShowDivergence(job_.members, job_.now)) {
+    return AfterRefusal(lane, event);
+  }
   const char* who = job_.members.LiveCount() > 1 ? "all workers" : "the only worker left";
   End({Status::DataError(fmt::format(
            "the training diverged at step {}: {} sent answers that cannot be used; "
            "lower `learning_rate`, limit the gradients with `clip`, or look for bad values in "
            "the data",
-           job_.update.id, who)),
+           job_.version, who)),
        LastWorker{event.worker, event.why}});
 }
 
-void JobScheduler::AfterRefusal(const RowRejected& event) {
+void JobScheduler::AfterRefusal(Lane& lane, const RowRejected& event) {
   const WorkerId id = event.worker;
   if (Refusals::TooMany(job_.members, id)) {
     const auto refused = static_cast<uint32_t>(job_.members[id].refused);
@@ -290,18 +322,19 @@ void JobScheduler::AfterRefusal(const RowRejected& event) {
     Void(id);
     job_.Say(notice::SentAway{id, refused, event.why, job_.members.LiveCount()});
   } else {
-    job_.Say(notice::Refused{job_.update.id, id, event.why});
+    job_.Say(notice::Refused{lane.update.id, id, event.why});
   }
   if (event.touched) {
-    RestartStep();
+    Interrupt(lane, job_);
+    OpenStep(lane);
   } else {
-    Take(engine_->Replace());
+    Replace();
   }
 }
 
 void JobScheduler::End(JobEnd end) {
   phase_ = Phase::kEnded;
-  job_.update.open = false;
+  for (Lane& lane : lanes_) lane.update.open = false;
   job_.Do(EndJob{std::move(end.why), std::move(end.last)});
 }
 
@@ -340,6 +373,20 @@ Status CheckJobOptions(const SchedulerOptions& options) {
   if (options.least_workers == 0 || options.least_workers > options.workers) {
     return Status::InvalidArgument(fmt::format("`min_workers` {}: the job has from 1 to {} workers",
                                                options.least_workers, options.workers));
+  }
+  if (options.sync.one_each && options.code != "none") {
+    return Status::InvalidArgument(fmt::format(
+        "`sync` {} gives each worker updates of its own, which need no code: use `code` "
+        "none, or `sync` bsp with code {}",
+        NameOf(options.sync), options.code));
+  }
+  if (options.sync.one_each && options.most_workers > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} all workers take part: leave `fastest` out", NameOf(options.sync)));
+  }
+  if (options.sync.one_each && options.first_step > 0) {
+    return Status::InvalidArgument(
+        fmt::format("a job with `sync` {} cannot go on from a checkpoint", NameOf(options.sync)));
   }
   if (options.quorum > options.workers) {
     return Status::InvalidArgument(

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of a job that works step by step. It consists of parts with one task each, and
-// decides which part acts when. Events go down; results come back as values.
+// The scheduler of a job. It consists of parts with one task each, and decides which part acts
+// when. Events go down; results come back as values.
 //
 //   JobState    the workers that are there and what was learned (membership, transfers)
-//   UpdateState the update that is open, and answers to it that were refused (in JobState)
 //   Start       how the job waits for workers
 //   Silence     workers that send nothing, and for how long
-//   SyncPolicy  which update comes next, and from which version it starts
-//   StepEngine  how a step is worked off: rows of a code, or leases
+//   SyncPolicy  which updates come next, and from which versions they start
+//   Lane        an update that is open (UpdateState), and how it is worked off: rows of a code, or
+//               leases (StepEngine)
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "scheduler/job_state.h"
+#include "scheduler/lanes.h"
 #include "scheduler/silence.h"
 #include "scheduler/start.h"
-#include "scheduler/step_engine.h"
 #include "scheduler/sync/sync_policy.h"
 
 namespace motley {
@@ -30,8 +31,8 @@ class JobScheduler final : public Scheduler {
   Time Deadline() const override;
   SchedulerStats Stats() const override;
 
-  // A step is committed, but StepApplied has not come yet.
-  bool BetweenSteps() const { return phase_ == Phase::kCommitting; }
+  // No update is open: the last one has enough answers, but StepApplied has not come yet.
+  bool BetweenSteps() const { return phase_ == Phase::kRunning && !lanes_.AnyOpen(); }
   // Goes on with another scheme, and keeps the workers, what they hold and what was learned about
   // them. The options may differ from the present ones only in what describes the scheme.
   // kInvalidArgument when that scheme cannot serve; nothing has changed then. Precondition:
@@ -42,9 +43,8 @@ class JobScheduler final : public Scheduler {
 
  private:
   enum class Phase : uint8_t {
-    kStarting,    // Waits for workers.
-    kRunning,     // A step is open.
-    kCommitting,  // The step has enough; waits for StepApplied.
+    kStarting,  // Waits for workers.
+    kRunning,   // Updates are open, or wait for StepApplied.
     kEnded
   };
 
@@ -65,19 +65,20 @@ class JobScheduler final : public Scheduler {
   void Hear(WorkerId worker);
   void Void(WorkerId worker);
   void TryStart();
-  void WaitForReturn();
-  void NextStep();
-  void OpenStep();
-  void RestartStep();
-  void Take(const StepResult& result);
-  void AfterRefusal(const RowRejected& event);
+  void OpenUpdates();
+  void Begin(Lane& lane);
+  void OpenStep(Lane& lane);
+  void PassOn(const Event& event);
+  void Replace();
+  void Take(Lane& lane, const StepResult& result);
+  void AfterRefusal(Lane& lane, const RowRejected& event);
   void End(JobEnd end);
 
   JobState job_;
   Start start_;
   Silence silence_;
   const std::unique_ptr<SyncPolicy> sync_;
-  std::unique_ptr<StepEngine> engine_;
+  Lanes lanes_;
   Phase phase_ = Phase::kStarting;
   bool clock_runs_ = false;  // The first event came.
 };

@@ -9,18 +9,19 @@ namespace motley {
 JobState::JobState(SchedulerOptions wanted)
     : options(std::move(wanted)),
       members(options.workers, options.partitions),
-      update{.id = options.first_step} {}
+      version(options.first_step) {}
 
 void JobState::Say(const Compromise& compromise) {
   std::visit([this](const auto& each) { Say(Notice(each)); }, compromise);
 }
 
-void JobState::SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
+void JobState::SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
+                        DataWatch::Why why) {
   for (const PartitionId p : partitions) members[worker].holds[p] = true;
   members[worker].stats.placed_partitions += partitions.size();
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
   const Time due = now + transfers.Left(worker, now) + takes;
-  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), update.id, why, due);
+  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), update, why, due);
   Do(PlacePartitions{worker, std::move(partitions)});
 }
 

@@ -12,7 +12,6 @@
 #include "scheduler/membership.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/transfers.h"
-#include "scheduler/update_state.h"
 
 namespace motley {
 
@@ -26,7 +25,7 @@ struct JobState {
   DeadlineModel deadlines;  // Time from an assignment, or a report, to a worker's next message.
   SchedulerStats totals;    // Without the figures of the workers.
   Time now{};
-  UpdateState update;     // The open update, or the next one.
+  uint64_t version;       // The updates that were applied, in earlier runs as well.
   bool plan_void = true;  // Membership changed since the plan was made.
   std::vector<Command>* out = nullptr;
 
@@ -36,9 +35,9 @@ struct JobState {
   }
   void Say(Notice notice) { Do(Notify{std::move(notice)}); }
   void Say(const Compromise& compromise);
-  // The step needs no more of the worker's work for it.
-  void Cancel(WorkerId worker) { Do(CancelWork{worker, update.id}); }
-  void SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
+  // Sends data that work of `update` needs or will need.
+  void SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
+                DataWatch::Why why);
   // A worker that was left out for its silence sent a message.
   void TakeBack(WorkerId worker);
   LeaseHabits& HabitsOf(WorkerId worker);

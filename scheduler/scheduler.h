@@ -18,6 +18,7 @@
 #include "coding/code_form.h"
 #include "scheduler/notice.h"
 #include "scheduler/scheduler_stats.h"
+#include "scheduler/sync/sync_mode.h"
 
 namespace motley {
 
@@ -32,12 +33,12 @@ struct SchedulerOptions {
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none". With "auto", the least tolerance.
-  // With "approximate" only (rows/early_end.h). `quorum` rows are enough for a step; 0 means all
-  // but `tolerate`. `step_deadline` limits how long a step waits once it has a row; zero means as
-  // long as some worker is in time.
+  // With "approximate" only (rows/early_end.h): how many rows are enough for a step (0: all but
+  // `tolerate`), and how long a step with a row waits (zero: as long as some worker is in time).
   uint32_t quorum = 0;
   Duration step_deadline{};
   uint32_t parts = 2;  // m of codes with parts.
+  SyncMode sync;       // Which updates are open at a time.
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.
@@ -112,7 +113,7 @@ struct RowRejected {
 struct StepDecodable {  // Enough answers arrived.
   StepId step;
 };
-struct StepApplied {  // The update was applied: version step + 1 exists.
+struct StepApplied {  // The update was applied: one more version exists.
   StepId step;
 };
 // Part of the sum is lost. The step begins again, even if it was committed.
@@ -128,8 +129,7 @@ struct LeaseProgress {
   uint32_t done;
   Duration compute;
 };
-// The answers to RevokeLease, one each and in order: these partitions had not been started and are
-// dropped.
+// The answers to RevokeLease, one each and in order: these partitions are dropped, not started.
 struct LeaseReleased {
   WorkerId worker;
   StepId step;

@@ -47,7 +47,7 @@ void Silence::StepBegins() {
 void Silence::StepCommitted() { step_seconds_.Add(ToSeconds(job_.now - step_since_)); }
 
 void Silence::ReportSilenceOfAll() {
-  job_.Say(notice::AllSilent{job_.update.id, wait_.Length(job_.now)});
+  job_.Say(notice::AllSilent{job_.version, wait_.Length(job_.now)});
   wait_.Told(job_.now);
 }
 
@@ -60,7 +60,7 @@ void Silence::ReportLongStep() {
   }
   const double usual = step_seconds_.Limit(0);
   const double times = usual > 0 ? ToSeconds(taken) / usual : 0;
-  job_.Say(notice::LongStep{job_.update.id, taken, times, std::move(busy)});
+  job_.Say(notice::LongStep{job_.version, taken, times, std::move(busy)});
   long_step_due_ = job_.now + taken;
 }
 

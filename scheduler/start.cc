@@ -134,7 +134,7 @@ JobEnd Start::NobodyIsLeft(bool hopeless) const {
   return {Status::Unavailable(fmt::format(
               "no worker is left at step {}{}, so the job cannot go on; start it again with "
               "workers that stay",
-              job_.update.id, waited)),
+              job_.version, waited)),
           last_lost_};
 }
 

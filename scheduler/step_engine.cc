@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/step_engine.h"
 
+#include <utility>
+
+#include "base/assert.h"
 #include "coding/gradient_code.h"
 #include "scheduler/leases/lease_engine.h"
 #include "scheduler/rows/row_engine.h"
@@ -20,9 +23,15 @@ Status CheckStepOptions(const SchedulerOptions& options) {
   return BuildCode(options.code, request).status();
 }
 
-std::unique_ptr<StepEngine> MakeStepEngine(JobState& job) {
-  if (SchemeNamed(job.options.code).leases()) return std::make_unique<LeaseEngine>(job);
-  return std::make_unique<RowEngine>(job);
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update) {
+  if (SchemeNamed(job.options.code).leases()) return std::make_unique<LeaseEngine>(job, update);
+  return std::make_unique<RowEngine>(job, update);
+}
+
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update, WorkerId owner) {
+  Result<Plan> plan = MakePlanOf({"none"}, job.options, {owner}, {1.0});
+  MOTLEY_ASSERT(plan.ok());
+  return std::make_unique<RowEngine>(job, update, std::move(plan).value());
 }
 
 }  // namespace motley

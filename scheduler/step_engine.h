@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "scheduler/job_state.h"
+#include "scheduler/update_state.h"
 
 namespace motley {
 
@@ -65,7 +66,11 @@ class StepEngine {
 
 // kInvalidArgument, with what to change, when no engine can serve the options.
 Status CheckStepOptions(const SchedulerOptions& options);
-// Makes the engine for the scheme of job.options, which were checked. `job` must outlive it.
-std::unique_ptr<StepEngine> MakeStepEngine(JobState& job);
+// Makes the engine for the scheme of job.options, which were checked. It works on whatever update
+// `update` is. Both must outlive it.
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update);
+// Makes an engine whose updates consist of one row over all partitions, which `owner` computes. If
+// it cannot, the update begins again with another worker.
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job, UpdateState& update, WorkerId owner);
 
 }  // namespace motley

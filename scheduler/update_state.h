@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to one update of a job while its work is shared. With a barrier one update is open
-// at a time; a SyncPolicy that opens several needs one of these for each.
+// What belongs to one update of a job, from its opening until it is applied.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,13 @@ namespace motley {
 struct UpdateState {
   StepId id = 0;
   uint64_t base_version = 0;  // The version of the parameters that it starts from.
+  bool begun = false;         // It was opened, and is not applied yet.
   bool open = false;          // It waits for answers.
+  bool enough = false;        // It has enough answers, and waits to be applied.
   Refusals refusals;          // Answers to it that were refused.
+
+  // It begins again as soon as workers are there.
+  bool interrupted() const { return begun && !open && !enough; }
 };
 
 }  // namespace motley

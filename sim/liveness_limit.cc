@@ -17,6 +17,8 @@ constexpr double kMessagesPerRow = 8;      // Messages that follow one another.
 constexpr double kLongestRandomFault = 5;  // Seconds; the longest slow phase.
 // Seconds: a worker's longest pause between two attempts to connect, and the wait for the others.
 constexpr double kLongestReturn = 5;
+// Seconds: two measurements of all links, each short and then long, whose reports come late.
+constexpr double kLongestSurvey = 2 * (0.3 + 2 + 2 * 5);
 constexpr uint32_t kMostCopiesOfAuto = 3;  // The most copies that `auto` chooses by itself.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
@@ -80,7 +82,8 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   if (options.replay != nullptr) {
     slowest += scripted_slowness * options.replay->LongestSeconds(samples);
   }
-  const double start = ToSeconds(options.job.start_timeout);
+  double start = ToSeconds(options.job.start_timeout);
+  if (options.job.holders != JobOptions::Holders::kServer) start += kLongestSurvey;
   const ServerRates rates = options.server_rates();
   for (const double rate : {rates.in, rates.out}) {
     if (rate > 0) slowest += (data.size_bytes() + rows * bytes) / rate;

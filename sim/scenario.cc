@@ -11,6 +11,8 @@
 #include "base/random.h"
 #include "coding/schemes.h"
 #include "runtime/links/heartbeat.h"
+#include "sim/draw_links.h"
+#include "sim/drop_barrier.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/recorded_times.h"
@@ -59,6 +61,7 @@ class Generator {
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     CutIntoShards();
+    DrawLinks(scenario_.options);
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
@@ -77,6 +80,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
+    DropTheBarrier(scenario_.options);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;

@@ -55,11 +55,16 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.optimizer.name, job.slice_length);
   if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
   if (job.holders != JobOptions::Holders::kServer) {
-    const bool sharded = job.holders == JobOptions::Holders::kShardServers;
-    text +=
-        fmt::format(" at {}, {} followers", sharded ? "shard servers" : "workers", job.followers);
+    using Holders = JobOptions::Holders;
+    const char* at = job.holders == Holders::kShardServers ? "shard servers"
+                     : job.holders == Holders::kChosen     ? "workers or the server"
+                                                           : "workers";
+    text += fmt::format(" at {}, {} followers", at, job.followers);
   }
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
+  if (job.sync.one_each) text += fmt::format(", {}", NameOf(job.sync));
+  if (job.modelled_floats > 0) text += fmt::format(", as for {} floats", job.modelled_floats);
+  if (job.wire != WireFormat::kFloat32) text += fmt::format(", vectors as {}", NameOf(job.wire));
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

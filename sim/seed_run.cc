@@ -32,7 +32,8 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
     wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
                                 job.steps, result.job.discarded_steps));
   }
-  if (SomebodyLies(scenario.options)) return;
+  // A job whose vectors travel rounded follows a serial run only on average.
+  if (SomebodyLies(scenario.options) || job.wire != WireFormat::kFloat32) return;
   // Rounding differs with the order of sums. Kinks of relu amplify it. Some optimizers make full
   // steps even of gradients that are only rounding.
   double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;

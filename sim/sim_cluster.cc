@@ -9,15 +9,18 @@
 #include <numeric>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
 #include "runtime/observer_fan.h"
 #include "runtime/saving/saved_job.h"
+#include "runtime/survey/vector_placement.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
+#include "sim/checkers/own_updates_checker.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
@@ -88,19 +91,24 @@ Status CheckOptions(const SimOptions& options) {
   return CheckFaults(options.faults, options.job.workers, options.job.steps);
 }
 
-// The gradient that server and workers share in a cost-only simulation; null in others.
+// The gradient that server and workers share in a cost-only simulation; null in others, and if the
+// options are refused.
 std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset& data) {
   const uint64_t samples = options.samples > 0 ? options.samples : data.rows();
   const auto partitions = PartitionCount(samples, options.job.workers);
   if (options.trainer != SimTrainer::kCostOnly || !partitions.ok()) return nullptr;
+  if (options.cluster.gradient_bytes == 0) return nullptr;
   return std::make_shared<Quadratic>(
       options.job.seed,
       BatchSchedule(options.job.seed, PartitionSizes(samples, *partitions), options.job.batch));
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
-  options.vectors = ModelledVectors(options.cluster.gradient_bytes,
-                                    std::max(1u, options.job.slice_length), options.job.parts);
+  options.job.modelled_floats =
+      VectorLength((options.cluster.gradient_bytes + sizeof(float) - 1) / sizeof(float));
+  options.vectors =
+      ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length),
+                      options.job.parts, ShardsFor(options.job, options.job.modelled_floats));
   options.job.slice_length = options.vectors.slice_length();
   // An optimizer that suits the job's model may not suit the quadratic one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
@@ -187,7 +195,15 @@ class Simulation {
     // Shards on workers count slices of their own range.
     const bool whole_rows =
         length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
-    steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    const SyncMode& sync = options_.job.sync;
+    if (sync.one_each) {
+      updates_ =
+          std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync.most_ahead);
+    } else {
+      steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
+    }
+    const bool at_workers = options_.job.holders != JobOptions::Holders::kServer;
+    if (at_workers && steps_ && !options_.job.read_every_version) steps_->ExpectNoSums();
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
     const Duration longest_step = LivenessLimit(options_, data_, on_links);
@@ -203,9 +219,9 @@ class Simulation {
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
     }
-    fan_.Tell({replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
-               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-               waits_.get(), &audits_, observer_});
+    fan_.Tell({replay_.get(), &digest_, steps_.get(), updates_.get(), tiling_.get(), &coverage_,
+               gradients_.get(), placement_.get(), liveness_.get(), faults_.get(), &reached_,
+               arrivals_.get(), waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 
@@ -216,7 +232,7 @@ class Simulation {
     const auto samples = [=](StepId step) {
       return static_cast<double>(std::min(batch, rows - step % steps * batch));
     };
-    const auto bytes = static_cast<double>(floats * sizeof(float));
+    const auto bytes = static_cast<double>(WireBytes(options_.job.wire, floats));
     replay_ = std::make_unique<ReplayDriver>(options_, workers_, samples, bytes);
   }
 
@@ -283,8 +299,8 @@ class Simulation {
 
   // The job ended by itself, or did stop_after_steps.
   bool Over() const {
-    const bool enough =
-        options_.stop_after_steps > 0 && steps_->applied() >= options_.stop_after_steps;
+    const uint64_t applied = steps_ != nullptr ? steps_->applied() : updates_->applied();
+    const bool enough = options_.stop_after_steps > 0 && applied >= options_.stop_after_steps;
     return enough || server_->result().has_value();
   }
 
@@ -380,15 +396,18 @@ class Simulation {
     result.virtual_seconds = ToSeconds(end);
     result.power_cut = power_cut_;
     const size_t floats = std::max(gradients_->vector_length(), options_.vectors.modelled_length());
-    result.ideal_step_seconds =
-        IdealStepSeconds(options_.cluster.workers, options_.server_rates(),
-                         static_cast<double>(floats * sizeof(float)), options_.job.batch);
+    result.ideal_step_seconds = IdealStepSeconds(
+        options_.cluster.workers, options_.server_rates(),
+        static_cast<double>(WireBytes(options_.job.wire, floats)), options_.job.batch);
     if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
       result.ideal_seconds = replay_->ideal_seconds();
       result.ideal_step_seconds =
           std::accumulate(result.ideal_seconds.begin(), result.ideal_seconds.end(), 0.0) /
           static_cast<double>(result.ideal_seconds.size());
     }
+    const bool unseen = options_.trainer == SimTrainer::kCostOnly && result.job.status.ok() &&
+                        SchemeNamed(options_.job.code).exact && liar_.empty();
+    if (unseen) gradients_->CheckLast(result.job.steps, *result.job.parameters);
     result.live_workers = live_at_end_;
     result.serial_difference = gradients_->serial_difference();
     result.violations = violations_.list();
@@ -413,7 +432,8 @@ class Simulation {
   CoverageChecker coverage_{violations_};
   const std::string liar_ = LiarOf(options_);
   AuditChecker audits_{violations_, liar_};
-  std::unique_ptr<StepChecker> steps_;
+  std::unique_ptr<StepChecker> steps_;          // Null if each worker has updates of its own,
+  std::unique_ptr<OwnUpdatesChecker> updates_;  // and this one otherwise.
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;

@@ -30,7 +30,8 @@ SimulatedJobCode SimulatedCodeOf(const Candidate& candidate);
 Candidate CandidateOf(const CodeChoice& choice);
 
 // Floats of a slice of a simulated vector: slices as jobs cut them, up to a number above which more
-// say the same.
-uint32_t SimulatedSliceLength(uint64_t gradient_bytes);
+// say the same. `meshed`: workers may own parts of it. Slices to several of them take turns on a
+// simulated link, and packets do so on a real one. So slices are shorter then.
+uint32_t SimulatedSliceLength(uint64_t gradient_bytes, bool meshed);
 
 }  // namespace motley

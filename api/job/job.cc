@@ -160,15 +160,20 @@ Result<const char*> Job::report() const {
 
 Result<std::span<const float>> Job::parameters() const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
+  if (outcome_.job.parameters->empty()) {
+    return Status::Unavailable(
+        "the parameters are lost with the workers that held them: a checkpoint may have older "
+        "ones");
+  }
   return std::span<const float>(*outcome_.job.parameters);
 }
 
 Status Job::Save(const std::string& path) const {
-  MOTLEY_RETURN_IF_ERROR(CheckEnded());
-  if (foreign_ != nullptr) return SaveVector(path, *outcome_.job.parameters);
+  MOTLEY_ASSIGN_OR_RETURN(const std::span<const float> values, parameters());
+  if (foreign_ != nullptr) return SaveVector(path, values);
   return SaveModel(
       path, {outcome_.model, outcome_.class_labels, {}, outcome_.input_scale, outcome_.table},
-      *outcome_.job.parameters, request_.format);
+      values, request_.format);
 }
 
 }  // namespace motley

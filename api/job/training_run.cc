@@ -18,6 +18,7 @@
 #include "base/host_name.h"
 #include "data/files/text_scan.h"
 #include "devices/cpu/cpu_device.h"
+#include "runtime/memory_need.h"
 #include "transport/channel/stream_transport.h"
 
 namespace motley {
@@ -29,6 +30,8 @@ constexpr char kHere[] = "here";  // The server's address inside one process.
 // core.
 constexpr double kUnnoticedCost = 1e9;
 constexpr double kCostOfEntry = 8;  // To read and gather a value of a sample.
+// Parameters (64 MiB) from which on users should know how much memory a job needs.
+constexpr uint64_t kLargeModel = uint64_t{1} << 24;
 
 // A server apart need not have the samples that its workers' trainers bring: it forms no sums.
 std::shared_ptr<const ForeignTrainer> ForServer(
@@ -174,6 +177,9 @@ void TrainingRun::Introduce() const {
   if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
     events.Tell(MOTLEY_EVENT_NOTICE,
                 DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
+  }
+  if (ParameterCount() >= kLargeModel) {
+    events.Tell(MOTLEY_EVENT_NOTICE, DescribeMemory(plan_.job, ParameterCount()));
   }
   for (const std::string& note : data_.notes) events.Tell(MOTLEY_EVENT_NOTICE, note);
   if (data_.input_scale != 1) {
@@ -371,6 +377,7 @@ bool TrainingRun::Tests() const {
 
 // Why the trained model is not evaluated; empty: it is. Who stops a job does not want to wait.
 std::string TrainingRun::WhyNotEvaluated(const JobResult& job) const {
+  if (job.parameters->empty()) return "its parameters are lost with the workers that held them";
   if (job.status.ok()) return stopped() ? "the job was stopped at its end" : "";
   if (job.status.code() != StatusCode::kCancelled) return "the job ended by an error";
   if (job.steps == 0) return "no step was done";

@@ -122,6 +122,7 @@ Json JudgingJson(const TrainReport& report) {
 void AddCourse(const TrainReport& report, Json& json) {
   json["learning"] = LearningJson(report.plan.job);
   if (report.plan.job.validation.every > 0) json["judging"] = JudgingJson(report);
+  json["sync"] = NameOf(report.plan.job.sync);
   json["wire"] = NameOf(report.plan.job.wire);
   if (report.plan.job.wire != WireFormat::kFloat32) {
     json["rounding_noise"] = report.plan.rounding_noise;

@@ -153,6 +153,15 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+// Sets which updates are open at a time.
+Status PlanSync(const JobRequest& request, JobOptions& job) {
+  MOTLEY_ASSIGN_OR_RETURN(job.sync, ParseSyncMode(request.sync));
+  if (!job.sync.one_each) return Status::Ok();
+  if (job.code == "auto") job.code = "none";
+  if (request.audit <= 0) job.audit_fraction = 0;
+  return Status::Ok();
+}
+
 // Sets how the vector travels. Its code is checked with CheckRounding.
 Status PlanWire(const JobRequest& request, JobOptions& job) {
   const WireFormat* const wire = FindWireFormat(request.wire);
@@ -178,57 +187,10 @@ Status CheckNoCollective(const std::string& reduce) {
   if (!mpi && !FindCollective(reduce).ok()) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "`reduce` {0}: such a sum waits for every worker, and a job's steps do not wait for slow "
-      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a ring. To "
-      "compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum --reduce {0}",
+      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
+      "ring. To compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum "
+      "--reduce {0}",
       reduce, mpi ? "mpirun -n 4 " : ""));
-}
-
-// Sets who holds the vector. `here`: all workers are in this process, so no links are worth
-// measuring.
-Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
-  MOTLEY_RETURN_IF_ERROR(CheckNoCollective(request.reduce));
-  const Result<ReduceMode> mode = ParseReduce(request.reduce);
-  if (!mode.ok()) return mode.status().WithContext("`reduce`");
-  const bool chosen = mode->kind == Reduce::kAuto, sharded = mode->kind == Reduce::kSharded;
-  if (mode->kind == Reduce::kStar) {
-    if (request.followers == 0) return Status::Ok();
-    return Status::InvalidArgument(fmt::format(
-        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, sharded:S "
-        "or auto, or leave `followers` out",
-        request.followers));
-  }
-  // Audits need answers at the server.
-  if (chosen && (here || request.audit > 0)) return Status::Ok();
-  if (mode->kind == Reduce::kDirect && job.workers < 2) {
-    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
-  }
-  if (sharded && here) {
-    return Status::InvalidArgument(fmt::format(
-        "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
-        "nothing. They are for a server of other machines (motley train --remote); leave `reduce` "
-        "out",
-        request.reduce));
-  }
-  if (mode->servers > kMostShardServers) {
-    return Status::InvalidArgument(fmt::format("`reduce` {}: at most {} shard servers are possible",
-                                               request.reduce, kMostShardServers));
-  }
-  if (request.followers > 3) {
-    return Status::InvalidArgument(
-        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
-  }
-  if (request.audit > 0) {
-    return Status::InvalidArgument(
-        "`audit` needs answers at the server: leave it out, or use `reduce` star");
-  }
-  using Holders = JobOptions::Holders;
-  job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
-  job.followers = std::max(request.followers, 1U);
-  if (!here) job.shard_servers = sharded ? mode->servers : kMostShardServers;
-  if (chosen) return Status::Ok();
-  job.shards = sharded ? mode->servers : job.workers;
-  job.audit_fraction = 0;
-  return Status::Ok();
 }
 
 // Refuses options for starting or disturbing workers, because a server's workers are started
@@ -342,6 +304,52 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   return plan;
 }
 
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
+  MOTLEY_RETURN_IF_ERROR(CheckNoCollective(request.reduce));
+  const Result<ReduceMode> mode = ParseReduce(request.reduce);
+  if (!mode.ok()) return mode.status().WithContext("`reduce`");
+  const bool chosen = mode->kind == Reduce::kAuto, sharded = mode->kind == Reduce::kSharded;
+  if (mode->kind == Reduce::kStar) {
+    if (request.followers == 0) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, sharded:S "
+        "or auto, or leave `followers` out",
+        request.followers));
+  }
+  // Audits need answers at the server.
+  if (chosen && (here || request.audit > 0)) return Status::Ok();
+  if (mode->kind == Reduce::kDirect && job.workers < 2) {
+    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
+  }
+  if (sharded && here) {
+    return Status::InvalidArgument(fmt::format(
+        "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
+        "nothing. They are for a server of other machines (motley train --remote); leave `reduce` "
+        "out",
+        request.reduce));
+  }
+  if (mode->servers > kMostShardServers) {
+    return Status::InvalidArgument(fmt::format("`reduce` {}: at most {} shard servers are possible",
+                                               request.reduce, kMostShardServers));
+  }
+  if (request.followers > 3) {
+    return Status::InvalidArgument(
+        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+  }
+  if (request.audit > 0) {
+    return Status::InvalidArgument(
+        "`audit` needs answers at the server: leave it out, or use `reduce` star");
+  }
+  using Holders = JobOptions::Holders;
+  job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
+  job.followers = std::max(request.followers, 1U);
+  if (!here) job.shard_servers = sharded ? mode->servers : kMostShardServers;
+  if (chosen) return Status::Ok();
+  job.shards = sharded ? mode->servers : job.workers;
+  job.audit_fraction = 0;
+  return Status::Ok();
+}
+
 Result<JobPlan> PlanRealJob(const JobRequest& request) {
   const bool here = request.role == MOTLEY_ALL_IN_ONE;
   MOTLEY_RETURN_IF_ERROR(here ? Status::Ok() : CheckServesOthers(request));
@@ -370,6 +378,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
   MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
+  MOTLEY_RETURN_IF_ERROR(PlanSync(request, plan.job));
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

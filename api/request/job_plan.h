@@ -47,6 +47,9 @@ inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 // file. `most_workers` is at most kMostSimulatedWorkers. kInvalidArgument for every failure.
 Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
                         uint32_t most_workers = kMostSimulatedWorkers);
+// Sets who holds the vector, for a job with all its workers known. `here`: all of them are in this
+// process, so no links are worth measuring. kInvalidArgument: no job can place its vector so.
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job);
 // Like PlanJob, for a job that runs here. Refuses options that only the simulator supports.
 Result<JobPlan> PlanRealJob(const JobRequest& request);
 // Sets and checks everything that depends on the number of samples: steps, the steps of faults, and

@@ -249,6 +249,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.reduce, request.reduce);
   request.followers = given.followers;
   TakeText(given.wire, request.wire);
+  TakeText(given.sync, request.sync);
   TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);

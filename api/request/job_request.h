@@ -85,6 +85,7 @@ struct JobRequest {
   std::string reduce = "star";
   uint32_t followers = 0;  // 0: not given.
   std::string wire = "float32";
+  std::string sync = "bsp";
   std::string shares = "proportional";
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.

@@ -28,6 +28,7 @@ struct JobFlags {
   std::string step_deadline;  // "50ms"
   std::string reduce = "star";
   std::string wire = "float32";
+  std::string sync = "bsp";
   std::vector<std::string> faults;
   std::string trace;
   bool json = false;

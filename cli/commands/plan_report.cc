@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/reports/job_report.h"
+#include "base/suggest.h"
 #include "cli/commands/simulation.h"
 #include "cli/report/compare.h"
 #include "coding/gradient_code.h"
@@ -32,11 +33,11 @@ struct Row {
   Result<SimulatedScheme> simulated = Status::Internal("not simulated");
 };
 
-constexpr const char* kOnlyStar = "the simulator has no jobs yet whose vector is summed elsewhere";
+constexpr const char* kNoServers = "the simulator has no jobs whose vector other servers sum";
 
 // Why the scheme is not simulated; empty: it can be, in reasonable time.
 std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile, bool runs) {
-  if (!runs) return kOnlyStar;
+  if (!runs) return kNoServers;
   if (profile.workers.size() > kMostSimulatedFor) {
     return fmt::format("clusters of more than {} workers take too long to simulate",
                        kMostSimulatedFor);
@@ -58,7 +59,7 @@ void SimulateAll(const PlanFlags& flags, const ClusterProfile& profile, std::vec
   report(0);
   parallel.For(rows.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      rows[i].simulated = SimulateCode(profile, flags.batch, rows[i].code);
+      rows[i].simulated = SimulateCode(profile, flags, rows[i].code);
       report(1);
     }
   });
@@ -123,6 +124,13 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
   return automatic;
 }
 
+Status TakeWire(const std::string& name, WireFormat& wire) {
+  const WireFormat* const found = FindWireFormat(name);
+  if (found == nullptr) return CheckChoice("--wire", name, {"float32", "bf16", "int8"});
+  wire = *found;
+  return Status::Ok();
+}
+
 Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
                                   const PlanOptions& options, const ReduceMode& mode) {
   PlannedVector vector;
@@ -130,7 +138,7 @@ Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJo
   for (const WorkerProfile& worker : profile.workers) {
     vector.words.workers.push_back(worker.device.name);
   }
-  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode);
+  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode, job.wire);
   MOTLEY_ASSIGN_OR_RETURN(vector.placed, ChooseReduction(request));
   ReduceRequest direct = request;
   direct.mode = {Reduce::kDirect};
@@ -146,10 +154,12 @@ Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJo
 
 }  // namespace
 
-Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
+Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, const PlanFlags& plan,
                                      const SimulatedJobCode& code) {
   SimulateFlags flags;
-  flags.job.options.batch = batch;
+  flags.job.options.batch = plan.batch;
+  flags.job.reduce = plan.reduce;
+  flags.job.wire = plan.wire;
   flags.job.code = code.code;
   flags.job.options.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
@@ -177,7 +187,8 @@ uint32_t SimulatedScheme::Workers() const {
 }
 
 bool PlanReport::RecommendsDirect() const {
-  return vector && Runs() && vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
+  if (!vector || !Runs()) return false;
+  return PlacesDirect() || vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
 }
 
 const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
@@ -216,6 +227,8 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   PlanReport report;
   const Result<ReduceMode> mode = ParseReduce(flags.reduce);
   if (!mode.ok()) return mode.status().WithContext("--reduce");
+  MOTLEY_RETURN_IF_ERROR(TakeWire(flags.wire, job.wire));
+  report.wire = job.wire;
   if (profile.gradient_bytes == 0 && mode->kind != Reduce::kStar && mode->kind != Reduce::kAuto) {
     return Status::InvalidArgument(fmt::format(
         "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
@@ -224,7 +237,7 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   const bool asked = mode->kind != Reduce::kStar;
   if (profile.gradient_bytes > 0 && (asked || profile.workers.size() <= kMostInAJob)) {
     MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, *mode));
-    if (!report.Runs()) job.reduce = *mode;
+    if (report.vector->placed.kind != Reduce::kStar) job.reduce = *mode;
   }
   const PlannedCluster cluster = ClusterOf(profile, job);
   SimulatedPlan& plan = report.plan;
@@ -242,7 +255,9 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   report.no_automatic = WhyNot(plan.ranking.schemes.front(), profile, report.Runs());
   const bool with_auto = report.no_automatic.empty();
   if (with_auto) rows.push_back({{.code = "auto"}, plan.ranking.schemes.size()});
-  SimulateAll(flags, profile, rows, parallel, progress);
+  PlanFlags placed = flags;
+  placed.reduce = report.PlacesDirect() ? "direct" : "star";
+  SimulateAll(placed, profile, rows, parallel, progress);
   for (Row& row : rows) {
     if (row.scheme < plan.ranking.schemes.size()) Take(cluster, row, plan);
   }

@@ -28,6 +28,7 @@ struct PlanFlags {
   double data_bytes = 0;  // Size of the whole data set.
   uint32_t copies = 3;    // The largest number.
   std::string reduce = "star";
+  std::string wire = "float32";
   bool explain = false;
   bool json = false;
   bool quiet = false;
@@ -45,8 +46,9 @@ struct SimulatedScheme {
 
   uint32_t Workers() const;  // The mean over seeds.
 };
-// kInvalidArgument: such a job cannot run. `code` is one of SimulatedCodeOf, or auto.
-Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
+// kInvalidArgument: such a job cannot run. `code` is one of SimulatedCodeOf, or auto. The batch and
+// the vector are those of the flags.
+Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, const PlanFlags& flags,
                                      const SimulatedJobCode& code);
 
 // A ranking by simulated times, as far as schemes were simulated.
@@ -98,8 +100,11 @@ struct PlanReport {
   bool stragglers = false;   // Some worker is slow at times.
   bool losses = false;       // Workers may be lost.
 
+  WireFormat wire = WireFormat::kFloat32;
+
   // True if jobs can do what the plan is about.
-  bool Runs() const { return !vector || vector->placed.kind == Reduce::kStar; }
+  bool Runs() const { return !vector || vector->placed.kind != Reduce::kSharded; }
+  bool PlacesDirect() const { return vector && vector->placed.kind == Reduce::kDirect; }
   // True if steps would be clearly faster with a vector that the workers sum.
   bool RecommendsDirect() const;
   // The fastest exact scheme.
@@ -108,8 +113,9 @@ struct PlanReport {
   // not simulated.
   bool RecommendsAuto() const;
   double RecommendedSeconds() const;
-  // The flags of `motley train` and `motley simulate` for the recommended row.
+  // The code's flags of `motley train` and `motley simulate` for the recommended row.
   std::string RecommendedFlags() const;
+  std::string VectorFlags() const;  // Those for the vector; empty, or begins with a blank.
   // Runs what the plan's row was simulated with: five seeds, of whose steps the settled ones count.
   std::string SimulateCommand() const;
   std::string TrainCommand() const;

@@ -13,6 +13,7 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
+#include "runtime/memory_need.h"
 
 namespace motley {
 namespace {
@@ -188,6 +189,19 @@ std::string InLines(const std::string& command, size_t columns) {
   return text + line + "\n";
 }
 
+// The memory of a job with a long vector.
+std::string MemoryText(const PlanReport& plan) {
+  constexpr double kLongBytes = 64 << 20;
+  if (plan.vector->words.bytes < kLongBytes) return "";
+  JobOptions job;
+  job.workers = static_cast<uint32_t>(std::min(plan.machines, kMostInAJob));
+  job.code = plan.RecommendsAuto() ? "auto" : SimulatedCodeOf(plan.Fixed().candidate).code;
+  job.holders = JobOptions::Holders::kChosen;
+  job.optimizer.name = "adam";
+  const auto parameters = static_cast<uint64_t>(plan.vector->words.bytes) / sizeof(float);
+  return fmt::format("with adam a job {}\n", DescribeMemory(job, parameters));
+}
+
 // Where the vector is summed, and where it should be.
 std::string VectorText(const PlanReport& plan, bool explain) {
   if (!plan.vector) return "";
@@ -196,7 +210,12 @@ std::string VectorText(const PlanReport& plan, bool explain) {
   if (explain && !vector.placed.ranges.empty()) {
     text += "shares: " + vector.words.Shares(vector.placed) + "\n";
   }
-  if (!plan.Runs()) return text + "motley train and motley simulate know only the star so far\n";
+  text += MemoryText(plan);
+  if (!plan.Runs()) {
+    return text +
+           "to train with shard servers, see motley server --help; motley simulate has none\n";
+  }
+  if (plan.PlacesDirect()) return text;
   if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);
   return text + fmt::format(
                     "recommended: --reduce {}. If the workers sum the vector, the fastest code "
@@ -287,16 +306,22 @@ std::string PlanReport::RecommendedFlags() const {
   return RecommendsAuto() ? "--code auto" : FlagsOf(Fixed().candidate);
 }
 
+std::string PlanReport::VectorFlags() const {
+  std::string flags = PlacesDirect() ? " --reduce direct" : "";
+  if (wire != WireFormat::kFloat32) flags += fmt::format(" --wire {}", NameOf(wire));
+  return flags;
+}
+
 std::string PlanReport::SimulateCommand() const {
-  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}",
+  return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}{}",
                      ShellWord(file), batch, kLearningSteps + kCountedSteps, kComparedSeeds,
-                     RecommendedFlags());
+                     RecommendedFlags(), VectorFlags());
 }
 
 std::string PlanReport::TrainCommand() const {
   const size_t most = std::min(machines, kMostInAJob);
-  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}",
-                     std::min<size_t>(most, 2), most, batch, RecommendedFlags());
+  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}{}",
+                     std::min<size_t>(most, 2), most, batch, RecommendedFlags(), VectorFlags());
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {

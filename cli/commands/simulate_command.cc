@@ -19,7 +19,6 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
-#include "planner/planned_reduction.h"
 #include "sim/simulated_scheme.h"
 
 namespace motley {
@@ -210,30 +209,8 @@ Result<int> RunOne(const SimulateFlags& flags) {
   return code;
 }
 
-// kInvalidArgument: the simulator cannot place the vector as --reduce says.
-Status CheckReduce(const SimulateFlags& flags) {
-  const Result<ReduceMode> mode = ParseReduce(flags.reduce);
-  if (!mode.ok()) return mode.status().WithContext("--reduce");
-  Reduce kind = mode->kind;
-  if (kind == Reduce::kAuto) {
-    MOTLEY_ASSIGN_OR_RETURN(const Simulation sim, PrepareSimulation(flags));
-    const ClusterProfile& cluster = sim.options.cluster;
-    const auto bytes = static_cast<double>(cluster.gradient_bytes);
-    MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice choice,
-                            ChooseReduction(ReductionOf(cluster, bytes, *mode)));
-    kind = choice.kind;
-  }
-  if (kind == Reduce::kStar) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "--reduce {}: simulated jobs sum their vector on the server only, so far{}. Use --reduce "
-      "star, or motley plan --reduce {}, which predicts such steps",
-      flags.reduce, mode->kind == Reduce::kAuto ? ", and here the workers should" : "",
-      flags.reduce));
-}
-
 Result<int> Run(const SimulateFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckOutputs(flags));
-  MOTLEY_RETURN_IF_ERROR(CheckReduce(flags));
   if (flags.compare.empty()) return RunOne(flags);
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<ComparedCode> codes, ParseCompared(flags.compare));
   MOTLEY_ASSIGN_OR_RETURN(const Comparison comparison, CompareCodes(flags, codes));

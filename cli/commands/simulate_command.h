@@ -16,7 +16,6 @@ struct SimulateFlags {
   JobFlags job;
   std::string cluster;  // Profile file; empty: --worker-speeds.
   std::string replay;   // Recorded times; empty: none.
-  std::string reduce = "star";
   struct Given {
     bool batch = false;
     bool steps = false;  // Steps or epochs.

@@ -156,11 +156,20 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
   if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, /*here=*/false, job));
+  if (job.holders == JobOptions::Holders::kShardServers) {
+    return Status::InvalidArgument(
+        fmt::format("`reduce` {}: shard servers are not simulated. motley plan predicts the time "
+                    "of their steps",
+                    request.reduce));
+  }
+  job.shard_servers = 0;
   const uint64_t samples = SamplesFor(job.batch);
   MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
   MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
   if (sim.options.trainer == SimTrainer::kCostOnly && !sim.replay) {
-    job.slice_length = SimulatedSliceLength(sim.options.cluster.gradient_bytes);
+    job.slice_length = SimulatedSliceLength(sim.options.cluster.gradient_bytes,
+                                            job.holders != JobOptions::Holders::kServer);
   }
   sim.options.cluster.server = RatesFor(sim.options.cluster, sim.replay);
   sim.options.names = NamesOf(sim.options.cluster);

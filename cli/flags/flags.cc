@@ -235,28 +235,34 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
 }
 
 // Where the vector is, and how it travels.
-void AddVectorFlags(CLI::App* train, TrainFlags& flags) {
-  train
-      ->add_option("--reduce", flags.job.reduce,
+void AddVectorFlags(CLI::App* command, JobFlags& job) {
+  command
+      ->add_option("--reduce", job.reduce,
                    "Where the vector is summed: star (at the server, default), direct (at the "
                    "workers, each of which owns a part of it; they must reach each other), "
                    "sharded:S (with --remote: at S processes of motley server --shard, for which "
                    "the job waits), or auto (measures the links first, and takes what is faster)")
       ->type_name("HOW")
       ->group("Workers");
-  train
-      ->add_option("--followers", flags.job.options.followers,
+  command
+      ->add_option("--followers", job.options.followers,
                    "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
-                   "each part, "
-                   "so that it outlives its owner; default: 1")
+                   "each part, so that it outlives its owner; default: 1")
       ->type_name("N")
       ->transform(Within(1U, 3U))
       ->group("Workers");
-  train
-      ->add_option("--wire", flags.job.wire,
+  command
+      ->add_option("--wire", job.wire,
                    "How gradients and parameters travel: float32 (default), bf16 (half the bytes, "
                    "rounded), or int8 (about a quarter, rounded by chance; on average exact)")
       ->type_name("FORMAT")
+      ->group("Workers");
+  train
+      ->add_option("--sync", flags.job.sync,
+                   "When gradients become updates: bsp (all workers share each update and wait for "
+                   "it, default), asp (each worker's gradient is an update of its own), or ssp:S "
+                   "(the same, with no worker more than S updates ahead of the slowest)")
+      ->type_name("HOW")
       ->group("Workers");
 }
 
@@ -269,7 +275,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
        "Passes over the data, exactly this many; default: until there is no more progress"});
   AddLearningFlags(train, flags);
   AddClusterFlags(train, flags.job, MostWorkers::kRange);
-  AddVectorFlags(train, flags);
+  AddVectorFlags(train, flags.job);
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);
@@ -334,9 +340,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
-  AddValue(simulate, "--reduce", flags.reduce, "MODE",
-           ReduceHelp() + "\nSimulated jobs know only the star so far; see motley plan --reduce.")
-      ->group("Workers");
+  AddVectorFlags(simulate, flags.job);
   AddOutputFlags(simulate, flags.job);
   CLI::Option* compare =
       simulate
@@ -421,6 +425,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
   AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
+  AddValue(plan, "--wire", flags.wire, "FORMAT",
+           "How gradients and parameters travel: float32, bf16 or int8");
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));
   plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");

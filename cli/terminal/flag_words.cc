@@ -66,6 +66,7 @@ constexpr std::array kWords = {
     FlagWord{"step_deadline", "--step-deadline"},
     FlagWord{"step_limit", "--step-limit"},
     FlagWord{"steps", "--steps"},
+    FlagWord{"sync", "--sync"},
     FlagWord{"threads", "--threads"},
     FlagWord{"storage", "--storage"},
     FlagWord{"task", "--task"},

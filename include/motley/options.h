@@ -201,6 +201,11 @@ typedef struct motley_job_options {
       rounded to about a quarter of the bytes, by chance, so that the mean is right. The model
       itself stays float32. Nothing is audited unless it is float32. */
   const char* wire;
+  /** All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
+      update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
+      batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest
+      (docs/how-to/sync.md). */
+  const char* sync;
 } motley_job_options;
 
 /**
@@ -220,7 +225,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL                  \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL            \
   }
 
 #ifdef __cplusplus

@@ -72,7 +72,7 @@ void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& 
   const auto* applied = std::get_if<StepApplied>(&event);
   // Without a worker there is nothing to choose for.
   const bool between = applied != nullptr && job_->BetweenSteps() &&
-                       applied->step == job_->state().update.id &&
+                       applied->step == job_->state().version &&
                        job_->state().members.ReadyCount() > 0;
   if (between) BetweenSteps(now, out);
   const bool own_tick = std::holds_alternative<Tick>(event) && now >= try_due_;
@@ -133,12 +133,12 @@ void AutoScheduler::InsureAtOnce() {
 }
 
 uint64_t AutoScheduler::StepsLeft() const {
-  const StepId next = job_->state().update.id + 1;
+  const StepId next = job_->state().version + 1;
   return options_.steps - std::min(options_.steps, next);
 }
 
 bool AutoScheduler::WorthALook(Time now) const {
-  const StepId next = job_->state().update.id + 1;
+  const StepId next = job_->state().version + 1;
   if (options_.shares == Shares::kEqual || StepsLeft() < kFewSteps) return false;
   if (!decided_) {
     const bool seen = recent_.count() >= kFewTimes || current_.copies > options_.tolerate + 1;
@@ -254,7 +254,7 @@ bool AutoScheduler::BrokeItsPromise(const Ranking& ranking) {
 }
 
 void AutoScheduler::Learn(const std::string& scheme, double factor) {
-  const StepId next = job_->state().update.id + 1;
+  const StepId next = job_->state().version + 1;
   std::erase_if(experience_, [&](const Experience& one) {
     return one.scheme == scheme || next > one.step + kForgotten;
   });
@@ -266,19 +266,21 @@ bool AutoScheduler::IsFarWorse() const {
 }
 
 void AutoScheduler::LookLater() {
-  looked_ = job_->state().update.id + 1;
+  looked_ = job_->state().version + 1;
   look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
 }
 
 // For the simulator's campaign: draws any other scheme, whatever its predicted time.
 void AutoScheduler::Draw(std::vector<Command>& out) {
-  const StepId next = job_->state().update.id + 1;
+  const StepId next = job_->state().version + 1;
   if (next % options_.draw_codes_every != 0 || next >= options_.steps) return;
   Random random(options_.seed, Stream::kSimulation, kDraws, next);
   const auto present = static_cast<uint32_t>(job_->state().members.Candidates().size());
   const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
   const Candidate& drawn = all[random.Below(all.size())];
-  if (!SchemeNamed(drawn.scheme).for_auto || !ChangeTo(drawn)) return;
+  const Scheme& scheme = SchemeNamed(drawn.scheme);
+  const bool fits = scheme.for_auto && !(options_.unweighted && scheme.weighs);
+  if (!fits || !ChangeTo(drawn)) return;
   Tell({.kind = ChoiceReason::Kind::kDrawn}, out);
 }
 
@@ -298,7 +300,7 @@ void AutoScheduler::Tell(const ChoiceReason& why, std::vector<Command>& out) {
   const uint32_t tolerate = job_->state().options.tolerate;
   const uint32_t before = choices_.empty() ? options_.tolerate : choices_.back().tolerate;
   told_ = current_;
-  choices_.push_back({job_->state().update.id + 1, job_->state().options.code, tolerate, why});
+  choices_.push_back({job_->state().version + 1, job_->state().options.code, tolerate, why});
   if (tolerate != before) {
     out.emplace_back(Notify{notice::ToleranceChanged{NameOfChoice(current_), tolerate}});
   }

@@ -192,7 +192,7 @@ void ObservedCluster::On(const ExtendLease& command) {
 }
 
 void ObservedCluster::On(const LeaseProgress& event) {
-  if (!job_->members.Live(event.worker) || event.step != job_->update.id || committed_) return;
+  if (!job_->members.Live(event.worker) || event.step != job_->version || committed_) return;
   Seen& seen = Of(event.worker);
   if (!seen.leased || event.done == 0) return;
   if (seen.samples == 0 && seen.placed) {
@@ -238,7 +238,7 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
   cluster.samples = samples_;
   cluster.data_seconds = data_seconds_;
   cluster.seen_together = true;
-  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.update.id));
+  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.version));
   double rate = 0;
   uint64_t least_measured = UINT64_MAX;
   for (size_t i = 0; i < ids.size(); ++i) {

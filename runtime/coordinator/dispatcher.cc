@@ -46,7 +46,9 @@ bool Dispatcher::Open(const Update& update, std::shared_ptr<const CodeForm> form
   server_.record.Opened(update.id, server_.Now());
   server_.watch.Opened(update.id);
   for (const auto& session : server_.sessions) {
-    if (session != nullptr) session->transfer.Opened();
+    // Other updates may be on their way if each worker has updates of its own.
+    const bool free = session != nullptr && !server_.options.sync.one_each;
+    if (free) session->transfer.Opened();
   }
   // The weights that answers must have, unless the caller's trainer or class weights define them.
   KnownCounts counts;
@@ -80,6 +82,7 @@ void Dispatcher::Do(const AssignRow& command, Session& to) {
         "workers, or another `code`",
         command.row, command.step)));
   }
+  if (server_.options.sync.one_each) to.transfer.Opened();
   server_.watch.Assigned(to.worker);
   Publish(to);
   const Header header = to.HeaderFor(FrameKind::kControl, command.step);

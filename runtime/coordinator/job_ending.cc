@@ -103,12 +103,14 @@ void JobEnding::Check() {
 // The newest version can never come. Perhaps only the optimizer's state is missing, which nobody
 // but a checkpoint needs. Otherwise the job has failed, even if all steps were done.
 void JobEnding::Lose() {
+  const uint64_t steps = server_.record.steps();
+  if (server_.model->Has(steps, /*state=*/false)) return;
   const Validator& validator = *server_.validator;
-  const uint64_t have = server_.model->version();
-  if (have == server_.record.steps()) return;
-  const std::string left = fmt::format(
-      "the newest parameters are lost with a worker; what is left are those after step {} of {}",
-      validator.best() ? validator.best_version() : have, server_.record.steps());
+  std::string left =
+      fmt::format("the newest parameters, those after step {}, are lost with a worker", steps);
+  if (validator.best()) {
+    left += fmt::format("; the best ones, after step {}, are left", validator.best_version());
+  }
   status_ = status_.ok() ? Status::Unavailable(left)
                          : Status(status_.code(), fmt::format("{}; {}", status_.ToString(), left));
 }

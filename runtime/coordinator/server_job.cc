@@ -105,10 +105,15 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
   hooks.raise = [this](Event event) { pump_.Raise(std::move(event)); };
   hooks.failed = [this](const Status& why) { end_.End(why); };
   hooks.notice = [this](const JobNotice& notice) { server_.Say(notice); };
-  hooks.first = [this] { return server_.model->State(); };
+  hooks.first = [this] {
+    ShardState start = server_.model->GiveAway();
+    if (!server_.options.read_every_version) server_.model->Forget();
+    return start;
+  };
   hooks.star = [this] {
     unused_remote_ = std::move(server_.remote);
     answers_.SetLog(&audits_.auditor().log());
+    if (Status kept = server_.model->KeepHere(); !kept.ok()) end_.End(kept);
   };
   return std::make_unique<RemoteUpdates>(server_.env.loop, server_.env.transport, server_.options,
                                          server_.model->route(), server_.model->version(), answers_,

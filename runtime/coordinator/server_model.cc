@@ -13,6 +13,7 @@
 #include "runtime/memory_need.h"
 #include "runtime/survey/vector_placement.h"
 #include "training/optimizers/optimizer.h"
+#include "training/optimizers/optimizer_rule.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {
@@ -37,6 +38,22 @@ void ForEachStatePart(const Route& route, size_t arrays, size_t count, const Cop
   }
 }
 
+// What a saved job goes on from, shared with it.
+Result<ShardState> StartOf(const SavedJob& saved, const JobOptions& options, size_t count) {
+  if (saved.parameters->size() != count) {
+    return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
+                                        saved.parameters->size(), count));
+  }
+  const size_t arrays = OptimizerVectors(options.optimizer.name);
+  if (saved.optimizer_state->size() != arrays * count) {
+    return Status::InvalidArgument(
+        fmt::format("the checkpoint's optimizer state: {} of {} parameters keeps {} values between "
+                    "steps, not {}",
+                    options.optimizer.name, count, arrays * count, saved.optimizer_state->size()));
+  }
+  return ShardState{saved.step, saved.parameters, saved.optimizer_steps, saved.optimizer_state};
+}
+
 }  // namespace
 
 Status Diverged(StepId step) {
@@ -46,89 +63,98 @@ Status Diverged(StepId step) {
                   step));
 }
 
-// Fills in what a saved job goes on from.
-Status ServerModel::Restore(const SavedJob& saved, const Route& route, Parts& parts) {
-  const size_t count = parts.first->size();
-  if (saved.parameters->size() != count) {
-    return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
-                                        saved.parameters->size(), count));
-  }
-  *parts.first = *saved.parameters;
-  const std::vector<float>& state = *saved.optimizer_state;
-  const size_t arrays = state.size() / count;
-  std::vector<std::vector<float>> of_shards(route.shards());
-  for (size_t shard = 0; shard < route.shards(); ++shard) {
-    // A remainder belongs to no parameter, and the first optimizer refuses it.
-    const size_t rest = shard == 0 ? state.size() % count : 0;
-    of_shards[shard].resize(arrays * route.parameters(shard) + rest);
-  }
-  ForEachStatePart(route, arrays, count, [&](size_t shard, size_t to, size_t from, size_t size) {
-    std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
-                of_shards[shard].begin() + static_cast<std::ptrdiff_t>(to));
-  });
-  for (size_t shard = 0; shard < route.shards(); ++shard) {
-    MOTLEY_RETURN_IF_ERROR(parts.optimizers[shard]
-                               ->Restore(saved.optimizer_steps, of_shards[shard])
-                               .WithContext("the checkpoint's optimizer state"));
-  }
-  return Status::Ok();
-}
-
 Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transport& transport,
                                                          const JobOptions& options,
                                                          const DataSource& data) {
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  Parts parts;
-  MOTLEY_ASSIGN_OR_RETURN(parts.gradient, JobGradient::Create(options, data.shape()));
-  const size_t count = parts.gradient->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(auto gradient, JobGradient::Create(options, data.shape()));
+  const size_t count = gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
-  const Route route(count, ShardsFor(options, VectorLength(count)));
-  for (size_t shard = 0; shard < route.shards(); ++shard) {
-    MOTLEY_ASSIGN_OR_RETURN(auto optimizer,
-                            Optimizer::Create(options.optimizer, route.parameters(shard)));
-    parts.optimizers.push_back(std::move(optimizer));
-  }
-  parts.first = std::make_shared<std::vector<float>>(count);
+  MOTLEY_RETURN_IF_ERROR(Optimizer::Create(options.optimizer, 0).status());
+  ShardState start;
+  std::shared_ptr<std::vector<float>> first;  // Null: it belongs to others.
   if (options.resume != nullptr) {
-    MOTLEY_RETURN_IF_ERROR(Restore(*options.resume, route, parts));
+    MOTLEY_ASSIGN_OR_RETURN(start, StartOf(*options.resume, options, count));
   } else if (options.first_parameters != nullptr) {
     if (options.first_parameters->size() != count) {
       return Status::InvalidArgument(fmt::format("{} first parameters for a model of {}",
                                                  options.first_parameters->size(), count));
     }
-    *parts.first = *options.first_parameters;
+    start.parameters = options.first_parameters;
   } else {
-    MOTLEY_RETURN_IF_ERROR(parts.gradient->Initialize(options.seed, *parts.first));
+    first = std::make_shared<std::vector<float>>(count);
+    MOTLEY_RETURN_IF_ERROR(gradient->Initialize(options.seed, *first));
+    start.parameters = first;
   }
-  return std::unique_ptr<ServerModel>(
-      new ServerModel(device, transport, options, route, std::move(parts)));
+  const size_t floats = VectorLength(count);
+  auto model = std::unique_ptr<ServerModel>(
+      new ServerModel(device, transport, options, Route(count, ShardsFor(options, floats)),
+                      std::move(gradient), std::move(start)));
+  if (!OthersMayHold(options, floats)) MOTLEY_RETURN_IF_ERROR(model->Keep(std::move(first)));
+  return model;
 }
 
 ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions& options,
-                         Route route, Parts parts)
+                         Route route, std::shared_ptr<JobGradient> gradient, ShardState start)
     : device_(device),
       route_(std::move(route)),
-      gradient_(std::move(parts.gradient)),
+      gradient_(std::move(gradient)),
       sums_([this, &parallel = device.parallel(), length = options.slice_length,
              keep_rows = !SchemeNamed(options.code).exact, wire = options.wire] {
         return std::make_shared<UpdateSum>(route_, length, parallel, keep_rows, wire);
       }),
-      version_(options.resume != nullptr ? options.resume->step : 0),
-      versions_(parts.first,
-                MostVersions(options, parts.first->size(), device.info().memory_bytes)) {
+      parameters_(start.parameters),
+      version_(start.version),
+      versions_(parameters_->size(),
+                MostVersions(options, parameters_->size(), device.info().memory_bytes)),
+      elsewhere_(std::move(start)) {
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     shards_.push_back(std::make_unique<ParameterShard>(
-        std::move(parts.optimizers[shard]),
+        options.optimizer, route_.parameters(shard),
         std::make_unique<Publisher>(
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),
-            [this](uint64_t version) { return version == version_ ? parameters_ : nullptr; },
+            [this, one_each = options.sync.one_each](uint64_t& version) {
+              if (one_each) version = version_;
+              return version == version_ ? parameters_ : nullptr;
+            },
             options.seed)));
   }
-  parameters_ = std::move(parts.first);
+}
+
+// `first` is the memory of the first version; null: it belongs to others, and is copied.
+Status ServerModel::Keep(std::shared_ptr<std::vector<float>> first) {
+  return OrNoMemory("the server's sum and the optimizer's state", [&]() -> Status {
+    for (const auto& shard : shards_) MOTLEY_RETURN_IF_ERROR(shard->MakeOptimizer());
+    if (elsewhere_->arrays != nullptr) MOTLEY_RETURN_IF_ERROR(RestoreOptimizers());
+    MOTLEY_RETURN_IF_ERROR(sums_.Take().status());
+    if (first == nullptr) first = std::make_shared<std::vector<float>>(*parameters_);
+    versions_.Begin(first);
+    versions_.Reserve();
+    parameters_ = std::move(first);
+    elsewhere_.reset();
+    return Status::Ok();
+  });
+}
+
+Status ServerModel::RestoreOptimizers() {
+  const std::vector<float>& arrays = *elsewhere_->arrays;
+  const size_t count = parameters_->size();
+  std::vector<std::vector<float>> of_shards;
+  for (const auto& shard : shards_) of_shards.emplace_back(shard->optimizer()->state().size());
+  ForEachStatePart(route_, arrays.size() / count, count,
+                   [&](size_t shard, size_t to, size_t from, size_t size) {
+                     std::copy_n(arrays.begin() + static_cast<std::ptrdiff_t>(from), size,
+                                 of_shards[shard].begin() + static_cast<std::ptrdiff_t>(to));
+                   });
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    MOTLEY_RETURN_IF_ERROR(
+        shards_[shard]->optimizer()->Restore(elsewhere_->optimizer_steps, of_shards[shard]));
+  }
+  return Status::Ok();
 }
 
 // The work of a commit on the device's thread. It shares all that it uses.
@@ -200,11 +226,11 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
     return done(Status::DataError(
         "after an update that failed, the optimizer's state is of no version of the parameters"));
   }
-  if (read_) {
+  if (elsewhere_) {
     ModelSnapshot snapshot;
-    snapshot.parameters = read_->parameters;
-    snapshot.optimizer_steps = read_->optimizer_steps;
-    snapshot.optimizer_state = read_->arrays;
+    snapshot.parameters = elsewhere_->parameters;
+    snapshot.optimizer_steps = elsewhere_->optimizer_steps;
+    snapshot.optimizer_state = elsewhere_->arrays;
     return done(std::move(snapshot));
   }
   // If somebody still holds the last snapshot, its copy stays with it.
@@ -239,22 +265,15 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   copying_ = true;
 }
 
-RemoteShards::State ServerModel::State() const {
-  const auto arrays = std::make_shared<std::vector<float>>(StateSize());
-  const size_t count = parameters_->size();
-  ForEachStatePart(route_, arrays->size() / count, count,
-                   [&](size_t shard, size_t from, size_t to, size_t size) {
-                     const std::span<const float> state = shards_[shard]->optimizer()->state();
-                     std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
-                                 arrays->begin() + static_cast<std::ptrdiff_t>(to));
-                   });
-  return {version_, parameters_, shards_.front()->optimizer()->steps(), arrays};
-}
-
-void ServerModel::Read(RemoteShards::State state) {
+void ServerModel::Read(ShardState state) {
   parameters_ = state.parameters;
   version_ = state.version;
-  read_ = std::move(state);
+  elsewhere_ = std::move(state);
+}
+
+void ServerModel::Forget() {
+  parameters_ = std::make_shared<const std::vector<float>>();
+  elsewhere_.reset();
 }
 
 size_t ServerModel::StateSize() const {

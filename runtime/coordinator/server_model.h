@@ -2,6 +2,10 @@
 // The server's parameters, version by version, and their update on the device: each shard's range
 // by its own optimizer. Loop thread only. Work on the device shares what it uses, so this object
 // may be destroyed at any time.
+//
+// If workers may hold the shards, the model first has only what the job starts with. It is then
+// either kept here (KeepHere) or given to the workers (GiveAway), and with the workers the model
+// holds a version only as long as the server needs it (Read, Forget).
 #pragma once
 
 #include <cstdint>
@@ -43,17 +47,22 @@ class ServerModel {
   const Route& route() const { return route_; }
   // The shards of this process, in the order of their ranges.
   const std::vector<std::unique_ptr<ParameterShard>>& shards() const { return shards_; }
+  // All shards stay here: makes the memory of their sums, states and versions. Create does it for
+  // jobs whose workers hold none. kResource: there is no memory for them.
+  Status KeepHere() { return Keep(nullptr); }
   // A sum for an update that opens. It serves another update once nobody else holds it. kResource:
   // there is no memory for one more.
   Result<std::shared_ptr<UpdateSum>> TakeSum() { return sums_.Take(); }
-  size_t parameter_count() const { return parameters_->size(); }
-  // The newest version, and its number: the updates that were applied so far.
+  size_t parameter_count() const { return gradient_->parameter_count(); }
+  // The newest version, and its number: the updates that were applied so far. With shards at
+  // workers it is the last version that was here, and empty if it is not here any more.
   const ParameterCopy& parameters() const { return parameters_; }
   uint64_t version() const { return version_; }
 
-  // Turns version `step` into the next one with this sum, which is overwritten. If `copy` is not
-  // null, it first receives a copy of the sum. kDataError: the new parameters are not finite,
-  // because training has diverged. kResource: there is no memory for them, and nothing was changed
+  // Turns the newest version into the next one with the sum of this step, which is overwritten. If
+  // `copy` is not null, it first receives a copy of the sum. kDataError: the new parameters are not
+  // finite, because training has diverged. kResource: there is no memory for them, and nothing was
+  // changed
   // (`done` runs before this returns).
   void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
               std::shared_ptr<DecodedCopy> copy, Done done);
@@ -65,15 +74,19 @@ class ServerModel {
   void TakeSnapshot(SnapshotDone done);
   // An update failed half done. The optimizer is ahead of the parameters, so its state is useless.
   bool spoiled() const { return spoiled_; }
+  void Spoil() { spoiled_ = true; }  // The same for shards that workers hold.
 
   VersionPool& versions() { return versions_; }
 
   // With shards that workers hold: what they start with, and what was read back from them.
-  // TakeSnapshot and parameters() then give the last version that was read.
-  RemoteShards::State State() const;
-  void Read(RemoteShards::State state);
+  // TakeSnapshot and parameters() then give the last version that was read. The model keeps it
+  // until Forget.
+  ShardState GiveAway() { return *std::exchange(elsewhere_, std::nullopt); }
+  void Read(ShardState state);
+  void Forget();
   bool Has(uint64_t version, bool state) const {
-    return version_ == version && (!state || !read_ || read_->arrays != nullptr);
+    const bool here = version_ == version && !parameters_->empty();
+    return here && (!state || !elsewhere_ || elsewhere_->arrays != nullptr);
   }
 
   // An update or a copy is on the device.
@@ -85,14 +98,10 @@ class ServerModel {
   std::shared_ptr<JobGradient> gradient() const { return gradient_; }
 
  private:
-  struct Parts {
-    std::shared_ptr<JobGradient> gradient;
-    std::vector<std::unique_ptr<Optimizer>> optimizers;  // One for each shard.
-    std::shared_ptr<std::vector<float>> first;           // The first version.
-  };
   ServerModel(Device& device, Transport& transport, const JobOptions& options, Route route,
-              Parts parts);
-  static Status Restore(const SavedJob& saved, const Route& route, Parts& parts);
+              std::shared_ptr<JobGradient> gradient, ShardState start);
+  Status Keep(std::shared_ptr<std::vector<float>> first);
+  Status RestoreOptimizers();
   struct Work;
   std::vector<std::shared_ptr<Optimizer>> Optimizers() const;
   size_t StateSize() const;  // Floats of the optimizers' state.
@@ -109,7 +118,8 @@ class ServerModel {
   bool applying_ = false;
   bool copying_ = false;
   bool spoiled_ = false;
-  std::optional<RemoteShards::State> read_;         // The last version read from workers.
+  // What the shards start with, or the last version read from workers.
+  std::optional<ShardState> elsewhere_;
   std::shared_ptr<std::vector<float>> state_copy_;  // The last snapshot's, reused for the next.
   Alive alive_;
 };

@@ -21,6 +21,26 @@ constexpr uint32_t kMaxWorkers = 1024;
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
+// What does not go with updates of each worker's own.
+Status CheckOwnUpdates(const JobOptions& options) {
+  const std::string sync = NameOf(options.sync);
+  if (options.holders != JobOptions::Holders::kServer) {
+    return Status::InvalidArgument(
+        fmt::format("with `sync` {} the server holds the parameters: use `reduce` star", sync));
+  }
+  if (options.checkpoint.every > 0 || options.resume != nullptr) {
+    return Status::InvalidArgument(fmt::format(
+        "a job with `sync` {} cannot be saved: a checkpoint would have to say which later updates "
+        "were applied before earlier ones",
+        sync));
+  }
+  if (options.audit_fraction > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "audits compare the answers to one update at a time: with `sync` {} use `audit` 0", sync));
+  }
+  return Status::Ok();
+}
+
 Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
   if (options.workers == 0 || options.workers > kMaxWorkers) {
     return Status::InvalidArgument(fmt::format("{} worker{}: a job takes 1 to {}", options.workers,
@@ -37,6 +57,7 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
     return Status::InvalidArgument(
         "checkpoints need a folder, and a name of the run that is not 0");
   }
+  if (options.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(options));
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {
     return Status::InvalidArgument(

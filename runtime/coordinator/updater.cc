@@ -43,10 +43,8 @@ Updater::Updater(ServerContext& server, JobDescription about) : server_(server) 
 void Updater::Commit(const CommitStep& command) {
   const StepId step = command.step;
   if (server_.remote == nullptr) {
-    Result<Sum> sum = SumUp(command);
-    if (sum.ok()) return OnSummed(std::move(sum).value());
-    return server_.end.End(
-        sum.status().WithContext(fmt::format("step {} could not be decoded", step)));
+    if (busy_) return committed_.push_back(command);
+    return CommitHere(command);
   }
   server_.remote->Commit(command, [this, step](const RemoteShards::Sum& found) {
     Sum sum{.step = step, .tally = found.tally, .amplification = found.amplification};
@@ -58,6 +56,14 @@ void Updater::Commit(const CommitStep& command) {
     sum.attempt = server_.remote->shards().attempt();
     OnSummed(std::move(sum));
   });
+}
+
+void Updater::CommitHere(const CommitStep& command) {
+  busy_ = true;
+  Result<Sum> sum = SumUp(command);
+  if (sum.ok()) return OnSummed(std::move(sum).value());
+  server_.end.End(
+      sum.status().WithContext(fmt::format("step {} could not be decoded", command.step)));
 }
 
 Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
@@ -79,6 +85,7 @@ Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
       sum.approximate = approximate;
     }
   }
+  sum.version = sum.values->oldest_version();
   sum.tally = sum.values->tally();
   sum.amplification = sum.values->amplification();
   return sum;
@@ -123,7 +130,8 @@ void Updater::Decoded(const Sum& sum, std::span<const float> values) {
   server_.observer.OnEvent(event::StepDecoded{sum.step,
                                               {values, sum.tally.loss.real(), sum.weight},
                                               *server_.model->parameters(),
-                                              server_.Now()});
+                                              server_.Now(),
+                                              sum.version});
   server_.audits.auditor().WhenFree([this, sum] { Apply(sum); });
   server_.dispatcher.SendHeldCancels();
 }
@@ -132,14 +140,19 @@ void Updater::Apply(const Sum& sum) {
   const StepId step = sum.step;
   // The update may have started again while its sum was read.
   if (server_.remote != nullptr && !server_.remote->shards().CanApply(step, sum.attempt)) return;
-  const double factor = server_.validator->RateFactor(step);
-  server_.observer.OnEvent(event::RateSet{step, factor * server_.options.optimizer.learning_rate});
+  // With the shards elsewhere, updates are applied in the order of their numbers.
+  const uint64_t version = server_.remote != nullptr ? step : server_.model->version();
+  const double factor = server_.validator->RateFactor(version);
+  server_.observer.OnEvent(
+      event::RateSet{version, factor * server_.options.optimizer.learning_rate});
   if (server_.remote != nullptr) return ApplyAtWorkers(sum, factor);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
-  server_.model->Commit(step, sum.values, {.weight = sum.weight, .rate_factor = factor},
-                        std::move(copy), [this, step, weight = sum.weight](const Status& status) {
+  const Contribution from{
+      .weight = sum.weight, .rate_factor = factor, .staleness = version - sum.version};
+  server_.model->Commit(step, sum.values, from, std::move(copy),
+                        [this, step, weight = sum.weight](const Status& status) {
                           if (!status.ok()) return server_.end.End(status);
-                          OnApplied(step, weight);
+                          OnApplied(step, server_.model->version(), weight);
                         });
 }
 
@@ -156,12 +169,13 @@ void Updater::ApplyAtWorkers(const Sum& sum, double rate_factor) {
       server_.observer.OnEvent(event::UpdateTakenBack{step});
       return server_.end.Check();
     }
+    server_.model->Spoil();
     server_.end.End(status.code() == StatusCode::kDataError ? Diverged(step) : status);
   };
   server_.remote->shards().Apply(apply, applied);
 }
 
-// The server reads the parameters back only where it needs them itself.
+// The server reads the parameters back only where it needs them itself, and Proceed forgets them.
 void Updater::OnAppliedAtWorkers(StepId step, double weight) {
   if (server_.end.ended()) return server_.end.Check();
   const uint64_t version = step + 1;
@@ -169,7 +183,7 @@ void Updater::OnAppliedAtWorkers(StepId step, double weight) {
   const bool saved = checkpointer_ != nullptr && version % options.checkpoint.every == 0;
   const bool judged = options.validation.samples != nullptr && options.validation.every > 0 &&
                       version % options.validation.every == 0;
-  const auto go_on = [this, step, weight] { OnApplied(step, weight); };
+  const auto go_on = [this, step, version, weight] { OnApplied(step, version, weight); };
   if (!saved && !judged && !options.read_every_version) return go_on();
   if (Fetch(saved, go_on) == Copy::kHere) go_on();
 }
@@ -212,7 +226,7 @@ Updater::Copy Updater::FetchLater(bool state, std::function<void()> then) {
   return Copy::kComing;
 }
 
-void Updater::OnApplied(StepId step, double weight) {
+void Updater::OnApplied(StepId step, uint64_t version, double weight) {
   server_.audits.auditor().Begin();
   const Time now = server_.Now();
   server_.record.Applied(now);
@@ -222,16 +236,19 @@ void Updater::OnApplied(StepId step, double weight) {
   server_.validator->OnLoss(loss, weight);
   server_.watch.Progress();
   const ParameterCopy& parameters = server_.model->parameters();
-  server_.observer.OnEvent(event::StepApplied{step, *parameters, loss, now});
-  server_.validator->OnVersion(step + 1, parameters,
-                               [this, step](bool stop) { Proceed(step, stop); });
+  server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now});
+  server_.validator->OnVersion(version, parameters,
+                               [this, step, version](bool stop) { Proceed(step, version, stop); });
 }
 
-void Updater::Proceed(StepId step, bool stop) {
+void Updater::Proceed(StepId step, uint64_t version, bool stop) {
   server_.watch.Progress();  // The step may have waited for an evaluation.
-  const bool all = step + 1 >= server_.options.steps;
+  const bool all = version >= server_.options.steps;
   // The last version is saved at the end, with the result of its evaluation.
-  if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(step + 1);
+  if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(version);
+  if (server_.remote != nullptr && !server_.options.read_every_version && !server_.end.ended()) {
+    server_.model->Forget();  // Evaluations and checkpoints hold what they still need.
+  }
   if (stop && !all && !server_.end.ended()) {
     return server_.end.StopEarly(
         fmt::format("{} in a row brought no progress; the best loss is that of step {}",
@@ -239,6 +256,11 @@ void Updater::Proceed(StepId step, bool stop) {
                     server_.validator->Summary().best_version));
   }
   server_.pump.Raise(StepApplied{step});
+  busy_ = false;
+  if (committed_.empty() || server_.end.ended()) return;
+  const CommitStep next = committed_.front();
+  committed_.pop_front();
+  CommitHere(next);
 }
 
 // The last version is judged after the job's end, so a failure then no longer ends the job.

@@ -4,6 +4,7 @@
 // vector are in this process, or workers hold them. Loop thread only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 
@@ -19,7 +20,7 @@ class Updater {
   // `about` is for checkpoints.
   Updater(ServerContext& server, JobDescription about);
 
-  // The update has enough answers.
+  // The update has enough answers. Updates are applied in the order of these calls.
   void Commit(const CommitStep& command);
   // Workers apply an update. False once one that they need is gone.
   bool applying() const;
@@ -28,7 +29,7 @@ class Updater {
   enum class Copy : uint8_t {
     kHere,    // In the model. So it always is if the shards are here.
     kComing,  // It will be. Otherwise it will turn out to be lost.
-    kLost,    // It can never come. The model has the last version that was read.
+    kLost,    // It can never come.
   };
   // Has the newest version here, with the optimizer's state if wanted. `then` runs if it was coming
   // and is here. JobEnding::Check runs whenever it comes or is lost.
@@ -48,9 +49,11 @@ class Updater {
     double squares = 0;    // The sum of the squares of values that workers have.
     uint32_t attempt = 0;  // RemoteShards::attempt
     double weight = 0;     // The weight of the batch.
+    uint64_t version = 0;  // The oldest version that its answers here were computed with.
   };
 
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
+  void CommitHere(const CommitStep& command);
   Result<Sum> SumUp(const CommitStep& command);
   void OnSummed(Sum sum);
   void ReadSum(std::function<void(std::span<const float>)> then);
@@ -58,14 +61,16 @@ class Updater {
   void Apply(const Sum& sum);
   void ApplyAtWorkers(const Sum& sum, double rate_factor);
   void OnAppliedAtWorkers(StepId step, double weight);
-  void OnApplied(StepId step, double weight);
-  void Proceed(StepId step, bool stop);
+  void OnApplied(StepId step, uint64_t version, double weight);
+  void Proceed(StepId step, uint64_t version, bool stop);
   void OnNotJudged(const Status& why);
   void TakeSnapshot(SnapshotDone done);
   JobHistory History() const;
 
   ServerContext& server_;
   LossWatch losses_;
+  bool busy_ = false;                 // An update is being applied here.
+  std::deque<CommitStep> committed_;  // Further updates with enough answers.
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

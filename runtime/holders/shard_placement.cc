@@ -127,8 +127,7 @@ void ShardPlacement::SendHold(uint32_t number, WorkerId node, const ShardState* 
   if (state != nullptr) {
     hold.version = state->version;
     hold.optimizer_steps = state->optimizer_steps;
-    hold.state_floats =
-        state->arrays->size() / state->parameters->size() * route().parameters(number);
+    hold.state_floats = state->array_count() * route().parameters(number);
   }
   pending_.emplace(number, node);
   Tell(node, hold);
@@ -146,19 +145,20 @@ void ShardPlacement::SendState(uint32_t number, WorkerId worker, const ShardStat
   if (!node) return;
   const size_t begin = route().begin(number);
   const size_t size = route().parameters(number);
-  const size_t whole = state.parameters->size();
-  const auto copy = std::make_shared<std::vector<float>>();
-  const auto append = [&](const std::vector<float>& from, size_t at) {
-    const std::span<const float> part = std::span(from).subspan(at, size);
-    copy->insert(copy->end(), part.begin(), part.end());
-  };
-  append(*state.parameters, begin);
-  for (size_t at = begin; at < state.arrays->size(); at += whole) append(*state.arrays, at);
   Header header = node->header;
   header.kind = FrameKind::kShardState;
   header.shard = number;
   header.version = state.version;
-  SendVector(transport_, node->peer, header, copy, setup_.slice_length);
+  header.total = (1 + state.array_count()) * size;
+  const auto send = [&](const std::shared_ptr<const std::vector<float>>& from, size_t at) {
+    SendFloats(transport_, node->peer, header, std::span(*from).subspan(at, size), from,
+               setup_.slice_length);
+    header.offset += size;
+  };
+  send(state.parameters, begin);
+  for (size_t array = 0; array < state.array_count(); ++array) {
+    send(state.arrays, array * state.parameters->size() + begin);
+  }
 }
 
 Status ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {

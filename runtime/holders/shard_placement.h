@@ -31,12 +31,15 @@
 namespace motley {
 
 // The parameters of all shards, and the arrays of the optimizer's state, each as long as the
-// parameters.
+// parameters. Shared, and nobody changes them.
 struct ShardState {
   uint64_t version = 0;
   std::shared_ptr<const std::vector<float>> parameters;
   uint64_t optimizer_steps = 0;
-  std::shared_ptr<const std::vector<float>> arrays;  // Null: no fetch asked for them.
+  // Null: no update was made yet, or no fetch asked for them.
+  std::shared_ptr<const std::vector<float>> arrays;
+
+  size_t array_count() const { return arrays != nullptr ? arrays->size() / parameters->size() : 0; }
 };
 
 class ShardPlacement {
@@ -66,8 +69,7 @@ class ShardPlacement {
       : transport_(transport), setup_(std::move(setup)), find_(std::move(find)) {}
 
   // Gives the shards to these workers (by shard). Followers are chosen among `members`: all workers
-  // of the job, with the address of each one's host, which is empty if it has none. `state` has the
-  // arrays.
+  // of the job, with the address of each one's host, which is empty if it has none.
   void Place(const std::vector<WorkerId>& owners, std::map<WorkerId, std::string> members,
              const ShardState& state);
   // Every shard is held by its owner and followers.

@@ -96,14 +96,14 @@ SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, 
                         });
 }
 
-void SendVector(Transport& transport, PeerId peer, Header header,
-                const std::shared_ptr<const std::vector<float>>& values, size_t slice_length) {
-  header.total = values->size();
-  for (size_t at = 0; at < values->size(); at += slice_length) {
-    header.offset = at;
-    const size_t size = std::min(slice_length, values->size() - at);
-    const BytesView piece = AsBytes(std::span<const float>(*values).subspan(at, size));
-    transport.Send(peer, header, {&piece, 1}, Priority::kBulk, [values](const Status&) {});
+void SendFloats(Transport& transport, PeerId peer, Header header, std::span<const float> values,
+                const std::shared_ptr<const void>& keep, size_t slice_length) {
+  while (!values.empty()) {
+    const std::span<const float> slice = values.first(std::min(slice_length, values.size()));
+    const BytesView piece = AsBytes(slice);
+    transport.Send(peer, header, {&piece, 1}, Priority::kBulk, [keep](const Status&) {});
+    header.offset += slice.size();
+    values = values.subspan(slice.size());
   }
 }
 

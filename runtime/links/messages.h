@@ -27,10 +27,10 @@ void SendControl(Transport& transport, PeerId peer, Header header, const Message
   SendBytes(transport, peer, header, EncodeControl(message), priority, std::move(done));
 }
 
-// Sends a vector of floats in slices of this length as frames of the header's kind, and keeps it
-// until all have left.
-void SendVector(Transport& transport, PeerId peer, Header header,
-                const std::shared_ptr<const std::vector<float>>& values, size_t slice_length);
+// Sends floats in slices of this length as frames of the header's kind. They belong at the header's
+// offset in a vector of its total length. `keep` owns them until all have left.
+void SendFloats(Transport& transport, PeerId peer, Header header, std::span<const float> values,
+                const std::shared_ptr<const void>& keep, size_t slice_length);
 
 // Complex numbers of messages. None counts as 0.
 inline wire::Weight ToWire(const Complex& value) { return {value.real(), value.imag()}; }

@@ -146,6 +146,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   MOTLEY_RETURN_IF_ERROR(open_.at(header.step).sum->MakeRoom(slice.index, slice.values));
   MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
   order->came.tally = header.tally;
+  open_.at(header.step).sum->SawVersion(header.version);
   slice.step = header.step;
   slice.order = number;
   return true;

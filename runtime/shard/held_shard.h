@@ -23,7 +23,8 @@ struct ShardHost::Held {
                 job.workers * job.route.size(number), std::move(hooks)),
         publisher(
             transport, job.route.Parameters(job.slice_length, job.wire), number,
-            [this](uint64_t asked) { return asked == version ? parameters : nullptr; }, job.seed) {}
+            [this](uint64_t asked) { return asked == version && !in_place ? parameters : nullptr; },
+            job.seed) {}
 
   // A follower's copy of the owner's sum.
   struct Sum {
@@ -48,12 +49,7 @@ struct ShardHost::Held {
     MOTLEY_ASSERT(version == to + 1 && before != nullptr);
     version = to;
     parameters = std::exchange(before, nullptr);
-    CountSteps(steps_before);
-  }
-  // An optimizer without state knows only the number of its steps.
-  void CountSteps(uint64_t steps) const {
-    const Status fine = optimizer->Restore(steps, {});
-    MOTLEY_ASSERT(fine.ok());
+    optimizer->SetSteps(steps_before);
   }
 
   const uint32_t shard;
@@ -67,17 +63,18 @@ struct ShardHost::Held {
   std::vector<WorkerId> followers;
   std::shared_ptr<Optimizer> optimizer;
   uint64_t optimizer_steps = 0;
-  uint64_t steps_before = 0;    // The optimizer's steps when it made `before`.
-  std::vector<float> incoming;  // Values and state, until all came.
-  size_t came = 0;
+  uint64_t steps_before = 0;  // The optimizer's steps when it made `before`.
+  size_t state_floats = 0;    // The part of the state that comes: all of it, or 0.
+  size_t came = 0;            // Floats of values and state.
   uint64_t version = 0;
-  ParameterCopy parameters;
-  ParameterCopy before;  // The version before, until no rollback can want it. Null: none.
+  VersionPool::Version parameters;
+  VersionPool::Version before;  // The version before, until no rollback can want it. Null: none.
   std::unique_ptr<VersionPool> versions;
   RangeAnswers answers;
   Publisher publisher;
   Sum sum;
   bool applying = false;
+  bool in_place = false;  // The update that is applied overwrites the newest values.
   std::optional<wire::ShardHoldT> waiting;  // A rollback that came while the device applies.
 };
 

@@ -11,9 +11,11 @@
 // only, but for the optimizer.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
+#include "base/status.h"
 #include "runtime/shard/publisher.h"
 #include "training/optimizers/optimizer.h"
 
@@ -21,17 +23,26 @@ namespace motley {
 
 class ParameterShard {
  public:
-  // `optimizer` is for the parameters of the range, without padding.
-  ParameterShard(std::unique_ptr<Optimizer> optimizer, std::unique_ptr<Publisher> publisher)
-      : optimizer_(std::move(optimizer)), publisher_(std::move(publisher)) {}
+  // `parameters` is the length of the range without padding.
+  ParameterShard(OptimizerOptions options, size_t parameters, std::unique_ptr<Publisher> publisher)
+      : options_(std::move(options)), parameters_(parameters), publisher_(std::move(publisher)) {}
+
+  // Makes the optimizer, and with it the memory of its state. Errors are those of
+  // Optimizer::Create.
+  Status MakeOptimizer() {
+    MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(options_, parameters_));
+    return Status::Ok();
+  }
 
   Publisher& publisher() { return *publisher_; }
 
-  // Shared, because it outlives the shard while a device works with it. Only the device's thread
-  // may touch it.
+  // Null before MakeOptimizer. Shared, because it outlives the shard while a device works with it.
+  // Only the device's thread may touch it.
   const std::shared_ptr<Optimizer>& optimizer() const { return optimizer_; }
 
  private:
+  const OptimizerOptions options_;
+  const size_t parameters_;
   std::shared_ptr<Optimizer> optimizer_;
   std::unique_ptr<Publisher> publisher_;
 };

@@ -117,7 +117,7 @@ void Publisher::OnEnded(const Flight& flight) {
   std::erase_if(flights_, [&](const auto& each) { return each.get() == &flight; });
   Reader* const reader = flight.reader;
   if (reader == nullptr || reader->flight_.get() != &flight || !reader->waiting_) return;
-  const uint64_t version = *std::exchange(reader->waiting_, std::nullopt);
+  uint64_t version = *std::exchange(reader->waiting_, std::nullopt);
   ParameterCopy copy = newest_(version);
   if (copy != nullptr) reader->Send(version, std::move(copy));
 }

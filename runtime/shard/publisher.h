@@ -27,8 +27,9 @@ class Publisher {
   struct Flight;
 
  public:
-  // Returns the parameters of this version as long as it is the newest, and null afterwards.
-  using Newest = std::function<ParameterCopy(uint64_t version)>;
+  // Returns the parameters of this version as long as it is the newest, and null afterwards. If a
+  // newer one serves as well, it may set `version` to that and return it.
+  using Newest = std::function<ParameterCopy(uint64_t& version)>;
 
   // `cut` is that of all parameters, of which the publisher sends the slices of `shard`. Copies
   // have all parameters, or those of the shard alone. `seed` is the job's.
@@ -47,7 +48,7 @@ class Publisher {
     Reader& operator=(const Reader&) = delete;
 
     // Sends `version`. False: it was sent already, or it waits for an older slice to leave. A
-    // waiting version is dropped when it is no longer the newest.
+    // waiting version is dropped, or replaced, when it is no longer the newest.
     bool Publish(uint64_t version, ParameterCopy copy);
     uint64_t bytes() const;  // The size of the shard's part of a version.
 

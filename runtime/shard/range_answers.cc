@@ -11,6 +11,15 @@
 #include "runtime/shard/batch_weight.h"
 
 namespace motley {
+namespace {
+
+DecodeLimits LimitsOf(const Route& route, bool keep_rows) {
+  DecodeLimits limits{.keep_rows = keep_rows};
+  limits.waiting_bytes /= route.shards();  // The limit is that of the whole vector.
+  return limits;
+}
+
+}  // namespace
 
 RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, WireFormat wire,
                            ParallelFor& parallel, bool keep_rows, size_t most_waiting, Hooks hooks)
@@ -19,14 +28,17 @@ RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, Wir
       whole_(route_.Answers(slice_length, wire)),
       most_waiting_(most_waiting),
       hooks_(std::move(hooks)),
-      home_(std::make_shared<AlignedVector>(route_.size(shard))),
-      sum_(*home_, slice_length, parallel, DecodeLimits{.keep_rows = keep_rows}, spare_) {}
+      sum_(route_.size(shard), slice_length, parallel, LimitsOf(route_, keep_rows), spare_) {}
 
 // --- Updates ---
 
 void RangeAnswers::Open(const Update& update, uint32_t attempt,
                         std::shared_ptr<const CodeForm> form) {
   parts_.clear();
+  if (home_ == nullptr || home_.use_count() > 1) {
+    home_ = std::make_shared<AlignedVector>(route_.size(shard_));
+    sum_.SetHome(*home_);
+  }
   update_ = update;
   attempt_ = attempt;
   form_ = std::move(form);

@@ -84,7 +84,8 @@ class RangeAnswers {
   bool open() const { return open_; }
   StepId step() const { return update_.id; }
   uint32_t attempt() const { return attempt_; }
-  // The range's sum once it has ended, padding included. Whoever works with it elsewhere holds it.
+  // The range's sum once it has ended, padding included. Whoever works with it elsewhere holds it:
+  // the next update then has its sum in other memory.
   std::shared_ptr<AlignedVector> values() { return home_; }
   const Tally& tally() const { return sum_.tally(); }
   double amplification() const { return sum_.amplification(); }
@@ -113,7 +114,7 @@ class RangeAnswers {
   const Slicing whole_;  // The cut of whole vectors.
   const size_t most_waiting_;
   Hooks hooks_;
-  const std::shared_ptr<AlignedVector> home_;
+  std::shared_ptr<AlignedVector> home_;  // Null before the first update.
   SpareSlices spare_;
   StepSum sum_;
   Update update_;

@@ -38,7 +38,7 @@ class RemoteUpdates {
     std::function<void(const Status&)> failed;
     std::function<void(const JobNotice&)> notice;
     // The parameters and the optimizer's state of the newest version, to start with.
-    std::function<RemoteShards::State()> first;
+    std::function<ShardState()> first;
     // The server keeps all shards. Commands that waited follow.
     std::function<void()> star;
   };

@@ -125,12 +125,14 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
                                    hold.keep_rows, HooksOf(hold.shard));
     held = place.get();
     MOTLEY_ASSIGN_OR_RETURN(held->optimizer, Optimizer::Create(options, held->count));
-    if (hold.state_floats != held->optimizer->state().size()) {
+    const bool begins = hold.state_floats == 0 && hold.optimizer_steps == 0;
+    if (!begins && hold.state_floats != held->optimizer->state().size()) {
       return Status::DataError(
           fmt::format("{} floats of optimizer state for shard {}, where {} belong",
                       hold.state_floats, hold.shard, held->optimizer->state().size()));
     }
-    held->incoming.resize(held->count + hold.state_floats);
+    held->parameters = std::make_shared<std::vector<float>>(held->count);
+    held->state_floats = hold.state_floats;
     held->keep_rows = hold.keep_rows;
     held->optimizer_steps = hold.optimizer_steps;
     held->version = hold.version;
@@ -148,30 +150,33 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
 Result<std::span<std::byte>> ShardHost::BeginState(const Header& header) {
   Held* held = Find(header.shard);
   const size_t floats = header.length / sizeof(float);
-  const bool fits = held != nullptr && !held->ready && header.offset == held->came &&
-                    header.total == held->incoming.size() &&
-                    floats * sizeof(float) == header.length &&
-                    floats <= held->incoming.size() - held->came;
-  if (!fits) {
+  const bool waits = held != nullptr && !held->ready && header.offset == held->came &&
+                     header.total == held->count + held->state_floats &&
+                     floats * sizeof(float) == header.length;
+  std::span<float> room;  // No slice has values and state.
+  if (waits && held->came < held->count) {
+    room = std::span(*held->parameters).subspan(held->came);
+  } else if (waits && held->came < header.total) {
+    room = held->optimizer->state().subspan(held->came - held->count);
+  }
+  if (floats > room.size() || room.empty()) {
     return Status::DataError(
         fmt::format("a piece at {} of shard {}'s state out of order", header.offset, header.shard));
   }
-  return std::as_writable_bytes(std::span(held->incoming).subspan(held->came, floats));
+  return std::as_writable_bytes(room.first(floats));
 }
 
 Status ShardHost::FinishState(const Header& header) {
   Held* held = Find(header.shard);
   if (held == nullptr || held->ready) return Status::Ok();
   held->came += header.length / sizeof(float);
-  if (held->came < held->incoming.size()) return Status::Ok();
-  const std::span<const float> all(held->incoming);
-  MOTLEY_RETURN_IF_ERROR(held->optimizer->Restore(held->optimizer_steps, all.subspan(held->count)));
-  held->incoming.resize(held->count);
+  if (held->came < held->count + held->state_floats) return Status::Ok();
+  held->optimizer->SetSteps(held->optimizer_steps);
   return OrNoMemory("a shard's values", [&] {
-    auto first = std::make_shared<std::vector<float>>(std::exchange(held->incoming, {}));
-    held->versions = std::make_unique<VersionPool>(first, kMostVersions);
+    held->versions = std::make_unique<VersionPool>(held->count, kMostVersions);
     held->versions->SetCrowded([this, shard = held->shard] { return FreeVersion(shard); });
-    held->parameters = std::move(first);
+    held->versions->Begin(held->parameters);
+    if (held->owner) held->versions->Reserve();
     Ready(*held);
     return Status::Ok();
   });
@@ -214,9 +219,9 @@ Status ShardHost::Open(const wire::ShardOpenT& open) {
   open_ = open;
   for (const auto& [shard, held] : held_) {
     held->before = nullptr;
-    if (held->owner && held->ready) {
-      held->answers.Open({open.step, open.base_version}, open.attempt, form);
-    }
+    if (!held->owner || !held->ready) continue;
+    held->sum = Held::Sum();  // One of the owner before is of no use any more.
+    held->answers.Open({open.step, open.base_version}, open.attempt, form);
   }
   return Status::Ok();
 }
@@ -258,12 +263,20 @@ Status ShardHost::Apply(const wire::ShardApplyT& apply) {
 }
 
 Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
-  const auto sum = held.SumOf(apply.step, apply.attempt);
+  std::shared_ptr<AlignedVector> sum = held.SumOf(apply.step, apply.attempt);
   if (held.applying || held.version != apply.step || sum == nullptr) {
     return Status::DataError(fmt::format("an update of shard {} to version {} without its sum",
                                          held.shard, apply.step + 1));
   }
-  MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<std::vector<float>> next, held.versions->Spare());
+  // The update overwrites the sum, and a follower that was given up may still read it. Otherwise
+  // only the shard and this function hold it.
+  if (sum.use_count() > 2) sum = std::make_shared<AlignedVector>(*sum);
+  // Nobody reads the values of a follower, so the next ones take their place.
+  VersionPool::Version next = held.parameters;
+  held.in_place = !held.owner && next.use_count() == 3;
+  if (!held.in_place) {
+    MOTLEY_ASSIGN_OR_RETURN(next, held.versions->Spare());
+  }
   Contribution from;
   from.weight = apply.weight;
   from.rate_factor = apply.rate_factor;
@@ -273,7 +286,7 @@ Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
   // The work shares all that it uses, since this object may be gone before it is done.
   auto work = [sum, next, from, before = held.parameters, optimizer = held.optimizer,
                &device = parts_.device] {
-    std::copy(before->begin(), before->end(), next->begin());
+    if (next != before) std::copy(before->begin(), before->end(), next->begin());
     const std::span<float> sums = std::span(*sum).first(next->size());
     MOTLEY_RETURN_IF_ERROR(optimizer->Apply(device, sums, *next, from));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
@@ -291,10 +304,10 @@ void ShardHost::OnApplied(uint32_t shard, StepId step,
                           const std::shared_ptr<std::vector<float>>& next, const Status& status) {
   Held* held = Find(shard);
   if (held == nullptr) return;
-  held->applying = false;
+  held->applying = held->in_place = false;
   if (held->waiting) {  // The update was taken back.
     const wire::ShardHoldT hold = *std::exchange(held->waiting, std::nullopt);
-    held->CountSteps(held->steps_before);
+    held->optimizer->SetSteps(held->steps_before);
     if (const Status fine = Hold(hold); !fine.ok()) parts_.failed(fine);
     return;
   }
@@ -326,7 +339,7 @@ Status ShardHost::Read(uint32_t shard, uint64_t version, std::span<const float> 
     held->before = std::exchange(held->parameters, next);
     ++held->version;
     held->steps_before = held->optimizer->steps();
-    held->CountSteps(held->steps_before + 1);
+    held->optimizer->SetSteps(held->steps_before + 1);
     wire::ShardAppliedT applied;
     applied.shard = shard;
     applied.step = version - 1;
@@ -341,24 +354,30 @@ Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
   if (held == nullptr || !held->ready || held->applying) {
     return Status::DataError(fmt::format("shard {} is not ready to be read", fetch.shard));
   }
-  return OrNoMemory("a copy of a shard", [&] {
-    auto copy = std::make_shared<std::vector<float>>(*held->parameters);
-    if (fetch.sum) {
-      const auto sum = held->SumOf(open_ ? open_->step : 0, open_ ? open_->attempt : 0);
-      if (sum == nullptr) return Status::DataError("there is no sum to be read");
-      copy->assign(sum->begin(), sum->begin() + static_cast<std::ptrdiff_t>(held->count));
-    }
-    Header header = parts_.header;
-    header.kind = FrameKind::kShardState;
-    header.shard = fetch.shard;
-    header.row_id = fetch.id;
-    header.version = held->version;
-    header.step = held->optimizer->steps();
-    if (fetch.state) {
-      const std::span<const float> state = held->optimizer->state();
-      copy->insert(copy->end(), state.begin(), state.end());
-    }
-    SendVector(parts_.transport, parts_.coordinator, header, copy, job_.slice_length);
+  std::span<const float> state;
+  if (fetch.state) state = held->optimizer->state();
+  Header header = parts_.header;
+  header.kind = FrameKind::kShardState;
+  header.shard = fetch.shard;
+  header.row_id = fetch.id;
+  header.version = held->version;
+  header.step = held->optimizer->steps();
+  header.total = held->count + state.size();
+  const auto send = [&](std::span<const float> values, const std::shared_ptr<const void>& keep) {
+    SendFloats(parts_.transport, parts_.coordinator, header, values, keep, job_.slice_length);
+    header.offset += values.size();
+  };
+  if (fetch.sum) {
+    const auto sum = held->SumOf(open_ ? open_->step : 0, open_ ? open_->attempt : 0);
+    if (sum == nullptr) return Status::DataError("there is no sum to be read");
+    send(std::span(*sum).first(held->count), sum);
+  } else {
+    send(*held->parameters, held->parameters);
+  }
+  // The coordinator may give up the fetch, and the next update then changes the state.
+  return OrNoMemory("a copy of a shard's state", [&] {
+    const auto copy = std::make_shared<std::vector<float>>(state.begin(), state.end());
+    send(*copy, copy);
     return Status::Ok();
   });
 }
@@ -435,11 +454,8 @@ void ShardHost::Summed(Held& held, const ApproximateDecoding* best) {
   Report(summed);
 }
 
-// Sends a copy, because the update may start again while the followers still read.
 void ShardHost::SendSum(Held& held) {
-  if (held.followers.empty()) return;
-  const auto values = std::span<const float>(*held.answers.values()).first(held.count);
-  const auto copy = std::make_shared<const std::vector<float>>(values.begin(), values.end());
+  const std::shared_ptr<AlignedVector> sum = held.answers.values();
   for (const WorkerId follower : held.followers) {
     const PeerId peer = parts_.link(follower);
     if (peer == 0) continue;  // The coordinator will lose it, too.
@@ -448,7 +464,9 @@ void ShardHost::SendSum(Held& held) {
     header.shard = held.shard;
     header.step = held.answers.step();
     header.attempt = held.answers.attempt();
-    SendVector(parts_.transport, peer, header, copy, job_.slice_length);
+    header.total = held.count;
+    SendFloats(parts_.transport, peer, header, std::span(*sum).first(held.count), sum,
+               job_.slice_length);
   }
 }
 

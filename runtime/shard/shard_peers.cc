@@ -145,6 +145,7 @@ void ShardHost::Serve(Held& held, Peer& peer, PeerId id) {
 }
 
 void ShardHost::PublishTo(Peer& peer, Held& held) {
+  if (held.in_place) return;  // The next version follows at once.
   for (const auto& [shard, reader] : peer.readers) {
     if (shard == held.shard) reader->Publish(held.version, held.parameters);
   }

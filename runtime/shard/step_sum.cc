@@ -54,20 +54,25 @@ void SpareSlices::GiveBack(AlignedVector values) {
   if (!values.empty() && spare_.size() < most_) spare_.push_back(std::move(values));
 }
 
-StepSum::StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel,
+StepSum::StepSum(size_t length, size_t slice_length, ParallelFor& parallel,
                  const DecodeLimits& limits, SpareSlices& spare)
-    : cut_(home.size(), slice_length),
-      home_(home),
+    : cut_(length, slice_length),
+      length_(length),
       parallel_(parallel),
       limits_(limits),
       spare_(spare) {}
+
+void StepSum::SetHome(std::span<float> home) {
+  MOTLEY_ASSERT(home.size() == length_);
+  home_ = home;
+  if (decoder_ != nullptr) decoder_->SetHome(home_);
+}
 
 void StepSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
   rows_ = true;
   if (form->kept_parts > 0) return;
   if (decoder_ == nullptr) {
-    decoder_ =
-        std::make_unique<StreamDecoder>(*form, home_.size(), cut_.length(), parallel_, limits_);
+    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length(), parallel_, limits_);
     decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
@@ -82,7 +87,7 @@ void StepSum::OpenLists() {
   rows_ = false;
   empty_ = true;
   of_lists_ = Tally();
-  if (cut_.total() != home_.size()) cut_ = Slicing(home_.size(), cut_.length());
+  if (cut_.total() != length_) cut_ = Slicing(length_, cut_.length());
 }
 
 // The sum of lists is in the home already.

@@ -46,10 +46,13 @@ class SpareSlices {
 
 class StepSum {
  public:
-  // The sum is formed in `home`, which nobody else may touch while a step is open. `slice_length`
-  // is in floats. `spare` is borrowed.
-  StepSum(std::span<float> home, size_t slice_length, ParallelFor& parallel,
-          const DecodeLimits& limits, SpareSlices& spare);
+  // `length` and `slice_length` are in floats. `spare` is borrowed.
+  StepSum(size_t length, size_t slice_length, ParallelFor& parallel, const DecodeLimits& limits,
+          SpareSlices& spare);
+
+  // The sums of steps that open from now on are formed in `home`, which has `length` floats. Nobody
+  // else may touch it while a step is open.
+  void SetHome(std::span<float> home);
 
   // A step starts, or starts again. The decoder stays as it is if workers keep the rows.
   void OpenRows(const std::shared_ptr<const CodeForm>& form);
@@ -70,7 +73,8 @@ class StepSum {
 
  private:
   Slicing cut_;
-  const std::span<float> home_;
+  const size_t length_;
+  std::span<float> home_;
   ParallelFor& parallel_;
   const DecodeLimits limits_;
   SpareSlices& spare_;

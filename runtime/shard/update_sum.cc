@@ -27,8 +27,9 @@ void UpdateSum::MakeSums(const Route& route, size_t slice_length, ParallelFor& p
   limits.waiting_bytes /= route.shards();  // The limit is that of the whole vector.
   for (size_t shard = 0; shard < route.shards(); ++shard) {
     ends_.push_back(route.end(shard));
-    sums_.push_back(std::make_unique<StepSum>(home_.subspan(route.begin(shard), route.size(shard)),
-                                              slice_length, parallel, limits, spare_));
+    sums_.push_back(
+        std::make_unique<StepSum>(route.size(shard), slice_length, parallel, limits, spare_));
+    sums_.back()->SetHome(home_.subspan(route.begin(shard), route.size(shard)));
   }
 }
 
@@ -46,6 +47,7 @@ void UpdateSum::OpenLists() {
 
 // An answer is cut as its shards cut their parts of it.
 void UpdateSum::Cut() {
+  oldest_ = kNoVersion;
   std::vector<size_t> ends;
   for (const auto& sum : sums_) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + sum->cut().total());

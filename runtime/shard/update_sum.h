@@ -3,6 +3,8 @@
 // the whole vector holds for all of its shards. Loop thread only.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -52,6 +54,10 @@ class UpdateSum {
   // Adds a whole vector over a list, cut into slices.
   void AddVector(std::vector<AlignedVector> slices, const Tally& tally);
 
+  // An answer was computed with this version of the parameters.
+  void SawVersion(uint64_t version) { oldest_ = std::min(oldest_, version); }
+  uint64_t oldest_version() const { return oldest_; }  // Precondition: there is an answer.
+
   Status Finish();
   // As StreamDecoder::FinishApproximately, with the rows that are complete in all shards. All
   // shards weigh the same rows, so that the sum is one.
@@ -60,6 +66,7 @@ class UpdateSum {
   double amplification() const;                                  // The largest of any shard.
 
  private:
+  static constexpr uint64_t kNoVersion = UINT64_MAX;
   StepSum& Of(size_t slice) const { return *sums_[cut_.ShardOf(slice)]; }
   void MakeSums(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows);
   void Cut();
@@ -71,6 +78,7 @@ class UpdateSum {
   SpareSlices spare_;
   std::vector<std::unique_ptr<StepSum>> sums_;  // By shard.
   Slicing cut_;
+  uint64_t oldest_ = kNoVersion;
 };
 
 // The sums of updates, made when they are needed and used again. Loop thread only.
@@ -78,8 +86,7 @@ class SumPool {
  public:
   using Make = std::function<std::shared_ptr<UpdateSum>()>;
 
-  // Makes the first one now, so that a job without the memory for it never starts.
-  explicit SumPool(Make make) : make_(std::move(make)), sums_{make_()} {}
+  explicit SumPool(Make make) : make_(std::move(make)) {}
 
   // A sum that nobody else holds. kResource: there is no memory for one more.
   Result<std::shared_ptr<UpdateSum>> Take();

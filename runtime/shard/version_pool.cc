@@ -7,11 +7,6 @@
 
 namespace motley {
 
-VersionPool::VersionPool(const Version& first, uint64_t most)
-    : versions_{first, std::make_shared<std::vector<float>>(first->size())},
-      length_(first->size()),
-      most_(most) {}
-
 VersionPool::Version VersionPool::Unused() const {
   const auto unused = [](const Version& version) { return version.use_count() == 1; };
   const auto found = std::find_if(versions_.begin(), versions_.end(), unused);

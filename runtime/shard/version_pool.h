@@ -17,9 +17,14 @@ class VersionPool {
  public:
   using Version = std::shared_ptr<std::vector<float>>;
 
-  // At most `most` versions exist at a time, all as long as `first`. The pool takes the memory of
-  // the second one now: no job is better than one that ends at its first update.
-  VersionPool(const Version& first, uint64_t most);
+  // At most `most` versions of `length` floats exist at a time.
+  VersionPool(size_t length, uint64_t most) : length_(length), most_(most) {}
+
+  // Adds the first version.
+  void Begin(Version first) { versions_ = {std::move(first)}; }
+  // Takes the memory of the second version now: no job is better than one that ends at its first
+  // update.
+  void Reserve() { versions_.push_back(std::make_shared<std::vector<float>>(length_)); }
 
   // `crowded` runs when another version needs room and no more memory may be taken. It makes a
   // reader release an older version, or returns false.

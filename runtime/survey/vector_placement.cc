@@ -2,7 +2,6 @@
 #include "runtime/survey/vector_placement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "training/optimizers/optimizer_rule.h"
@@ -41,15 +40,21 @@ std::vector<Owner> InTurn(const std::vector<Owner>& owner_of) {
 // "host:port" without its port.
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
+size_t Modelled(const JobOptions& options, size_t floats) {
+  return options.modelled_floats > 0 ? options.modelled_floats : floats;
+}
+
 }  // namespace
 
 bool OthersMayHold(const JobOptions& options, size_t floats) {
+  floats = Modelled(options, floats);
   if (options.holders == JobOptions::Holders::kChosen) return floats >= kLongVector;
   return options.holders != JobOptions::Holders::kServer;
 }
 
 uint32_t ShardsFor(const JobOptions& options, size_t floats) {
   if (!OthersMayHold(options, floats)) return options.shards;
+  floats = Modelled(options, floats);
   const bool sharded = options.holders == JobOptions::Holders::kShardServers;
   const uint32_t owners = sharded ? options.shard_servers : options.workers;
   // A multiple of the owners, so that equal shares are possible.
@@ -90,6 +95,8 @@ void VectorPlacement::Decide(Owners owners) {
   survey_.Start(owners_, elsewhere, choosing(),
                 [this](const SurveyedLinks& links) { Choose(links); });
 }
+
+uint64_t VectorPlacement::length() const { return Modelled(options_, route_length()); }
 
 void VectorPlacement::Lost(WorkerId worker) {
   owners_.erase(worker);
@@ -163,11 +170,12 @@ ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
   if (!FollowersRead(options_) || !request.exchange.servers.empty()) {
     // Sums for followers travel as float32.
-    const double times = placed.bytes / request.exchange.bytes;
-    request.exchange.followers = static_cast<uint32_t>(std::ceil(options_.followers * times));
+    request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
   }
   request.coordinator = links.coordinator;
-  request.slice_bytes = static_cast<double>(WireBytes(options_.wire, options_.slice_length));
+  const bool modelled = options_.modelled_floats > 0;
+  const size_t slice = modelled ? JobOptions().slice_length : options_.slice_length;
+  request.slice_bytes = static_cast<double>(WireBytes(options_.wire, slice));
   request.equal_within = kRoughly;
   request.rules.most_ranges = route_.shards();
   return request;
@@ -197,12 +205,16 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     hooks_.notice(placed);
     return KeepStar();
   }
+  // Each float of the route stands for so many.
+  const double each = static_cast<double>(length()) / static_cast<double>(route_length());
   const std::vector<ShardRange> wanted = std::exchange(placed.choice.ranges, {});
   std::vector<WorkerId> owners;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     const size_t middle = route_.begin(shard) + route_.size(shard) / 2;
-    const auto range = std::find_if(wanted.begin(), wanted.end(),
-                                    [middle](const ShardRange& each) { return middle < each.end; });
+    const auto range =
+        std::find_if(wanted.begin(), wanted.end(), [middle, each](const ShardRange& wide) {
+          return each * static_cast<double>(middle) < static_cast<double>(wide.end);
+        });
     owners.push_back(range->owner);
   }
   std::vector<WorkerId> by_shard;

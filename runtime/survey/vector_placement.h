@@ -65,7 +65,8 @@ class VectorPlacement {
   bool sharded() const { return options_.holders == JobOptions::Holders::kShardServers; }
   bool computes(WorkerId node) const { return node < options_.workers; }
   bool choosing() const { return options_.holders == JobOptions::Holders::kChosen; }
-  uint64_t length() const { return route_.end(route_.shards() - 1); }  // Floats.
+  uint64_t route_length() const { return route_.end(route_.shards() - 1); }  // Floats.
+  uint64_t length() const;  // What they stand for in a simulation; else the same.
 
   const JobOptions& options_;
   const Route route_;

@@ -21,10 +21,7 @@ Outbox::Outbox(Transport& transport, PeerOf peer_of, Slicing cut, uint64_t seed,
       cut_(std::move(cut)),
       seed_(seed),
       freed_(std::move(freed)) {
-  for (Vector& vector : vectors_) {
-    vector.cut = cut_;
-    MakeRoom(vector);
-  }
+  for (Vector& vector : vectors_) vector.cut = cut_;
 }
 
 // Old memory is freed first, so that memory need not hold both.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vectors that a worker computes into and sends. There are two, so that one can be computed
-// while the other is on its way. Each slice describes its own content (docs/decisions/0034), so it
-// may leave while the rest of its vector is computed. Loop thread only.
+// while the other is on its way; the second one has no memory before that happens. Each slice
+// describes its own content (docs/decisions/0034), so it may leave while the rest of its vector is
+// computed. Loop thread only.
 #pragma once
 
 #include <array>
@@ -49,7 +50,8 @@ class Outbox {
   // Returns a free vector, or null if both are in use.
   Vector* Free();
   // Makes a free vector as long as an answer to a code with so many parts (1: a whole vector). It
-  // reallocates a vector of another length. kResource when there is no memory.
+  // allocates a vector that has no memory yet, or another length. kResource when there is no
+  // memory.
   Status Fit(Vector& vector, uint32_t parts) const;
   // The vector will answer this step and order. Each slice fills in its length, offset, norm,
   // sketch and tally when it leaves.

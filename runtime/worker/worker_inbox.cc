@@ -38,6 +38,8 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arrivin
   MOTLEY_ASSIGN_OR_RETURN(arriving.slice, SliceOf(cut_, header));
   if (!coming_.values || header.version != coming_.number) {
     if (ComingIsWhole()) Promote();
+    // No order needs the older version, unless one has it already. After a rollback it comes again.
+    if (whole_.values.use_count() == 2) whole_.values = nullptr;
     MOTLEY_RETURN_IF_ERROR(Expect(header.version));
   }
   // It may be in use soon.

@@ -25,23 +25,24 @@ bool OthersAreAwake(const JobState& job, const LeaseWork& work, WorkerId id) {
 }
 
 // True if a worker that does not take part may still do so in this step.
-bool MayComeBack(const JobState& job, const LeaseWork& work, WorkerId id) {
+bool MayComeBack(const JobState& job, const UpdateState& update, const LeaseWork& work,
+                 WorkerId id) {
   const Worker& worker = job.members[id];
   return worker.live && worker.ready && !worker.free && !worker.left_out && !work.TakesPart(id) &&
-         !work[id].fenced && !job.update.refusals.Has(id) && !worker.Overdue(job.now);
+         !work[id].fenced && !update.refusals.Has(id) && !worker.Overdue(job.now);
 }
 
 // True if the worker's answer was refused in this step and it has nothing to do.
-bool IsRefused(const JobState& job, const LeaseWork& work, WorkerId id) {
+bool IsRefused(const JobState& job, const UpdateState& update, const LeaseWork& work, WorkerId id) {
   const Worker& worker = job.members[id];
   return worker.live && worker.ready && worker.free && !work.TakesPart(id) &&
-         job.update.refusals.Has(id);
+         update.refusals.Has(id);
 }
 
 // True if only workers with refused answers may take part.
-bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
+bool OnlyRefusedMayTakePart(const JobState& job, const UpdateState& update, const LeaseWork& work) {
   for (WorkerId id = 0; id < work.size(); ++id) {
-    if (work.TakesPart(id) ? !job.update.refusals.Has(id) : MayComeBack(job, work, id))
+    if (work.TakesPart(id) ? !update.refusals.Has(id) : MayComeBack(job, update, work, id))
       return false;
   }
   return true;
@@ -50,11 +51,12 @@ bool OnlyRefusedMayTakePart(const JobState& job, const LeaseWork& work) {
 // The worker that owes partitions and has made no progress for longest. None unless some worker is
 // idle, and waiting costs more than any worker that owes partitions can save. A worker that was
 // refused in this step counts as idle, because it is better than nobody.
-std::optional<WorkerId> LongestStuck(const JobState& job, const LeaseWork& work) {
+std::optional<WorkerId> LongestStuck(const JobState& job, const UpdateState& update,
+                                     const LeaseWork& work) {
   double rate = 0;
   bool idle = false;
   for (WorkerId id = 0; id < work.size(); ++id) {
-    if (!work.TakesPart(id) && !IsRefused(job, work, id)) continue;
+    if (!work.TakesPart(id) && !IsRefused(job, update, work, id)) continue;
     if (work[id].seconds > 0) rate += 1 / work[id].seconds;
     idle = idle || work.policy().Owes(id) == 0;
   }
@@ -124,7 +126,8 @@ void CountMissed(JobState& job, WorkerId id, Time since) {
 
 }  // namespace
 
-LeaseEngine::LeaseEngine(JobState& job) : job_(job), plans_(job), work_(job, plans_) {}
+LeaseEngine::LeaseEngine(JobState& job, UpdateState& update)
+    : job_(job), update_(update), plans_(job), work_(job, update, plans_) {}
 
 void LeaseEngine::Report(SchedulerStats& stats) const {
   const LeasePlan& plan = plans_.plan();
@@ -155,7 +158,7 @@ StepResult LeaseEngine::Open() {
 
 // Copies are of use from the next step on.
 void LeaseEngine::SendCopies() {
-  if (!job_.transfers.wants_copies() || !job_.update.open) return;
+  if (!job_.transfers.wants_copies() || !update_.open) return;
   auto sent = plans_.CopiesToSend([this](WorkerId id) { return work_.TakesPart(id); });
   const bool few = job_.deadlines.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
@@ -166,8 +169,8 @@ void LeaseEngine::SendCopies() {
 
 // Everything is covered, so no worker that takes part has anything left to do.
 void LeaseEngine::Close() {
-  job_.Do(CommitStep{job_.update.id});
-  job_.update.open = false;
+  job_.Do(CommitStep{update_.id});
+  update_.open = false;
   result_.kind = StepResult::Kind::kClosed;
   for (WorkerId id = 0; id < work_.size(); ++id) {
     Worker& worker = job_.members[id];
@@ -188,7 +191,7 @@ void LeaseEngine::Cancel() {
     if (!work_.TakesPart(id)) continue;
     const bool owes = work_.policy().Owes(id) > 0;
     MeasureSpeed(id, owes, job_, work_[id]);
-    if (owes) job_.Cancel(id);
+    if (owes) job_.Do(CancelWork{id, update_.id});
     job_.members[id].free = true;
   }
 }
@@ -213,7 +216,7 @@ StepResult LeaseEngine::OnEvent(const Event& event) {
 }
 
 void LeaseEngine::On(const WorkerFree& event) {
-  if (job_.update.open && job_.members[event.worker].free) GiveWork(event.worker);
+  if (update_.open && job_.members[event.worker].free) GiveWork(event.worker);
 }
 
 void LeaseEngine::On(const LeaseProgress& event) {
@@ -241,7 +244,7 @@ void LeaseEngine::On(const LeaseVector& event) {
   if (work_.InStep(event.worker, event.step)) {
     work_.SawVector(event.worker);
     Tell(VectorArrived{event.worker, event.entries});
-    if (job_.update.open) {
+    if (update_.open) {
       job_.members[event.worker].free = work_.policy().Owes(event.worker) == 0;
     }
   }
@@ -253,7 +256,7 @@ void LeaseEngine::Spoke(WorkerId id) {
   JudgeAnew();
   job_.TakeBack(id);
   if (!work_.TakesPart(id)) job_.members[id].free = job_.members[id].ready;
-  if (job_.update.open) GiveWork(id);
+  if (update_.open) GiveWork(id);
 }
 
 RefusalKind LeaseEngine::Refused(const RowRejected& event) {
@@ -271,9 +274,8 @@ void LeaseEngine::GiveWork(WorkerId id) {
     return work_.SetPatience(id);
   }
   if (!job_.members[id].ready) return;
-  if (job_.update.refusals.Has(id) &&
-      !job_.update.refusals.OnlyTheyAreLeft(job_.members, job_.now) &&
-      !OnlyRefusedMayTakePart(job_, work_)) {
+  if (update_.refusals.Has(id) && !update_.refusals.OnlyTheyAreLeft(job_.members, job_.now) &&
+      !OnlyRefusedMayTakePart(job_, update_, work_)) {
     return;
   }
   if ((work_[id].fenced || Rests(job_, id)) && OthersAreAwake(job_, work_, id)) return;
@@ -285,7 +287,7 @@ void LeaseEngine::GiveWork(WorkerId id) {
 }
 
 void LeaseEngine::GiveWorkToFree() {
-  for (WorkerId id = 0; id < work_.size() && job_.update.open; ++id) {
+  for (WorkerId id = 0; id < work_.size() && update_.open; ++id) {
     const Worker& worker = job_.members[id];
     if (worker.live && worker.free && !work_.TakesPart(id)) GiveWork(id);
   }
@@ -300,7 +302,7 @@ void LeaseEngine::Gone(WorkerId id) {
   if (owes && !job_.habits[id].delivered) CountMissed(job_, id, work_[id].since);
   job_.habits[id].delivered = false;
   work_.Edit(id) = LeaseWatch{};
-  if (!job_.update.open) return;
+  if (!update_.open) return;
   work_.policy().DropCopies(id);
   if (!took_part) return;
   if (owes) ++job_.members[id].stats.late;
@@ -320,7 +322,8 @@ Time LeaseEngine::Due() const {
   if (work_.policy().orphans().empty()) return due;
   for (WorkerId id = 0; id < work_.size(); ++id) {
     const Worker& worker = job_.members[id];
-    if (MayComeBack(job_, work_, id)) due = std::min(due, worker.waiting_since + worker.patience);
+    if (MayComeBack(job_, update_, work_, id))
+      due = std::min(due, worker.waiting_since + worker.patience);
   }
   return due;
 }
@@ -328,13 +331,13 @@ Time LeaseEngine::Due() const {
 void LeaseEngine::On(const Tick&) {
   const bool ticks = job_.now >= work_.TickDue();
   if (ticks) Tell(StepTick{});
-  if (job_.update.open && job_.now >= work_.silence_due()) JudgeSilence();
-  if (!job_.update.open) return;
-  if (const auto stuck = ticks ? LongestStuck(job_, work_) : std::nullopt) {
+  if (update_.open && job_.now >= work_.silence_due()) JudgeSilence();
+  if (!update_.open) return;
+  if (const auto stuck = ticks ? LongestStuck(job_, update_, work_) : std::nullopt) {
     CountMissed(job_, *stuck, work_[*stuck].moved);
     Evict(*stuck, !work_[*stuck].asks.empty());
-    for (WorkerId id = 0; id < work_.size() && job_.update.open; ++id) {
-      if (IsRefused(job_, work_, id)) GiveWork(id);
+    for (WorkerId id = 0; id < work_.size() && update_.open; ++id) {
+      if (IsRefused(job_, update_, work_, id)) GiveWork(id);
     }
   }
   PlaceStranded();
@@ -399,7 +402,7 @@ void LeaseEngine::Evict(WorkerId id, bool silent) {
   watch.asks.clear();
   ++worker.stats.late;
   worker.free = !silent;
-  job_.Cancel(id);
+  job_.Do(CancelWork{id, update_.id});
   Tell(StepWorkerLost{id});
   PlaceStranded();
 }
@@ -407,14 +410,14 @@ void LeaseEngine::Evict(WorkerId id, bool silent) {
 // --- Partitions without a holder ---
 
 void LeaseEngine::PlaceStranded() {
-  if (!job_.update.open || work_.policy().orphans().empty()) return;
+  if (!update_.open || work_.policy().orphans().empty()) return;
   bool any = false;
   std::vector<size_t> more(work_.size(), 0);
   std::vector<std::vector<PartitionId>> taken(work_.size());
   for (const PartitionId p : work_.policy().orphans()) {
     const auto& copies = plans_.copies()[p];
     if (std::any_of(copies.begin(), copies.end(),
-                    [this](WorkerId w) { return MayComeBack(job_, work_, w); })) {
+                    [this](WorkerId w) { return MayComeBack(job_, update_, work_, w); })) {
       continue;
     }
     const auto taker = TakerOf(job_, work_, p, more);

@@ -19,7 +19,7 @@ namespace motley {
 
 class LeaseEngine final : public StepEngine {
  public:
-  explicit LeaseEngine(JobState& job);
+  LeaseEngine(JobState& job, UpdateState& update);
 
   Status Prepare() override { return plans_.Update(); }
   StepResult Open() override;
@@ -55,6 +55,7 @@ class LeaseEngine final : public StepEngine {
   void Evict(WorkerId worker, bool silent);
 
   JobState& job_;
+  UpdateState& update_;
   LeasePlans plans_;
   LeaseWork work_;
   bool some_helpless_ = false;  // A worker is silent, and nobody is there to do its work.

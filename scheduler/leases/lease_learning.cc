@@ -33,7 +33,7 @@ bool LatencyIsDue(const JobState& job, const LeaseWatch& watch, WorkerId worker)
   const LeaseHabits& habits = job.habits[worker];
   if (habits.round_trips == 0) return true;
   return !AsksWaitForData(job, watch, worker) &&
-         (habits.behind_data || job.update.id >= habits.round_trip_in + kLatencySteps);
+         (habits.behind_data || job.version >= habits.round_trip_in + kLatencySteps);
 }
 
 void LearnFromProgress(const LeaseProgress& event, Time opened, JobState& job, LeaseWatch& watch) {

@@ -44,9 +44,9 @@ Status LeasePlans::Update() {
   steady_.Add(candidates, job_.members.SpeedsOf(candidates), job_.members.NoiseOf(candidates));
   const std::vector<double> speeds = steady_.Of(candidates);
   const bool looks =
-      job_.options.shares != Shares::kEqual && pace_.WorthALook(job_.update.id, candidates, speeds);
+      job_.options.shares != Shares::kEqual && pace_.WorthALook(job_.version, candidates, speeds);
   if (!job_.plan_void && !looks) return Status::Ok();
-  pace_.Looked(job_.update.id, candidates, speeds);
+  pace_.Looked(job_.version, candidates, speeds);
   const ShareRequest request = RequestFor(job_.options, candidates, speeds);
   if (!job_.plan_void && !MayCallForAnother(request)) {
     pace_.Gained(Gain::kNone);
@@ -65,7 +65,7 @@ bool LeasePlans::MayCallForAnother(const ShareRequest& request) const {
   ReplanCase numbers;
   numbers.current_seconds = UnaidedSeconds(copies_, request);
   numbers.fresh_seconds = fresh->step_seconds;
-  numbers.remaining_steps = job_.options.steps - job_.update.id;
+  numbers.remaining_steps = job_.options.steps - job_.version;
   if (!WorthReplanning(numbers)) return false;
   numbers.current_seconds = EvenedSeconds(copies_, request);
   return WorthReplanning(numbers);
@@ -84,7 +84,7 @@ Gain LeasePlans::CallsForAnother(const LeasePlan& fresh,
   numbers.current_seconds = EvenedSeconds(copies_, request(0));
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = fresh.moves * job_.samples_per_partition() / total_speed;
-  numbers.remaining_steps = job_.options.steps - job_.update.id;
+  numbers.remaining_steps = job_.options.steps - job_.version;
   if (!WorthReplanning(numbers)) return Gain::kNone;
   const bool sure = StepSeconds(request(-kSureOfGain), fresh.primary) <
                     EvenedSeconds(copies_, request(kSureOfGain));
@@ -114,7 +114,7 @@ void LeasePlans::Adopt(LeasePlan plan) {
   }
   job_.plan_void = false;
   job_.transfers.WantCopies(true);
-  pace_.Adopted(job_.update.id);
+  pace_.Adopted(job_.version);
 }
 
 void LeasePlans::AddCopies(WorkerId worker, const std::vector<PartitionId>& partitions) {

@@ -16,20 +16,21 @@ constexpr uint32_t kMostBackoff = 6;
 
 }  // namespace
 
-LeaseWork::LeaseWork(JobState& job, LeasePlans& plans) : job_(job), plans_(plans) {}
+LeaseWork::LeaseWork(JobState& job, const UpdateState& update, LeasePlans& plans)
+    : job_(job), update_(update), plans_(plans) {}
 
 // --- The beginning ---
 
 void LeaseWork::Open() {
   job_.habits.resize(job_.members.size());
   watches_.assign(job_.members.size(), LeaseWatch{});
-  opened_ = told_ = last_message_ = last_slice_ = answers_due_ = job_.now;
+  opened_ = last_.event = last_.message = last_.slice = answers_due_ = job_.now;
   leased_.assign(job_.options.partitions, false);
   silence_due_ = kNever;
-  job_.Do(OpenLeases{job_.update.id, job_.update.base_version});
+  job_.Do(OpenLeases{update_.id, update_.base_version});
   const std::vector<WorkerId> candidates = job_.members.Candidates();
   const auto may = [this](WorkerId id) {
-    return job_.members[id].free && !job_.update.refusals.Has(id);
+    return job_.members[id].free && !update_.refusals.Has(id);
   };
   const bool all_rest = std::none_of(candidates.begin(), candidates.end(),
                                      [&](WorkerId id) { return may(id) && !Rests(job_, id); });
@@ -75,7 +76,7 @@ bool LeaseWork::TakesPart(WorkerId worker) const {
 }
 
 bool LeaseWork::InStep(WorkerId worker, StepId step) const {
-  return job_.update.open && step == job_.update.id && TakesPart(worker);
+  return update_.open && step == update_.id && TakesPart(worker);
 }
 
 void LeaseWork::MakeRoomFor(WorkerId worker) {
@@ -87,14 +88,14 @@ void LeaseWork::MakeRoomFor(WorkerId worker) {
 // --- The policy ---
 
 bool LeaseWork::Tell(const StepEvent& event) {
-  told_ = job_.now;
+  last_.event = job_.now;
   std::vector<StepCommand> commands;
   policy_->OnEvent(event, ToSeconds(job_.now - opened_), commands);
   return CarryOut(commands);
 }
 
 bool LeaseWork::Join(WorkerId id, bool empty_handed) {
-  told_ = job_.now;
+  last_.event = job_.now;
   const std::vector<WorkerId> candidates = job_.members.Candidates();
   const std::vector<double> speeds = job_.members.SpeedsOf(candidates);
   const auto at = std::find(candidates.begin(), candidates.end(), id) - candidates.begin();
@@ -118,11 +119,11 @@ bool LeaseWork::CarryOut(std::vector<StepCommand>& commands) {
     } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
       watches_[revoke->worker].asks.push_back({job_.now, false});
       silence_due_ = std::min(silence_due_, Due(revoke->worker));
-      job_.Do(RevokeLease{revoke->worker, job_.update.id, std::move(revoke->partitions)});
+      job_.Do(RevokeLease{revoke->worker, update_.id, std::move(revoke->partitions)});
     } else if (const auto* send = std::get_if<SendVector>(&command)) {
       watches_[send->worker].told = job_.now;
       silence_due_ = std::min(silence_due_, Due(send->worker));
-      job_.Do(SendLease{send->worker, job_.update.id});
+      job_.Do(SendLease{send->worker, update_.id});
     } else {
       enough = true;
     }
@@ -147,14 +148,14 @@ void LeaseWork::Extend(ExtendList& command) {
   watch.told = Time{};
   if (worker.free) worker.waiting_since = job_.now;
   worker.free = false;
-  worker.assigned_in = job_.update.id;
+  worker.assigned_in = update_.id;
   SetPatience(id);
-  job_.Do(ExtendLease{id, job_.update.id, std::move(command.partitions)});
+  job_.Do(ExtendLease{id, update_.id, std::move(command.partitions)});
 }
 
 void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
   plans_.AddCopies(worker, partitions);
-  job_.SendData(worker, std::move(partitions), why);
+  job_.SendData(worker, update_.id, std::move(partitions), why);
 }
 
 // --- Learning from messages ---
@@ -172,7 +173,7 @@ bool LeaseWork::SawReleased(WorkerId worker) {
   const LeaseWatch::Ask ask = asks.front();
   asks.pop_front();
   if (habits.round_trips > 0) answers_.AddArrival(job_.now - ask.at, 2 * habits.latency, 0);
-  habits.SawRoundTrip(ToSeconds(job_.now - ask.at), job_.update.id,
+  habits.SawRoundTrip(ToSeconds(job_.now - ask.at), update_.id,
                       AsksWaitForData(job_, watches_[worker], worker));
   habits.fenced = 0;
   return !ask.ping;
@@ -190,7 +191,7 @@ void LeaseWork::SawVector(WorkerId worker) {
         AsksWaitForData(job_, watches_[worker], worker));
   }
   habits.SawVectorCome();
-  last_slice_ = job_.now;
+  last_.slice = job_.now;
 }
 
 // --- When messages are due ---
@@ -215,13 +216,13 @@ void LeaseWork::SetPatience(WorkerId id) {
 void LeaseWork::Ping(WorkerId id) {
   watches_[id].asks.push_back({job_.now, true});
   silence_due_ = std::min(silence_due_, Due(id));
-  job_.Do(RevokeLease{id, job_.update.id, {}});
+  job_.Do(RevokeLease{id, update_.id, {}});
 }
 
 Time LeaseWork::TickDue() const {
   const double tick = policy_->NextTick();
   if (tick == std::numeric_limits<double>::infinity()) return kNever;
-  return opened_ + FromSeconds(tick) + (told_ - last_message_) / kQuietTicks;
+  return opened_ + FromSeconds(tick) + (last_.event - last_.message) / kQuietTicks;
 }
 
 Duration LeaseWork::SendingOwed(WorkerId worker) const {
@@ -256,7 +257,7 @@ Time LeaseWork::DeliveryDue(WorkerId id) const {
   if (watch.told == Time{} || policy_->Owes(id) == 0 || policy_->Uncomputed(id) > 0) return kNever;
   const LeaseHabits& habits = job_.habits[id];
   const Duration limit = job_.deadlines.Limit(2 * habits.latency + habits.message, 0);
-  return std::max({watch.told, watch.moved, last_slice_}) + kUndelivered * limit + SendingOwed(id);
+  return std::max({watch.told, watch.moved, last_.slice}) + kUndelivered * limit + SendingOwed(id);
 }
 
 }  // namespace motley

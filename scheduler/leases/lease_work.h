@@ -13,12 +13,14 @@
 #include "scheduler/leases/lease_learning.h"
 #include "scheduler/leases/lease_plans.h"
 #include "scheduler/step/adaptive_step.h"
+#include "scheduler/update_state.h"
 
 namespace motley {
 
 class LeaseWork {
  public:
-  LeaseWork(JobState& job, LeasePlans& plans);  // `job` and `plans` must outlive it.
+  // The arguments must outlive it. `update` is the one whose work it gives out.
+  LeaseWork(JobState& job, const UpdateState& update, LeasePlans& plans);
 
   // The step begins, or begins again, with the free workers that were not refused. Resting workers
   // take part only if there are no others.
@@ -45,9 +47,9 @@ class LeaseWork {
   // Returns false for the answer to a ping, which the policy does not know.
   bool SawReleased(WorkerId worker);
   void SawVector(WorkerId worker);
-  void SawSlice() { last_slice_ = job_.now; }
+  void SawSlice() { last_.slice = job_.now; }
   // Any worker sent a message, even one that does not take part.
-  void SawMessage() { last_message_ = job_.now; }
+  void SawMessage() { last_.message = job_.now; }
 
   // Sets how long after its last message the next one is due.
   void SetPatience(WorkerId worker);
@@ -74,14 +76,17 @@ class LeaseWork {
   Time MessageDue(WorkerId worker) const;
 
   JobState& job_;
+  const UpdateState& update_;
   LeasePlans& plans_;
   DeadlineModel answers_;  // From a RevokeLease to its answer.
   std::vector<LeaseWatch> watches_;
   std::unique_ptr<AdaptiveStep> policy_;  // The last step that was opened.
   Time opened_{};
-  Time told_{};               // When the policy last got an event.
-  Time last_message_{};       // When any worker last sent a message in the step.
-  Time last_slice_{};         // When a slice of any vector last came in the step.
+  struct {
+    Time event{};             // The policy got an event.
+    Time message{};           // Any worker sent a message in the step.
+    Time slice{};             // A slice of any vector came in the step.
+  } last_;                    // When each last happened.
   std::vector<bool> leased_;  // By partition: it was leased in the step.
   Time silence_due_ = kNever;
   Time answers_due_{};  // By then every worker should have sent a message.

@@ -24,12 +24,13 @@ bool Owns(const Plan& plan, WorkerId worker, RowId row) {
 
 // The free worker that holds most of the row, then the fastest, then the first. A worker with a
 // refused answer in this step is picked only when nobody else can be counted on.
-std::optional<WorkerId> PickHelper(const JobState& job, const std::vector<CodeEntry>& row) {
-  const bool alone = job.update.refusals.OnlyTheyAreLeft(job.members, job.now);
+std::optional<WorkerId> PickHelper(const JobState& job, const UpdateState& update,
+                                   const std::vector<CodeEntry>& row) {
+  const bool alone = update.refusals.OnlyTheyAreLeft(job.members, job.now);
   std::optional<WorkerId> best;
   for (WorkerId id = 0; id < job.members.size(); ++id) {
     const Worker& worker = job.members[id];
-    if (!worker.live || !worker.free || (job.update.refusals.Has(id) && !alone)) continue;
+    if (!worker.live || !worker.free || (update.refusals.Has(id) && !alone)) continue;
     if (!best) {
       best = id;
       continue;
@@ -78,8 +79,12 @@ std::optional<RowId> SmallestInHand(const RowWork& work) {
 
 }  // namespace
 
-RowEngine::RowEngine(JobState& job, Plan plan)
-    : job_(job), plans_(job, std::move(plan)), work_(job, plans_), early_(job.options) {}
+RowEngine::RowEngine(JobState& job, UpdateState& update, Plan plan)
+    : job_(job),
+      update_(update),
+      plans_(job, std::move(plan)),
+      work_(job, update, plans_),
+      early_(job.options) {}
 
 void RowEngine::Report(SchedulerStats& stats) const {
   const Plan& plan = plans_.plan();
@@ -97,12 +102,13 @@ StepResult RowEngine::Open() {
   work_.Open();
   early_.Open(plans_.plan().code, job_.now);
   for (const WorkerId id : plans_.plan().members) {
-    if (!job_.members.Live(id) || job_.update.refusals.Has(id)) continue;
+    if (!job_.members.Live(id) || update_.refusals.Has(id)) continue;
     const Worker& worker = job_.members[id];
     if (worker.free) {
       work_.AssignOwn(id);
       continue;
     }
+    if (job_.options.sync.one_each) continue;  // Another worker does it.
     for (const RowId row : plans_.plan().RowsOf(id)) {
       work_.book().AwaitOwner(row, worker.waiting_since + worker.patience);
     }
@@ -118,7 +124,8 @@ StepResult RowEngine::Open() {
 // nobody.
 void RowEngine::TryWorkersWithoutShare() {
   work_.EndTries(/*all=*/false);
-  if (job_.options.most_workers > 0) return;  // The other workers are not too slow, but too many.
+  // The other workers are not too slow, but too many, or they have updates of their own.
+  if (job_.options.most_workers > 0 || job_.options.sync.one_each) return;
   const std::optional<RowId> smallest = SmallestInHand(work_);
   if (!smallest) return;
   for (WorkerId id = 0; id < job_.members.size(); ++id) {
@@ -129,15 +136,15 @@ void RowEngine::TryWorkersWithoutShare() {
     if (!worker.live || !worker.free || has_share) continue;
     // The result of its last work was a surprise, so it is measured again.
     const bool surprise = worker.estimator.measurements() > 0 && !worker.estimator.settled();
-    if (job_.update.id < worker.assigned_in + (surprise ? LeaseHabits::kFirstTry : pause)) continue;
+    if (update_.id < worker.assigned_in + (surprise ? LeaseHabits::kFirstTry : pause)) continue;
     if (!surprise) pause = std::min(2 * pause, LeaseHabits::kLastTry);
     work_.Try(id, *smallest);
   }
 }
 
 void RowEngine::Close(bool approximately) {
-  job_.Do(CommitStep{job_.update.id, approximately});
-  job_.update.open = false;
+  job_.Do(CommitStep{update_.id, approximately});
+  update_.open = false;
   result_.kind = StepResult::Kind::kClosed;
   early_.Close(approximately);
   work_.TakeAllBack(/*late=*/true);
@@ -147,7 +154,7 @@ void RowEngine::Close(bool approximately) {
     if (worker.heard) continue;
     ++worker.silent_steps;
     // The worker was still busy with an earlier step and was not even given its row.
-    if (worker.assigned_in < job_.update.id) ++worker.stats.late;
+    if (worker.assigned_in < update_.id) ++worker.stats.late;
   }
 }
 
@@ -171,7 +178,7 @@ Time RowEngine::AnswersDue() const {
 void RowEngine::On(const Tick&) {
   if (job_.now >= verdict_due_) return GiveUpOnCode();
   if (work_.book().MarkOverdue(job_.now) || job_.now >= replace_due_) ReplaceAbsent();
-  if (job_.update.open) GoOnWithout();
+  if (update_.open) GoOnWithout();
 }
 
 // Everything arrived and does not decode, or only with errors beyond the limits. The job goes on
@@ -181,10 +188,10 @@ void RowEngine::GiveUpOnCode() {
     result_ = {StepResult::Kind::kFailed,
                Status::Internal(fmt::format("step {}: all answers arrived and do not add up to the "
                                             "gradient; please report this",
-                                            job_.update.id))};
+                                            update_.id))};
     return;
   }
-  job_.Say(notice::NotDecodable{job_.update.id});
+  job_.Say(notice::NotDecodable{update_.id});
   job_.options.code = "none";
   job_.plan_void = true;
   Status planned = plans_.Update();
@@ -205,7 +212,7 @@ StepResult RowEngine::OnEvent(const Event& event) {
 
 void RowEngine::On(const WorkerFree& event) {
   work_.Ended(event);
-  if (job_.update.open && job_.members[event.worker].free) GiveWork(event.worker);
+  if (update_.open && job_.members[event.worker].free) GiveWork(event.worker);
 }
 
 // A worker is free while a step is open. It does its own rows first, unless other workers do these
@@ -215,7 +222,7 @@ void RowEngine::GiveWork(WorkerId worker) {
   const bool in_hand =
       std::all_of(own.begin(), own.end(), [this](RowId row) { return work_.book().InHand(row); });
   if (starved_ && in_hand) ReplaceAbsent();
-  if (job_.update.open && job_.members[worker].free) work_.AssignOwn(worker);
+  if (update_.open && job_.members[worker].free) work_.AssignOwn(worker);
 }
 
 // A worker that leases had found silent is free with its next message.
@@ -224,7 +231,7 @@ void RowEngine::Spoke(WorkerId id) {
   if (worker.free || !worker.ready || worker.queued > 0) return;
   worker.free = true;
   job_.TakeBack(id);
-  if (job_.update.open) GiveWork(id);
+  if (update_.open) GiveWork(id);
 }
 
 void RowEngine::On(const RowArrived& event) {
@@ -307,7 +314,7 @@ std::vector<RowId> RowEngine::RowsToReplace(const std::vector<bool>& absent) {
 
 void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
   for (const RowId row : rows) {
-    const auto helper = PickHelper(job_, work_.plan().code->rows[row]);
+    const auto helper = PickHelper(job_, update_, work_.plan().code->rows[row]);
     if (!helper) {
       starved_ = true;
       continue;
@@ -315,6 +322,11 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
     if (const Time from = WorthSendingFrom(job_, work_, *helper, row); from > job_.now) {
       replace_due_ = std::min(replace_due_, from);
       continue;
+    }
+    // Workers with updates of their own use different versions, which must not meet in one sum.
+    if (job_.options.sync.one_each && work_.book().Attempts(row) > 0) {
+      result_.kind = StepResult::Kind::kRestart;
+      return;
     }
     const bool owner = Owns(work_.plan(), *helper, row);
     if (work_.book().Attempts(row) > 0 || !owner) ++job_.totals.rows_reassigned;
@@ -342,7 +354,7 @@ bool RowEngine::GoOnWithout() {
 // --- Rows that are kept ---
 
 void RowEngine::AskWhenEnough() {
-  if (!job_.update.open || !work_.kept().keeping()) return;
+  if (!update_.open || !work_.kept().keeping()) return;
   if (work_.book().AllArrived() || work_.book().NothingInHand()) AskForAnswers();
 }
 
@@ -352,7 +364,7 @@ void RowEngine::AskForAnswers() {
   for (const WorkerId id : members) {
     const Worker& worker = job_.members[id];
     awake.push_back(worker.live && worker.ready && !worker.Overdue(job_.now) &&
-                    !job_.update.refusals.Has(id));
+                    !update_.refusals.Has(id));
   }
   for (const WorkerId late : work_.DropAll()) {
     const auto at = std::find(members.begin(), members.end(), late);

@@ -6,7 +6,8 @@
 // A worker has one row, or the list of rows that its plan gives it, and learns of them when the
 // step opens. A row whose workers are all overdue or gone is given to a free worker. The first
 // answer wins, and the other workers drop the row. Such a step is late, but is never given up while
-// a worker lives. Rows that workers keep are answered in a second half of the step (kept_rows.h).
+// a worker lives. If each worker has updates of its own, such an update begins again instead. Rows
+// that workers keep are answered in a second half of the step (kept_rows.h).
 #pragma once
 
 #include <optional>
@@ -24,7 +25,7 @@ namespace motley {
 class RowEngine final : public StepEngine {
  public:
   // With a plan whose workers hold the data of their rows, steps may be opened without Prepare().
-  explicit RowEngine(JobState& job, Plan plan = {});
+  RowEngine(JobState& job, UpdateState& update, Plan plan = {});
 
   Status Prepare() override { return plans_.Update(); }
   StepResult Open() override;
@@ -59,6 +60,7 @@ class RowEngine final : public StepEngine {
   void GiveUpOnCode();
 
   JobState& job_;
+  UpdateState& update_;
   RowPlans plans_;
   RowWork work_;
   EarlyEnd early_;

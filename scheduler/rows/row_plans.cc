@@ -25,12 +25,13 @@ RowPlans::RowPlans(JobState& job, Plan plan)
     : job_(job), follows_another_(job.members.ReadyCount() > 0), plan_(std::move(plan)) {}
 
 Status RowPlans::Update() {
+  if (job_.options.sync.one_each) return Status::Ok();  // The first plan serves all updates.
   const std::vector<WorkerId> present = job_.members.Candidates();
   steady_.Add(present, job_.members.SpeedsOf(present), job_.members.NoiseOf(present));
   const std::vector<WorkerId> candidates = TakingPart(present);
   const std::vector<double> speeds = Speeds(candidates);
   if (!job_.plan_void && !WorthALook(candidates, speeds)) return Status::Ok();
-  pace_.Looked(job_.update.id, candidates, speeds);
+  pace_.Looked(job_.version, candidates, speeds);
   MOTLEY_ASSIGN_OR_RETURN(Plan plan, MakePlan(job_.options, candidates, speeds));
   if (follows_another_ || plan_.code != nullptr) KeepPlaces(plan);
   if (job_.plan_void || pace_.Gained(SpeedsCallForAnother(plan))) Adopt(std::move(plan));
@@ -80,7 +81,7 @@ bool RowPlans::WorthALook(const std::vector<WorkerId>& candidates,
   if (job_.options.shares == Shares::kEqual) return false;
   // With equal loads for all workers, speeds change nothing.
   if (!plan_.FollowsSpeeds() && plan_.members == candidates) return false;
-  return pace_.WorthALook(job_.update.id, candidates, speeds);
+  return pace_.WorthALook(job_.version, candidates, speeds);
 }
 
 Gain RowPlans::SpeedsCallForAnother(const Plan& fresh) const {
@@ -102,7 +103,7 @@ Gain RowPlans::SpeedsCallForAnother(const Plan& fresh) const {
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
   numbers.transfer_seconds = job_.deadlines.TransferSeconds(most);
-  numbers.remaining_steps = job_.options.steps - job_.update.id;
+  numbers.remaining_steps = job_.options.steps - job_.version;
   if (!WorthReplanning(numbers)) return Gain::kNone;
   return SureToGain(fresh) ? Gain::kSure : Gain::kUnsure;
 }
@@ -125,7 +126,7 @@ void RowPlans::Adopt(Plan plan) {
     job_.members[plan_.members[i]].to_send = static_cast<uint32_t>(plan_.LoadOf(i));
   }
   job_.plan_void = false;
-  pace_.Adopted(job_.update.id);
+  pace_.Adopted(job_.version);
 }
 
 }  // namespace motley

@@ -21,7 +21,8 @@ class RowPlans {
   // the first one; without a code, Update makes it.
   explicit RowPlans(JobState& job, Plan plan = {});
 
-  // Uses the present workers and speeds. kInvalidArgument when no code can share the work.
+  // Uses the present workers and speeds. Does nothing if each worker has updates of its own.
+  // kInvalidArgument when no code can share the work.
   Status Update();
   // Its code is null before the first Update.
   const Plan& plan() const { return plan_; }

@@ -12,22 +12,23 @@ constexpr Duration kLongestTry = std::chrono::seconds(1);
 
 }  // namespace
 
-RowWork::RowWork(JobState& job, const RowPlans& plans) : job_(job), plans_(plans) {}
+RowWork::RowWork(JobState& job, const UpdateState& update, const RowPlans& plans)
+    : job_(job), update_(update), plans_(plans) {}
 
 void RowWork::Open() {
   const Plan& plan = plans_.plan();
   kept_.Open(plan);
-  book_.Open(job_.update.id, *plan.code);
+  book_.Open(update_.id, *plan.code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
-  job_.Do(OpenStep{job_.update.id, plan.code, job_.update.base_version});
+  job_.Do(OpenStep{update_.id, plan.code, update_.base_version});
 }
 
 Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
   MOTLEY_RETURN_IF_ERROR(kept_.Ask(awake));
   const auto& code = plan().code;
-  book_.Open(job_.update.id, *code);
+  book_.Open(update_.id, *code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, code->parts));
-  job_.Do(OpenStep{job_.update.id, code, job_.update.base_version});
+  job_.Do(OpenStep{update_.id, code, update_.base_version});
   return Status::Ok();
 }
 
@@ -37,7 +38,7 @@ const Plan& RowWork::plan() const {
 }
 
 bool RowWork::InStep(StepId step, RowId row) const {
-  return job_.update.open && step == job_.update.id && row < book_.rows();
+  return update_.open && step == update_.id && row < book_.rows();
 }
 
 RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
@@ -49,8 +50,9 @@ RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
 
 std::vector<RowId> RowWork::OwnToDo(WorkerId worker) const {
   std::vector<RowId> rows;
-  if (job_.update.refusals.Has(worker)) return rows;
+  if (update_.refusals.Has(worker)) return rows;
   for (const RowId row : plan().RowsOf(worker)) {
+    if (job_.options.sync.one_each && book_.Attempts(row) > 0) continue;  // Another one has it.
     if (!book_.Arrived(row) && !book_.Pending(worker, row) && !kept_.Has(worker, row)) {
       rows.push_back(row);
     }
@@ -75,11 +77,11 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   worker.waiting_since = job_.now;
   worker.free = false;
   ++worker.queued;
-  worker.assigned_in = job_.update.id;
+  worker.assigned_in = update_.id;
   assignment.due = job_.now + worker.patience;
   book_.OwnerGone(row);  // The row has a worker now, so its owner is not awaited.
   book_.Add(assignment);
-  job_.Do(AssignRow{id, job_.update.id, row});
+  job_.Do(AssignRow{id, update_.id, row});
 }
 
 // Sends the partitions of the row that the worker lacks.
@@ -95,7 +97,7 @@ void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
     if (!job_.members[id].holds[entry.partition]) missing.push_back(entry.partition);
   }
   assignment.placed = static_cast<uint32_t>(missing.size());
-  if (!missing.empty()) job_.SendData(id, std::move(missing), DataWatch::Why::kNeeded);
+  if (!missing.empty()) job_.SendData(id, update_.id, std::move(missing), DataWatch::Why::kNeeded);
 }
 
 // The time until the row is done, after the rows before it. It uses the measured speed and not its
@@ -177,7 +179,7 @@ void RowWork::TakeBack(WorkerId worker, bool is_told) {
   }
   for (const Assignment& rest : book_.TakeAll(worker)) {
     if (is_told) {
-      job_.Do(CancelRow{worker, job_.update.id, rest.row});
+      job_.Do(CancelRow{worker, update_.id, rest.row});
     } else {
       ++job_.members[worker].stats.late;
     }
@@ -197,12 +199,12 @@ void RowWork::Ended(const WorkerFree& work) {
 void RowWork::Drop(const Assignment& assignment) {
   if (!plan().SeveralRows()) {
     CountLate(assignment, true);
-    if (!IsTried(assignment.worker)) job_.Cancel(assignment.worker);
+    if (!IsTried(assignment.worker)) job_.Do(CancelWork{assignment.worker, update_.id});
     return;
   }
   // A faster answer from another worker to a copy shows nothing about this worker.
   if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
-  job_.Do(CancelRow{assignment.worker, job_.update.id, assignment.row});
+  job_.Do(CancelRow{assignment.worker, update_.id, assignment.row});
 }
 
 // A worker that has not finished is no faster than this; its next measurement shows more. Answers
@@ -231,7 +233,7 @@ void RowWork::CancelOnce(const std::vector<Assignment>& assignments) {
   for (const Assignment& assignment : assignments) {
     if (told[assignment.worker] || IsTried(assignment.worker)) continue;
     told[assignment.worker] = true;
-    job_.Cancel(assignment.worker);
+    job_.Do(CancelWork{assignment.worker, update_.id});
   }
 }
 
@@ -240,7 +242,7 @@ std::vector<WorkerId> RowWork::DropAll() {
   for (const Assignment& left : book_.TakeEverything()) {
     if (left.overdue) CountLate(left, true);
     if (left.overdue) overdue.push_back(left.worker);
-    job_.Do(CancelRow{left.worker, job_.update.id, left.row});
+    job_.Do(CancelRow{left.worker, update_.id, left.row});
   }
   return overdue;
 }
@@ -261,7 +263,7 @@ void RowWork::EndTries(bool all) {
   for (WorkerId id = 0; id < seats_.size(); ++id) {
     if (seats_[id].tried == Time{} || (!all && IsTried(id))) continue;
     seats_[id].tried = Time{};
-    job_.Cancel(id);
+    job_.Do(CancelWork{id, update_.id});
   }
 }
 

@@ -10,12 +10,14 @@
 #include "scheduler/rows/kept_rows.h"
 #include "scheduler/rows/row_book.h"
 #include "scheduler/rows/row_plans.h"
+#include "scheduler/update_state.h"
 
 namespace motley {
 
 class RowWork {
  public:
-  RowWork(JobState& job, const RowPlans& plans);  // `job` and `plans` must outlive it.
+  // The arguments must outlive it. `update` is the one whose work it gives out.
+  RowWork(JobState& job, const UpdateState& update, const RowPlans& plans);
 
   // The step begins, or begins again, without any rows given out.
   void Open();
@@ -78,6 +80,7 @@ class RowWork {
   void CancelOnce(const std::vector<Assignment>& assignments);
 
   JobState& job_;
+  const UpdateState& update_;
   const RowPlans& plans_;
   RowBook book_;
   KeptRows kept_;

@@ -2,7 +2,8 @@
 // Which updates of a job are open at a time, and from which version of the parameters each of them
 // starts. How the work of one update is shared is another matter (StepEngine). Pure.
 //
-// With a barrier, update t starts from version t and is the only one:
+// Updates are worked off in lanes: each lane has at most one update that is not applied yet. With a
+// barrier there is one lane, whose update all workers share. Update t starts from version t:
 //
 //   Next() = {0, 0}   Opened(0)   Next() = none   Committed(0)   Next() = {1, 1}
 #pragma once
@@ -12,20 +13,36 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "scheduler/membership.h"
 
 namespace motley {
 
 class SyncPolicy {
  public:
+  struct Opening {
+    size_t lane = 0;
+    Update update;
+  };
+
   virtual ~SyncPolicy() = default;
 
-  // The update to open next; none until an open one is committed. Asking changes nothing.
-  virtual std::optional<Update> Next() const = 0;
+  // The update to open next; none until something else happens. Asking changes nothing.
+  virtual std::optional<Opening> Next(const Membership& members) const = 0;
   // The update of Next() was opened. One that is opened again is not reported again.
-  virtual void Opened(const Update& update) = 0;
-  // An open update was applied, so one more version exists.
-  virtual void Committed(StepId id) = 0;
+  virtual void Opened(const Opening& opening) = 0;
+  // The update of the lane was applied, so one more version exists.
+  virtual void Committed(size_t lane) = 0;
+  // The worker is free for work.
+  virtual void Enters(WorkerId) {}
+  // The worker is gone.
+  virtual void Leaves(WorkerId) {}
+  // Time passed. Due is when it matters next.
+  virtual void Tick(const Membership&, Time) {}
+  virtual Time Due(const Membership&) const { return kNever; }
 };
+
+// The policy for the options, which were checked.
+std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options);
 
 // Bulk-synchronous training (Valiant 1990): each update starts from the result of the one before.
 class Barrier final : public SyncPolicy {
@@ -33,11 +50,12 @@ class Barrier final : public SyncPolicy {
   // The first `applied` updates were applied in an earlier run.
   explicit Barrier(uint64_t applied) : applied_(applied) {}
 
-  std::optional<Update> Next() const override {
-    return open_ ? std::nullopt : std::optional(Update{applied_, applied_});
+  std::optional<Opening> Next(const Membership&) const override {
+    if (open_) return std::nullopt;
+    return Opening{0, {applied_, applied_}};
   }
-  void Opened(const Update&) override { open_ = true; }
-  void Committed(StepId) override {
+  void Opened(const Opening&) override { open_ = true; }
+  void Committed(size_t) override {
     open_ = false;
     ++applied_;
   }

@@ -15,7 +15,8 @@
 namespace motley {
 namespace {
 
-constexpr size_t kPiece = 16;  // Samples per piece of the direct sum.
+constexpr size_t kPiece = 16;            // Samples per piece of the direct sum.
+constexpr double kLastTolerance = 1e-4;  // Relative, for parameters after many steps.
 
 BatchSchedule ScheduleOf(const JobOptions& job, uint64_t samples) {
   const auto partitions = PartitionCount(samples, job.workers);
@@ -54,9 +55,11 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   const size_t count = direct_->parameter_count();
   MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
+  rounding_ = std::make_unique<Rounding>(job, count);
   expected_.resize(count);
   MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
   serial_ = expected_;
+  if (job.sync.one_each) versions_ = {expected_};
   return job.resume == nullptr ? Status::Ok() : Resume(job);
 }
 
@@ -75,15 +78,15 @@ Status GradientChecker::Resume(const JobOptions& job) {
 
 // The batch of `step` as rows of the whole data set. It is cached, since each step needs it twice.
 const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
-  if (rows_step_ == step) return rows_;
+  if (batch_.step == step) return batch_.rows;
   const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
-  rows_ = schedule_.Rows(step);
-  rows_from_.clear();
+  batch_.rows = schedule_.Rows(step);
+  batch_.from.clear();
   for (PartitionId p = 0; p < ranges.size(); ++p) {
-    rows_from_.insert(rows_from_.end(), ranges[p].count, p);
+    batch_.from.insert(batch_.from.end(), ranges[p].count, p);
   }
-  rows_step_ = step;
-  return rows_;
+  batch_.step = step;
+  return batch_.rows;
 }
 
 Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
@@ -92,10 +95,12 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
   const std::span<const uint32_t> rows = RowsOf(step);
   Direct direct;
   direct.gradient.assign(parameters.size(), 0);
+  // The error of a rounded answer is at most a part of the norms of its samples.
+  const size_t piece = rounding_->most() > 0 ? 1 : kPiece;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    const double weight = WeightOf(rows_from_[begin]);
+    const double weight = WeightOf(batch_.from[begin]);
     end = begin + 1;
-    while (end < std::min(begin + kPiece, rows.size()) && WeightOf(rows_from_[end]) == weight) {
+    while (end < std::min(begin + piece, rows.size()) && WeightOf(batch_.from[end]) == weight) {
       ++end;
     }
     MOTLEY_RETURN_IF_ERROR(
@@ -155,7 +160,7 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
     return;
   }
   worst_error_ = std::max(worst_error_, error);
-  if (!(error <= kGradientTolerance)) {
+  if (!(error <= kGradientTolerance + rounding_->most())) {
     violations_.Add(fmt::format(
         "I4: the gradient of step {} is {:.3g} away from the direct sum (relative)", step, error));
   }
@@ -193,19 +198,28 @@ void GradientChecker::On(const event::StepApproximated& event) {
 }
 
 void GradientChecker::On(const event::StepDecoded& event) {
-  CheckStep(event.step, event.sum, event.parameters);
+  ++decoded_;
+  if (versions_ && event.version >= versions_->size()) {
+    violations_.Add(fmt::format("I4: update {} is of version {}, which does not exist", event.step,
+                                event.version));
+    return;
+  }
+  const uint64_t version = versions_ ? event.version : event.step;
+  const auto used = versions_ ? std::span<const float>((*versions_)[version]) : event.parameters;
+  CheckStep(event.step, event.sum, event.parameters, rounding_->Arrived(version, used));
   approximate_.reset();
   largest_weight_ = 1;
 }
 
 void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
-                                std::span<const float> parameters) {
+                                std::span<const float> parameters,
+                                std::span<const float> used_parameters) {
   if (!SameBits(parameters, expected_)) {
     violations_.Add(
         fmt::format("I4: step {} used other parameters than those of its version", step));
     return;
   }
-  const auto direct = Sum(step, parameters);
+  const auto direct = Sum(step, used_parameters);
   if (!direct.ok()) {
     violations_.Add(fmt::format("I4: step {}: {}", step, direct.status().ToString()));
     return;
@@ -215,7 +229,12 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   before_.serial = serial_;
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
   Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
-  if (status.ok()) status = StepSerially(step);
+  if (versions_) {
+    versions_->push_back(expected_);
+    serial_ = expected_;
+  } else if (status.ok()) {
+    status = StepSerially(step);
+  }
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }
 
@@ -229,14 +248,28 @@ void GradientChecker::On(const event::StepApplied& event) {
 }
 
 // Only an optimizer without state takes an update back.
-void GradientChecker::On(const event::UpdateTakenBack& event) {
+void GradientChecker::On(const event::UpdateTakenBack&) {
+  if (decoded_ == 0) return;  // The checker sees no sums.
   expected_ = before_.expected;
   serial_ = before_.serial;
-  Status status = optimizer_->Restore(optimizer_->steps() - 1, {});
-  if (status.ok()) status = serial_optimizer_->Restore(serial_optimizer_->steps() - 1, {});
-  if (!status.ok()) {
-    violations_.Add(fmt::format("I4: step {} was taken back: {}", event.step, status.ToString()));
+  optimizer_->SetSteps(optimizer_->steps() - 1);
+  if (versions_) {
+    versions_->pop_back();
+  } else {
+    serial_optimizer_->SetSteps(serial_optimizer_->steps() - 1);
   }
+}
+
+void GradientChecker::CheckLast(uint64_t steps, std::span<const float> parameters) {
+  if (decoded_ > 0 || rounding_->most() > 0) return;
+  for (StepId step = 0; step < steps; ++step) {
+    const Status status = StepSerially(step);
+    if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
+  }
+  Compare(parameters);
+  if (serial_difference_ <= kLastTolerance) return;
+  violations_.Add(fmt::format(
+      "I4: the last parameters are {:.3g} away from a serial run (relative)", serial_difference_));
 }
 
 void GradientChecker::Compare(std::span<const float> parameters) {

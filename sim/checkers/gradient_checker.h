@@ -14,6 +14,7 @@
 #include "devices/device.h"
 #include "runtime/audit/job_gradient.h"
 #include "runtime/job_event.h"
+#include "sim/checkers/rounding.h"
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
 #include "training/optimizers/optimizer.h"
@@ -24,7 +25,8 @@ namespace motley {
 
 class GradientChecker final : public JobObserver {
  public:
-  // Relative to the sum of the norms of the batch's pieces, in float32.
+  // Relative to the sum of the norms of the batch's pieces, in float32. Rounded vectors may be
+  // further off (Rounding).
   static constexpr double kGradientTolerance = 1e-5;
   static constexpr double kSpoilt = 1e-2;  // Far more than rounding: a worker lied.
   static constexpr double kWeightTolerance = 1e-9;
@@ -41,6 +43,9 @@ class GradientChecker final : public JobObserver {
   void ExpectLies(std::function<void(StepId)> spoilt) { spoilt_ = std::move(spoilt); }
 
   void OnEvent(const JobEvent& event) override;
+  // For a job whose sums and versions stayed at its workers: compares its last parameters with
+  // those of a serial run. Does nothing if the server decoded steps, or if vectors were rounded.
+  void CheckLast(uint64_t steps, std::span<const float> parameters);
 
   size_t vector_length() const { return VectorLength(expected_.size()); }
   // ||parameters - serial|| / ||serial|| after the last step.
@@ -72,7 +77,8 @@ class GradientChecker final : public JobObserver {
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
                   double weight, Direct& direct);
   Direct KnownSum(StepId step, std::span<const float> parameters);
-  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters);
+  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                 std::span<const float> used);
   void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
   Status StepSerially(StepId step);
   void Compare(std::span<const float> parameters);  // Compares with the serial run.
@@ -80,24 +86,30 @@ class GradientChecker final : public JobObserver {
   Violations& violations_;
   const DataSource& data_;
   BatchSchedule schedule_;
-  std::vector<uint32_t> rows_;                 // The batch of step rows_step_.
-  std::vector<PartitionId> rows_from_;         // The partition of each row.
+  struct {
+    std::optional<StepId> step;
+    std::vector<uint32_t> rows;
+    std::vector<PartitionId> from;             // The partition of each row.
+  } batch_;                                    // The batch of the last step that was asked for.
   std::optional<ApproximateSum> approximate_;  // Set if the current step ended approximately.
   double largest_weight_ = 1;                  // The largest weight of a row in the current step.
-  std::optional<StepId> rows_step_;
-  VirtualLoop loop_;  // The device's loop; nothing is ever posted to it.
+  VirtualLoop loop_;                           // The device's loop; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
   std::unique_ptr<JobGradient> direct_;
   std::shared_ptr<Quadratic> quadratic_;
+  std::unique_ptr<Rounding> rounding_;
   const std::atomic<bool> never_cancelled_ = false;
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
   std::unique_ptr<Optimizer> serial_optimizer_;  // Makes the serial run's updates.
   std::vector<float> expected_;                  // Parameters of the newest version.
+  // All versions, if each worker has updates of its own. There is no serial run then.
+  std::optional<std::vector<std::vector<float>>> versions_;
   std::vector<float> serial_;
   struct {
     std::vector<float> expected, serial;
   } before_;                            // The same before the last update.
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
+  uint64_t decoded_ = 0;                // Steps whose sums came here.
   double serial_difference_ = 0;
   double worst_error_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/links/partition_feed.h"
+#include "runtime/survey/link_load.h"
 
 namespace motley {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t kControlBytes = 64u << 10;  // A few messages; the longest lists every partition.
 constexpr size_t kBlockHeader = 256;         // More than an encoded block adds to its samples.
 constexpr size_t kAnswers = 2;               // The answers that a worker keeps buffers for.
+// Frames of two measurements of all links, one of which is over.
+constexpr size_t kSurveyBytes = 2 * 8 * kLoadFrameBytes;
 constexpr size_t kMostBlock = size_t{1} << 30;  // Keeps the sum of limits in range.
 
 }  // namespace
@@ -26,6 +29,9 @@ QueueLimits LimitQueues(const JobOptions& job, const Dataset& data, size_t vecto
   QueueLimits limits;
   limits.server = std::min(all_data, kFeedWindow + one_block) + vector_bytes + kControlBytes;
   limits.worker = kAnswers * vector_bytes + kControlBytes;
+  if (job.holders == JobOptions::Holders::kServer) return limits;
+  limits.server += kSurveyBytes;
+  limits.worker += kSurveyBytes;
   return limits;
 }
 

@@ -13,6 +13,7 @@ void AddLiar(SimOptions& options, double step_seconds) {
   if (!random.Chance(0.125) || options.trainer != SimTrainer::kBuiltIn) return;
   // Nothing is audited then.
   if (options.job.holders != JobOptions::Holders::kServer) return;
+  if (options.job.wire != WireFormat::kFloat32) return;
   options.power_cuts = PowerCuts();
   options.job.checkpoint = CheckpointOptions();
   options.job.audit_fraction = 1;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace motley {
 namespace {
 
@@ -61,14 +63,22 @@ void ShardServers::Strike() {
   world_.After(FromSeconds(std::min(drawn, left)), [this, server] { Restart(server); });
 }
 
+// A new process is refused while the job has not noticed the death of the one before. Then another
+// one starts later.
 void ShardServers::Restart(size_t server) {
-  if (stopped_) return;
+  constexpr Duration kAgain = std::chrono::milliseconds(200);
+  const auto& ended = servers_[server]->ended();
+  const bool gone = servers_[server]->killed() || (ended && !ended->ok());
+  if (stopped_ || !gone) return;
+  dead_.push_back(std::move(servers_[server]));
+  if (!dead_.back()->killed()) dead_.back()->Kill(false);
   auto next = WorkerProcess::Create(world_, network_, options_,
                                     options_.job.workers + static_cast<WorkerId>(server),
-                                    static_cast<uint32_t>(deaths_));
-  if (!next.ok()) return;
-  dead_.push_back(std::exchange(servers_[server], *std::move(next)));
+                                    static_cast<uint32_t>(dead_.size()));
+  MOTLEY_ASSERT(next.ok());
+  servers_[server] = *std::move(next);
   servers_[server]->Start();
+  world_.After(kAgain, [this, server] { Restart(server); });
 }
 
 void ShardServers::Kill() {

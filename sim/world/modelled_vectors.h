@@ -6,53 +6,52 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "runtime/links/slicing.h"
 #include "transport/wire/header.h"
 
 namespace motley {
 
-// The short and the modelled vector have the same number of slices. In both, the gradient is padded
-// to an even length and the parameters are not.
+// The short and the modelled vector have the same number of shards, and with one shard the same
+// number of slices. (With more, all shards have as many slices as the longest one.) In both, the
+// gradient is padded to an even length and the parameters are not.
 class ModelledVectors {
  public:
   // Models nothing: every frame counts for its own bytes.
   ModelledVectors() = default;
   // Models a gradient of `gradient_bytes` > 0, cut into slices of `slice_length` floats (even,
   // >= 2). `parts` is the number of parts of expected answers; short vectors with other numbers of
-  // parts may have the same length.
-  ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts = 1);
+  // parts may have the same length. `shards` > 1 cut the vector as a Route does.
+  ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts = 1,
+                  uint32_t shards = 1);
 
   // Samples count for `times` > 0 as many bytes as they have.
   void LengthenSamples(double times) { sample_times_ = times; }
 
-  size_t parameter_count() const { return parameters_; }  // Parameters of the short vector.
+  // Parameters of the short vector.
+  size_t parameter_count() const { return parameters_.short_ends.back(); }
   uint32_t slice_length() const { return static_cast<uint32_t>(slice_); }
-  size_t modelled_length() const { return modelled_vector_; }  // Floats, padded.
+  // Floats of the modelled vector, padded.
+  size_t modelled_length() const { return answers_.front().modelled_ends.back(); }
 
   // The bytes that the payload of this frame counts for on a link.
-  size_t PayloadBytes(const Header& header) const {
-    if (header.kind == FrameKind::kPartition) {
-      return static_cast<size_t>(sample_times_ * static_cast<double>(header.length));
-    }
-    const bool probe = header.kind == FrameKind::kProbe && header.total > 0;  // With a vector.
-    const bool vector =
-        header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters || probe;
-    if (modelled_vector_ == 0 || !vector || header.length == 0) return header.length;
-    return SliceBytes(header);
-  }
+  size_t PayloadBytes(const Header& header) const;
 
  private:
-  size_t SliceBytes(const Header& header) const;
-  uint32_t PartsOf(size_t answer_length) const;
+  // Where the ranges of shards end.
+  struct Cut {
+    std::vector<size_t> short_ends{0}, modelled_ends{0};
+  };
 
-  size_t slice_ = 1;   // Floats in a short slice,
-  size_t vector_ = 0;  // and in a short vector.
-  size_t parameters_ = 0;
-  size_t modelled_slice_ = 0;
-  size_t modelled_vector_ = 0;
-  size_t modelled_parameters_ = 0;
-  uint32_t parts_ = 1;
+  const Cut& CutOf(const Header& header) const;
+  // The floats that a slice of the short range, of length `range`, stands for.
+  size_t SliceFloats(size_t offset, size_t range, size_t modelled_range, size_t floats) const;
+
+  size_t slice_ = 1;           // Floats in a short slice,
+  size_t modelled_slice_ = 0;  // and in one that it stands for; 0: nothing is modelled.
+  Cut parameters_;
+  std::vector<Cut> answers_{1};  // The cuts of answers in 1, 2, ... parts.
   double sample_times_ = 1;
 };
 

@@ -12,7 +12,33 @@ namespace {
 
 constexpr size_t kMostKeptBytes = 4096;  // Larger buffers of payloads are freed, not reused.
 
+bool PassesPorts(const Header& header) { return header.kind != FrameKind::kControl; }
+
 }  // namespace
+
+SimConnection::SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimLink> accepting)
+    : within_(link == accepting), link_(std::move(link)), accepting_(std::move(accepting)) {
+  if (!accepting_->options.HasPort() && !within_) link_->shared = accepting_->shared = true;
+}
+
+SimPort* SimConnection::PortOf(int side) const {
+  if (within_) return nullptr;
+  SimLink& link = side == 0 ? *link_ : *accepting_;
+  const bool passed = link.shared || (side == 1 && link.options.HasPort());
+  return passed && link.port.limited() ? &link.port : nullptr;
+}
+
+SimLinkWay SimConnection::WayFrom(int side) const {
+  if (within_) return {};
+  SimLinkWay way = link_->options.Way(side);
+  if (accepting_->options.HasPort()) return way;
+  way.latency = std::max(way.latency, accepting_->options.Way(1 - side).latency);
+  return way;
+}
+
+Time SimConnection::clogged_until() const {
+  return within_ ? Time{} : std::max(link_->clogged_until, accepting_->clogged_until);
+}
 
 void SimConnection::SetEnd(int side, SimTransport* owner, PeerId id) {
   ends_[side].owner = owner;
@@ -52,7 +78,7 @@ Traffic SimConnection::traffic(int side) const {
   if (lane.frames.empty() || !lane.frames.front().begun) return traffic;
   const Frame& front = lane.frames.front();
   const Time now = end.loop->Now();
-  if (now < link_->clogged_until || front.tail <= front.head) return traffic;
+  if (now < clogged_until() || front.tail <= front.head) return traffic;
   const double part = ToSeconds(now - front.head) / ToSeconds(front.tail - front.head);
   traffic.received +=
       static_cast<uint64_t>(std::clamp(part, 0.0, 1.0) * static_cast<double>(front.wire_bytes));
@@ -78,18 +104,18 @@ void SimConnection::PushSignal(int side, Frame::Kind kind) {
 }
 
 // The caller must fill in the frame at once. Null if the other end is closed.
-SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size, bool port) {
+SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size, bool ports) {
   Lane& lane = lanes_[side];
   if (ends_[1 - side].owner == nullptr) return nullptr;
   const SimLinkOptions& options = link_->options;
   const Time now = ends_[side].loop->Now();
-  Time start = std::max({now, lane.wire_free, link_->clogged_until});
+  Time start = std::max({now, lane.wire_free, clogged_until()});
   Time through = start;
-  if (port && side == 1) {
-    start = std::max(start, port_->out.free);
-    through = port_->out.Pass(now, size);
+  if (SimPort* const own = ports ? PortOf(side) : nullptr) {
+    start = std::max(start, own->out.free);
+    through = own->out.Pass(now, size);
   }
-  const SimLinkWay way = options.Way(side);
+  const SimLinkWay way = WayFrom(side);
   Duration on_wire{};
   if (way.bytes_per_second > 0) {
     on_wire = FromSeconds(static_cast<double>(size) / way.bytes_per_second);
@@ -122,10 +148,20 @@ void SimConnection::Schedule(int side) {
   lane.timer = to.loop->After(wait, [this, side] { Deliver(side); });
 }
 
-void SimConnection::SchedulePump(int side) {
+void SimConnection::SchedulePump(int side, bool again) {
   End& from = ends_[side];
   if (from.pump != 0 || from.owner == nullptr || !from.up) return;
-  from.pump = from.loop->After(Duration::zero(), [this, side] { Pump(side); });
+  from.pump = from.loop->After(TurnOf(side, again), [this, side] { Pump(side); });
+}
+
+// On a shared link, connections take turns, a nanosecond each. Each end begins with the receiver
+// after itself. If all began with the same one, they would wait for its link, as packets do not.
+Duration SimConnection::TurnOf(int side, bool again) const {
+  const uint64_t own = (side == 0 ? link_ : accepting_)->index;
+  const uint64_t other = (side == 0 ? accepting_ : link_)->index;
+  if (PortOf(side) == nullptr || (side == 1 && accepting_->options.HasPort())) return {};
+  const uint64_t all = ends_[side].owner->network_.next_link_;
+  return std::chrono::nanoseconds(again ? all : (other + all - own) % all);
 }
 
 // Moves whole messages into the socket buffer until it is full, control messages first.
@@ -136,8 +172,8 @@ void SimConnection::Pump(int side) {
     auto& queue = from.waiting[0].empty() ? from.waiting[1] : from.waiting[0];
     if (queue.empty()) return;
     EnterFront(side, queue);
-    if (port_ == nullptr || side == 0) continue;
-    SchedulePump(side);  // Messages to other workers are next at the port.
+    if (PortOf(side) == nullptr) continue;
+    SchedulePump(side, true);  // Messages to others are next at the port.
     return;
   }
 }
@@ -148,7 +184,7 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   const Header& header = message.header;
   const bool twins = header.kind != FrameKind::kControl && link_->options.replay > 0;
   if (twins) Replay(side, header);
-  if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header), PassesPort(header))) {
+  if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header), PassesPorts(header))) {
     frame->header = header;
     frame->payload.assign(message.piece.begin(), message.piece.end());
     for (const BytesView piece : message.more) {
@@ -180,7 +216,7 @@ void SimConnection::Replay(int side, const Header& header) {
 
 // The time at which to deliver the frame, or the rest of a frame that has begun.
 Time SimConnection::DueAt(const Frame& frame) const {
-  return std::max(frame.begun ? frame.tail : frame.head, link_->clogged_until);
+  return std::max(frame.begun ? frame.tail : frame.head, clogged_until());
 }
 
 // Delivers the frames that are due. Each call may change all members: the receiver may disconnect.
@@ -214,8 +250,9 @@ void SimConnection::TakeSignal(int side) {
 
 void SimConnection::BeginMessage(int side, Frame& frame) {
   End& to = ends_[1 - side];
-  if (side == 0 && PassesPort(frame.header)) {
-    frame.tail = std::max(frame.tail, port_->in.Pass(to.loop->Now(), frame.wire_bytes));
+  SimPort* const theirs = PortOf(1 - side);
+  if (theirs != nullptr && PassesPorts(frame.header)) {
+    frame.tail = std::max(frame.tail, theirs->in.Pass(to.loop->Now(), frame.wire_bytes));
   }
   frame.begun = true;
   Receiver* receiver = to.owner->receiver_;

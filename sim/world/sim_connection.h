@@ -15,9 +15,8 @@ namespace motley {
 
 class SimConnection {
  public:
-  // `port` is the accepting end's port, or null.
-  SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimPort> port)
-      : link_(std::move(link)), port_(std::move(port)) {}
+  // The links of the end that connects, and of the one that accepts.
+  SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimLink> accepting);
 
   // Side 0 connects, side 1 accepts.
   void SetEnd(int side, SimTransport* owner, PeerId id);
@@ -81,10 +80,11 @@ class SimConnection {
     return kHeaderSize + link_->options.vectors.PayloadBytes(header);
   }
   void PushSignal(int side, Frame::Kind kind);
-  // With `port` the frame passes the accepting end's port.
-  Frame* Push(int side, Frame::Kind kind, size_t size, bool port = false);
+  // With `ports` the frame passes the ports of both ends.
+  Frame* Push(int side, Frame::Kind kind, size_t size, bool ports = false);
   void Schedule(int side);
-  void SchedulePump(int side);
+  void SchedulePump(int side, bool again = false);
+  Duration TurnOf(int side, bool again) const;
   void Pump(int side);
   void EnterFront(int side, Fifo<Outgoing>& queue);
   void Replay(int side, const Header& header);
@@ -98,12 +98,13 @@ class SimConnection {
   static void FailPending(End& end, SimTransport& owner, bool at_once);
   void StopTimers(int side);
 
-  bool PassesPort(const Header& header) const {
-    return port_ != nullptr && header.kind != FrameKind::kControl;
-  }
+  SimPort* PortOf(int side) const;  // Null: it has none that others share.
+  SimLinkWay WayFrom(int side) const;
+  Time clogged_until() const;
 
-  std::shared_ptr<SimLink> link_;
-  std::shared_ptr<SimPort> port_;
+  const bool within_;              // A process connected to itself.
+  std::shared_ptr<SimLink> link_;  // The link of side 0, and that of side 1.
+  std::shared_ptr<SimLink> accepting_;
   std::array<End, 2> ends_;
   std::array<Lane, 2> lanes_;
 };

@@ -9,26 +9,28 @@
 
 namespace motley {
 
+SimLink::SimLink(const SimLinkOptions& link, Random draws, uint64_t number)
+    : index(number), options(link), random(draws) {
+  const double in = link.port_bytes_per_second;
+  port.in.bytes_per_second = link.HasPort() ? in : link.Way(1).bytes_per_second;
+  port.out.bytes_per_second =
+      link.HasPort() ? link.port_out_bytes_per_second.value_or(in) : link.Way(0).bytes_per_second;
+}
+
 SimNetwork::SimNetwork(uint64_t seed) : seed_(seed) {}
 
 SimNetwork::~SimNetwork() = default;
 
 std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
                                                         const SimLinkOptions& link) {
+  const uint64_t index = next_link_++;
   auto shared = std::make_shared<SimLink>(
-      link, Random(seed_, Stream::kSimulation, /*a=*/1, /*b=*/next_link_++));
+      link, Random(seed_, Stream::kSimulation, /*a=*/1, /*b=*/index), index);
   return std::make_unique<SimTransport>(*this, loop, std::move(shared));
 }
 
 SimTransport::SimTransport(SimNetwork& network, NodeLoop& loop, std::shared_ptr<SimLink> link)
-    : network_(network), loop_(loop), link_(std::move(link)) {
-  const double in = link_->options.port_bytes_per_second;
-  const double out = link_->options.port_out_bytes_per_second.value_or(in);
-  if (in > 0 || out > 0) {
-    port_ = std::make_shared<SimPort>(
-        SimPort{.in = {.bytes_per_second = in}, .out = {.bytes_per_second = out}});
-  }
-}
+    : network_(network), loop_(loop), link_(std::move(link)) {}
 
 SimTransport::~SimTransport() { Close(); }
 
@@ -68,7 +70,7 @@ PeerId SimTransport::Connect(const std::string& address) {
     });
     return id;
   }
-  network_.connections_.push_back(std::make_unique<SimConnection>(link_, listener->second->port_));
+  network_.connections_.push_back(std::make_unique<SimConnection>(link_, listener->second->link_));
   SimConnection* connection = network_.connections_.back().get();
   const PeerId id = AddPeer(connection, 0);
   listener->second->AddPeer(connection, 1);
@@ -175,6 +177,7 @@ void SimTransport::SetRate(double bytes_per_second) {
   SimLinkOptions& link = link_->options;
   if (!link.back) link.back = SimLinkWay{link.latency, link.bytes_per_second};
   link.bytes_per_second = bytes_per_second;
+  if (!link.HasPort()) link_->port.out.bytes_per_second = bytes_per_second;
 }
 
 void SimTransport::Die(bool lose_in_flight) {

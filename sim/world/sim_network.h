@@ -50,6 +50,7 @@ struct SimLinkOptions {
   // the sending end: 0 for the end that connected. May be null.
   std::function<void(const Header& header, int side, Time first, Time last)> on_frame = nullptr;
 
+  bool HasPort() const { return port_bytes_per_second > 0 || port_out_bytes_per_second; }
   SimLinkWay Way(int side) const {
     return side == 1 && back ? *back : SimLinkWay{latency, bytes_per_second};
   }
@@ -59,7 +60,9 @@ class SimTransport;
 class SimConnection;
 
 // The network in which simulated transports find each other. It must outlive them. A connection has
-// the link of the end that connected.
+// the link of the end that connected. If the listening end has no port of its own (HasPort), it has
+// a link as well. Then the links of both ends carry what passes, and the longer latency counts.
+// What a process sends to itself takes no time.
 class SimNetwork {
  public:
   explicit SimNetwork(uint64_t seed);
@@ -72,6 +75,7 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
+  friend class SimConnection;
 
   uint64_t seed_;
   uint64_t next_link_ = 0;
@@ -81,8 +85,8 @@ class SimNetwork {
   std::vector<std::unique_ptr<SimConnection>> connections_;
 };
 
-// The port of a listening machine. Vectors of all connections pass it one slice at a time, in order
-// of arrival. Control messages pass in between.
+// The port of a machine. Vectors of all connections pass it one slice at a time, in order of
+// arrival. Control messages pass in between.
 struct SimPort {
   // One direction of the port; rate 0 is unlimited.
   struct Lane {
@@ -97,14 +101,21 @@ struct SimPort {
     }
   };
   Lane in, out;
+
+  bool limited() const { return in.bytes_per_second > 0 || out.bytes_per_second > 0; }
 };
 
 // The cable of one end; its connections share it.
 struct SimLink {
-  SimLink(const SimLinkOptions& link, Random draws) : options(link), random(draws) {}
+  SimLink(const SimLinkOptions& link, Random draws, uint64_t number);
+  const uint64_t index;  // Numbers the links of the network.
   SimLinkOptions options;
   Time clogged_until{};  // Nothing arrives before this time.
   Random random;
+  // Another end with a link connected to this one, or this one to it. Then the vectors of all its
+  // connections pass `port`, which is as wide as the link. The port of a server is its own.
+  bool shared = false;
+  SimPort port;
 };
 
 class SimTransport final : public Transport {
@@ -167,7 +178,6 @@ class SimTransport final : public Transport {
   NodeLoop& loop_;
   std::shared_ptr<SimLink> link_;
   Garbler garbler_;
-  std::shared_ptr<SimPort> port_;  // Null: unlimited.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
   PeerId next_peer_ = 1;

@@ -71,11 +71,14 @@ struct Again {
 };
 
 // Runs the same as `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N
-// --fastest N`.
-Result<Comparison> Compare(const std::string& path, uint32_t batch, const SimulatedJobCode& code) {
+// --fastest N --reduce MODE --wire FORMAT`.
+Result<Comparison> Compare(const std::string& path, const PlanFlags& plan,
+                           const SimulatedJobCode& code) {
   SimulateFlags flags;
   flags.cluster = path;
-  flags.job.options.batch = batch;
+  flags.job.options.batch = plan.batch;
+  flags.job.reduce = plan.reduce;
+  flags.job.wire = plan.wire;
   flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.options.fastest = code.workers;
   flags.job.quiet = true;
@@ -213,12 +216,16 @@ ClusterProfile DrawCluster(uint64_t seed, uint32_t& batch) {
   return cluster;
 }
 
-void ExpectAgreement(const ClusterProfile& drawn, uint32_t batch, OtherSeeds* others) {
+void ExpectAgreement(const ClusterProfile& cluster, uint32_t batch, OtherSeeds* others) {
+  PlanFlags flags;
+  flags.batch = batch;
+  ExpectAgreement(cluster, flags, others);
+}
+
+void ExpectAgreement(const ClusterProfile& drawn, const PlanFlags& flags, OtherSeeds* others) {
   const ClusterFile file(drawn);
   const auto cluster = LoadClusterProfile(file.path());
   ASSERT_TRUE(cluster.ok()) << cluster.status().ToString();
-  PlanFlags flags;
-  flags.batch = batch;
   const auto parallel = MakeThreadParallelFor(2);
   const Result<PlanReport> plan = MakePlanReport(flags, *cluster, *parallel, nullptr);
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
@@ -229,8 +236,8 @@ void ExpectAgreement(const ClusterProfile& drawn, uint32_t batch, OtherSeeds* ot
   parallel->For(rows.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       Again& row = rows[i];
-      row.compared = Compare(file.path(), batch, row.code);
-      if (others != nullptr) row.other = RunOtherSeeds(*cluster, batch, row.code);
+      row.compared = Compare(file.path(), flags, row.code);
+      if (others != nullptr) row.other = RunOtherSeeds(*cluster, flags.batch, row.code);
     }
   });
   for (const Again& row : rows) {

@@ -21,5 +21,13 @@ TEST(PlanAgreementDrawn, HoldsOnADrawnCluster) {
   ExpectAgreement(cluster, batch, nullptr);
 }
 
+TEST(PlanAgreementOfVectors, HoldsIfWorkersSumRoundedVectors) {
+  PlanFlags flags;
+  flags.reduce = "direct";
+  flags.wire = "bf16";
+  flags.copies = 1;
+  ExpectAgreement(SampleCluster("gpu-and-cpus"), flags, nullptr);
+}
+
 }  // namespace
 }  // namespace motley

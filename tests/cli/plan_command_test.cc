@@ -257,8 +257,10 @@ ClusterProfile Thin() {
   return profile;
 }
 
-Result<PlanReport> Report(const std::string& reduce, const ClusterProfile& profile) {
+Result<PlanReport> Report(const std::string& reduce, const ClusterProfile& profile,
+                          const std::string& wire = "float32") {
   PlanFlags flags;
+  flags.wire = wire;
   flags.cluster = "thin.toml";
   flags.copies = 1;
   flags.reduce = reduce;
@@ -282,24 +284,51 @@ TEST(PlanCommand, RecommendsThatWorkersSumTheVectorBehindThinLinks) {
   EXPECT_EQ(nlohmann::json::parse(PlanJson(*star))["reduce"]["recommended"], "star");
 }
 
-TEST(PlanCommand, PredictsStepsWhoseVectorTheWorkersSum) {
+TEST(PlanCommand, PredictsStepsWhoseVectorOthersSum) {
   const Result<PlanReport> star = Report("star", Thin());
   for (const char* reduce : {"direct", "auto", "sharded:4"}) {
     const Result<PlanReport> plan = Report(reduce, Thin());
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-    EXPECT_FALSE(plan->Runs());
+    const bool direct = plan->PlacesDirect();
+    EXPECT_EQ(plan->Runs(), direct);
+    EXPECT_EQ(plan->plan.seen.empty(), !direct);
     EXPECT_LT(plan->Fixed().Total(), star->Fixed().Total());
+    EXPECT_GE(plan->Fixed().Total(), plan->ideal_seconds);
     const std::string text = PlanText(*plan, true, 1000);
-    EXPECT_THAT(text, HasSubstr("know only the star so far"));
+    const std::string command = "motley train --remote --workers 2..4 --data FILE --batch 256 ";
+    if (direct) {
+      EXPECT_THAT(text, HasSubstr(command + plan->RecommendedFlags() + " --reduce direct\n"));
+    } else {
+      EXPECT_THAT(text, HasSubstr("motley simulate has none"));
+      EXPECT_THAT(text, Not(HasSubstr("motley train --remote")));
+    }
     EXPECT_THAT(text, HasSubstr("\nshares: "));
-    EXPECT_THAT(text, Not(HasSubstr("motley train --remote")));
     const auto json = nlohmann::json::parse(PlanJson(*plan));
-    EXPECT_FALSE(json["recommended"].contains("train"));
+    EXPECT_EQ(json["recommended"].contains("train"), direct);
+    if (direct) {
+      EXPECT_EQ(json["reduce"]["recommended"], "direct");
+    }
     ASSERT_EQ(json["reduce"]["shares"].size(), 4);
     EXPECT_NEAR(json["reduce"]["shares"][3]["share"].get<double>(), 0.25, 1e-6);
     EXPECT_GT(json["reduce"]["star"]["exchange_seconds"].get<double>(),
               json["reduce"]["exchange_seconds"].get<double>());
   }
+}
+
+TEST(PlanCommand, CountsVectorsAsTheyTravel) {
+  for (const char* reduce : {"star", "direct"}) {
+    const Result<PlanReport> usual = Report(reduce, Thin());
+    const Result<PlanReport> half = Report(reduce, Thin(), "bf16");
+    const Result<PlanReport> quarter = Report(reduce, Thin(), "int8");
+    ASSERT_TRUE(usual.ok() && half.ok() && quarter.ok());
+    EXPECT_LT(half->Fixed().Total(), usual->Fixed().Total()) << reduce;
+    EXPECT_LT(quarter->Fixed().Total(), half->Fixed().Total()) << reduce;
+    EXPECT_LT(half->ideal_seconds, usual->ideal_seconds);
+    EXPECT_LT(quarter->ideal_seconds, half->ideal_seconds);
+    EXPECT_THAT(quarter->TrainCommand(), HasSubstr(" --wire int8"));
+    EXPECT_THAT(quarter->SimulateCommand(), HasSubstr(" --wire int8"));
+  }
+  EXPECT_THAT(Report("star", Thin(), "fp8").status().ToString(), HasSubstr("--wire"));
 }
 
 TEST(PlanCommand, RefusesToPlaceAVectorThatItDoesNotKnow) {

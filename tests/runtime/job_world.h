@@ -44,9 +44,15 @@ struct Watcher : JobObserver {
     if (on_step) on_step(event.step);
   }
   void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
-  void On(const event::StepApplied&) { ++applied; }
   void On(const event::RateSet& event) {
     if (on_update) on_update(event.step);
+  }
+  void On(const event::StepDecoded& event) {
+    if (on_decoded) on_decoded(event);
+  }
+  void On(const event::StepApplied& event) {
+    ++applied;
+    if (!event.parameters.empty()) ++applied_here;
   }
   void On(const event::LinkMeasured&) { ++links_measured; }
   void On(const event::CommandGiven& event) {
@@ -63,6 +69,7 @@ struct Watcher : JobObserver {
   std::function<void(StepId)> on_step;
   std::function<void(StepId)> on_update;  // The update is about to be applied.
   std::function<void(const Command&)> on_command;
+  std::function<void(const event::StepDecoded&)> on_decoded;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
@@ -72,6 +79,7 @@ struct Watcher : JobObserver {
   std::vector<JudgedVersion> judged;
   int opened = 0;
   int applied = 0;
+  int applied_here = 0;  // Versions that the server had.
   int links_measured = 0;
 };
 

@@ -50,6 +50,34 @@ TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
   EXPECT_EQ(ServerVectors(adam), ServerVectors(plain) + 2);
 }
 
+// The server of such a job has the first version and the result, and what it saves.
+TEST(Memory, OfAVectorIsWhereTheVectorIs) {
+  constexpr uint64_t kVector = uint64_t{400} << 20;  // Bytes.
+  const auto vectors = [](uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kVector);
+  };
+  JobOptions options = JobWorld::Options(4, "none");
+  options.optimizer.name = "adam";
+  const UsualMemory star = UsualMemoryOf(options, kVector / sizeof(float), false);
+  EXPECT_NEAR(vectors(star.worker), 2, 0.1);
+  EXPECT_GT(vectors(star.server), 6);
+  EXPECT_EQ(star.part, 0u);
+  options.holders = JobOptions::Holders::kWorkers;
+  UsualMemory direct = UsualMemoryOf(options, kVector / sizeof(float), true);
+  EXPECT_EQ(ServerVectors(options), 1u);
+  EXPECT_NEAR(vectors(direct.server), 1, 0.1);
+  EXPECT_NEAR(vectors(direct.part), (6. + 4.) / 4, 0.1);
+  EXPECT_NEAR(vectors(direct.worker), 2 + vectors(direct.part), 0.1);
+  options.checkpoint.every = 10;
+  options.followers = 3;
+  direct = UsualMemoryOf(options, kVector / sizeof(float), true);
+  EXPECT_EQ(ServerVectors(options), 3u);
+  EXPECT_NEAR(vectors(direct.part), (6. + 3 * 4.) / 4, 0.1);
+  EXPECT_NE(DescribeMemory(options, kVector / sizeof(float)).find("1.19 GiB at the server"),
+            std::string::npos)
+      << DescribeMemory(options, kVector / sizeof(float));
+}
+
 TEST(Memory, RunningOutIsAStatusAndNotAnException) {
   const Status none = OrNoMemory("a vector", []() -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(none.code(), StatusCode::kResource) << none.ToString();

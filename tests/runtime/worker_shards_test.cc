@@ -59,6 +59,7 @@ TEST_P(WorkerShards, GiveTheParametersOfASerialLoop) {
   world.StartWorkers();
   ExpectSerialParameters(world, world.Run());
   EXPECT_EQ(world.result->scheduler.steps_restarted, 0u);
+  EXPECT_EQ(world.watcher.applied_here, 0) << "the server has no version while the steps go on";
   EXPECT_NEAR(world.result->batch_loss.at(0), std::log(4.0), 1e-5);
   world.RunUntil([&] { return world.loop.pending() == 0; });
   for (const auto& worker : world.workers) {
@@ -304,6 +305,16 @@ TEST(WorkerShards, ArePlacedAlthoughAWorkerIsLostBefore) {
   }
 }
 
+TEST(WorkerShards, AreReadBackInEachStepIfATestWantsIt) {
+  JobWorld world(Options(3, "none", 3));
+  world.options.steps = 9;
+  world.options.read_every_version = true;
+  world.StartServer();
+  world.StartWorkers();
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_EQ(world.watcher.applied_here, 9);
+}
+
 TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
   JobWorld world(Options(4, "none", 1));
   world.options.holders = JobOptions::Holders::kChosen;
@@ -311,6 +322,7 @@ TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
   world.StartWorkers();
   ExpectSerialParameters(world, world.Run());
   EXPECT_FALSE(Placed(world));
+  EXPECT_EQ(world.watcher.applied_here, world.watcher.applied);
 }
 
 // Nobody has the version that the last step made, so the job must not end well.
@@ -324,7 +336,7 @@ TEST(WorkerShards, LostAfterTheLastStepFailTheJob) {
   world.Kill(*world.workers[1]);
   const JobResult& end = world.Run();
   EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(end.status.ToString().find("those after step 0 of 12"), std::string::npos)
+  EXPECT_NE(end.status.ToString().find("those after step 12, are lost"), std::string::npos)
       << end.status.ToString();
 }
 
@@ -346,7 +358,7 @@ TEST(WorkerShards, LostAfterAJobWasStoppedDoNotHoldUpItsEnd) {
     const JobResult& end = world.Run();
     EXPECT_EQ(end.status.code(), StatusCode::kCancelled);
     EXPECT_NE(end.status.ToString().find("enough"), std::string::npos) << end.status.ToString();
-    EXPECT_NE(end.status.ToString().find("those after step 0 of 4"), std::string::npos)
+    EXPECT_NE(end.status.ToString().find("those after step 4, are lost"), std::string::npos)
         << end.status.ToString();
   }
 }

@@ -6,24 +6,26 @@
 namespace motley {
 namespace {
 
+const Membership kNobody(0, 1);
+
 TEST(Barrier, OpensOneUpdateAfterTheOtherFromTheNewestVersion) {
   Barrier barrier(0);
   for (StepId step = 0; step < 5; ++step) {
-    const auto next = barrier.Next();
+    const auto next = barrier.Next(kNobody);
     ASSERT_TRUE(next);
-    EXPECT_EQ(next->id, step);
-    EXPECT_EQ(next->base_version, step);
-    ASSERT_TRUE(barrier.Next()) << "asking changes nothing";
+    EXPECT_EQ(next->update.id, step);
+    EXPECT_EQ(next->update.base_version, step);
+    ASSERT_TRUE(barrier.Next(kNobody)) << "asking changes nothing";
     barrier.Opened(*next);
-    EXPECT_FALSE(barrier.Next());
-    barrier.Committed(step);
+    EXPECT_FALSE(barrier.Next(kNobody));
+    barrier.Committed(0);
   }
 }
 
 TEST(Barrier, GoesOnWhereAnEarlierRunEnded) {
   const Barrier barrier(12);
-  EXPECT_EQ(barrier.Next()->id, 12u);
-  EXPECT_EQ(barrier.Next()->base_version, 12u);
+  EXPECT_EQ(barrier.Next(kNobody)->update.id, 12u);
+  EXPECT_EQ(barrier.Next(kNobody)->update.base_version, 12u);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ LARGE_CLASSES = {
     ("sim/checkers/gradient_checker.h", "GradientChecker", "data members"): 20,
     ("sim/reached_states.h", "ReachedStates", "data members"): 15,
     ("sim/world/sim_device.h", "SimDevice", "data members"): 21,
-    ("sim/world/sim_network.h", "SimTransport", "data members"): 16,
+    ("sim/world/sim_network.h", "SimTransport", "data members"): 15,
     ("training/models/evaluate.h", "Evaluator", "data members"): 13,
     ("training/models/model_session.h", "ModelSession", "data members"): 21,
     ("training/trainers/shared_sum.h", "SharedSum", "data members"): 19,

@@ -46,6 +46,8 @@ class KernelOptimizer final : public Optimizer {
   uint64_t steps() const override { return steps_; }
   std::span<float> state() override { return state_; }
 
+  void SetSteps(uint64_t steps) override { steps_ = steps; }
+
   Status Restore(uint64_t steps, std::span<const float> state) override {
     if (state.size() != state_.size()) {
       return Status::InvalidArgument(

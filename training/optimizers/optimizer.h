@@ -59,6 +59,8 @@ class Optimizer {
   // State besides the parameters, for checkpoints: steps taken, and the state arrays.
   virtual uint64_t steps() const = 0;
   virtual std::span<float> state() = 0;
+  // Continues after so many steps. The caller has filled in state().
+  virtual void SetSteps(uint64_t steps) = 0;
   // Continues from steps() and state() of an optimizer of the same name. kInvalidArgument: state of
   // another length; nothing is changed.
   virtual Status Restore(uint64_t steps, std::span<const float> state) = 0;

@@ -31,6 +31,9 @@ constexpr uint32_t kMostDenseFeatures = 1 << 14;
 constexpr size_t kUsualEntries = 14;
 constexpr uint64_t kExampleRows = 256;  // Synthetic samples follow this many real ones.
 
+// All weights of the model. To draw them would take longer than the runs of a large one.
+constexpr float kWeight = 0.001F;
+
 // One calibration in progress; the next callback owns it.
 struct Calibration : std::enable_shared_from_this<Calibration> {
   Calibration(Loop& the_loop, Device& the_device) : loop(the_loop), device(the_device) {}
@@ -87,8 +90,7 @@ struct ModelRuns {
   // Gathers before computing, as training does.
   Status Compute(size_t count) {
     if (gradient.empty()) {
-      parameters.resize(model.parameter_count());
-      model.Initialize(1, parameters);
+      parameters.assign(model.parameter_count(), kWeight);
       gradient.resize(model.parameter_count());
     }
     std::vector<uint32_t> rows(std::min(count, samples.rows()));

@@ -306,15 +306,25 @@ class Commands(ProgramTest):
                 step = self.run_json(*typed[1][1:])["step_seconds"]
                 self.assertAlmostEqual(step["settled_mean"] / recommended["step_seconds"], 1, delta=1e-6)
 
-    def test_simulated_jobs_sum_their_vector_on_the_server(self):
-        cluster = ["--cluster", PROFILES / "uniform-8.toml"]
-        for reduce in ("direct", "sharded:2", "auto"):
-            with self.subTest(reduce):
-                done = self.run_program("simulate", *cluster, "--reduce", reduce, expect=2)
-                self.assertIn(f"motley plan --reduce {reduce}", done.stderr)
-                self.assertGreater(self.run_json("plan", *cluster, "--reduce", reduce)["schemes"][0]["step_seconds"], 0)
-        self.assertIn("--reduce", self.run_program("simulate", *cluster, "--reduce", "ring", expect=2).stderr)
+    def test_simulated_jobs_place_and_round_their_vector(self):
+        cluster = ["--cluster", PROFILES / "uniform-8.toml", "--batch", 256, "--code", "none", "--steps", 20]
+        usual = self.run_json("simulate", *cluster)
+        for flags in (["--reduce", "direct"], ["--reduce", "auto"], ["--wire", "int8"],
+                      ["--reduce", "direct", "--followers", 2, "--wire", "bf16"]):
+            with self.subTest(flags):
+                seen = self.run_json("simulate", *cluster, *flags)
+                self.assertLess(seen["step_seconds"]["mean"], usual["step_seconds"]["mean"])
+                self.assertGreater(seen["step_seconds"]["mean"], seen["ideal_seconds"])
+                rounded = "--wire" in flags
+                self.assertEqual(seen["ideal_seconds"] < usual["ideal_seconds"], rounded)
+        for wrong in (["--reduce", "ring"], ["--reduce", "sharded:2"], ["--wire", "fp8"], ["--followers", 1]):
+            self.assertIn(wrong[0], self.run_program("simulate", *cluster, *wrong, expect=2).stderr)
         self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
+        # A slow worker and a lost one.
+        faults = ["--fault", "slow:1@step=5,4x", "--fault", "kill:2@step=10"]
+        for reduce in ("direct", "auto"):
+            seen = self.run_json("simulate", *cluster, "--reduce", reduce, *faults)
+            self.assertEqual((seen["steps"], seen["workers"][2]["lost"]), (20, True))
 
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]

@@ -153,26 +153,29 @@ class ThinLinks(ProgramTest):
             cls.why = f"network namespaces cannot be made here, which needs root ({error})"
         cls.addClassCleanup(lambda: cls.lab and cls.lab.close())
 
-    def train(self, model, *flags):
-        """Trains on three machines, with the server on a fourth one. Returns all that the server printed."""
+    def train(self, model, *flags, workers=(1, 2, 3), shard_servers=()):
+        """Trains on machines 1 to 3, with the server on machine 0. Returns all that the server printed."""
         if self.lab is None:
             self.skipTest(self.why)
         address = f"{self.lab.addresses[0]}:7440"
         server = Running(self, "train", "--data", self.data, "--model", model, "--batch", 32, "--steps", 5,
-                         "--code", "none", "--workers", 3, "--remote", "--no-local-worker", "--listen", address,
-                         *flags, inside=self.lab.on(0))
+                         "--code", "none", "--workers", len(workers), "--remote", "--no-local-worker",
+                         "--listen", address, *flags, inside=self.lab.on(0))
         server.wait_for("started with")
-        workers = [Running(self, "worker", "--server", address, "--name", f"w{i}", inside=self.lab.on(i))
-                   for i in (1, 2, 3)]
+        others = [Running(self, "server", "--shard", "--server", address, "--name", f"s{i}", inside=self.lab.on(i))
+                  for i in shard_servers]
+        server.wait_for(r"^shard server \d \(s\d\) joined from", times=len(others))
+        others += [Running(self, "worker", "--server", address, "--name", f"w{i}", inside=self.lab.on(i))
+                   for i in workers]
         code, out = server.finish()
         self.assertEqual(code, 0, server.text())
-        for worker in workers:
-            worker.wait_for("the job is done")
+        for other in others:
+            other.wait_for("the job is done")
         return out + server.text()
 
     @staticmethod
     def loss(text):
-        return float(re.search(r"last epoch's loss ([\d.]+)", text)[1])
+        return float(re.search(r"(?:last epoch's|final) loss ([\d.]+)", text)[1])
 
     def test_auto_lets_the_workers_sum_a_long_vector(self):
         star = self.train("mlp:512,512")
@@ -180,6 +183,17 @@ class ThinLinks(ProgramTest):
         self.assertNotIn("the workers sum", star)
         self.assertRegex(auto, r"the workers sum the vector of \d.* and the server alone would need")
         self.assertAlmostEqual(self.loss(auto), self.loss(star), delta=1e-4 * self.loss(star))
+
+    def test_shard_servers_sum_a_long_vector(self):
+        star = self.train("mlp:512,512", workers=(1, 2))
+        # One of them is on the machine of the job's server.
+        sharded = self.train("mlp:512,512", "--reduce", "sharded:2", workers=(1, 2), shard_servers=(0, 3))
+        self.assertRegex(sharded, r"the shard servers sum the vector of .*\(shard server 0 \(s\d\) \d+ %, "
+                                  r"shard server 1 \(s\d\) \d+ %\)")
+        self.assertAlmostEqual(self.loss(sharded), self.loss(star), delta=1e-4 * self.loss(star))
+        spare = self.train("mlp:512,512", "--reduce", "direct", shard_servers=(0,))
+        self.assertRegex(spare, r"the workers( and shard servers)? sum the vector of .*shard server 0 \(s0\) \d+ %")
+        self.assertAlmostEqual(self.loss(spare), self.loss(star), delta=1e-4 * self.loss(star))
 
     def test_auto_leaves_a_short_vector_at_the_server(self):
         self.assertNotIn("the workers sum", self.train("mlp:16", "--reduce", "auto"))

@@ -194,8 +194,10 @@ TEST(Versions, ThatNobodyReadsAnyMoreAreGivenBackAfterAWhile) {
 }
 
 // Runs a job that diverges at some step, with checkpoints in `store`.
-JobResult Diverge(uint64_t checkpoint_every, SimStore& store) {
+JobResult Diverge(uint64_t checkpoint_every, SimStore& store,
+                  JobOptions::Holders holders = JobOptions::Holders::kServer) {
   JobOptions options = JobWorld::Options(2, "none");
+  options.holders = holders;
   options.optimizer = Momentum(1);
   options.optimizer.l2 = 1e25;
   options.checkpoint.every = checkpoint_every;
@@ -214,16 +216,19 @@ JobResult Diverge(uint64_t checkpoint_every, SimStore& store) {
 
 // The optimizer is then ahead of the parameters, so a run that resumed from both would go wrong.
 TEST(Divergence, LeavesTheLastGoodCheckpointAndNamesIt) {
-  SimStore store(1);
-  const JobResult result = Diverge(1, store);
-  ASSERT_EQ(result.status.code(), StatusCode::kDataError) << result.status.ToString();
-  ASSERT_GT(result.checkpoint_step, 0U);
-  EXPECT_THAT(result.status.ToString(),
-              HasSubstr("checkpoint of step " + std::to_string(result.checkpoint_step)));
-  const auto saved = LoadSavedJob(store);
-  ASSERT_TRUE(saved.ok()) << saved.status().ToString();
-  EXPECT_EQ(saved->step, result.checkpoint_step);
-  EXPECT_EQ(saved->optimizer_steps, saved->step) << "parameters and state of one version";
+  for (const auto holders : {JobOptions::Holders::kServer, JobOptions::Holders::kWorkers}) {
+    SCOPED_TRACE(static_cast<int>(holders));
+    SimStore store(1);
+    const JobResult result = Diverge(1, store, holders);
+    ASSERT_EQ(result.status.code(), StatusCode::kDataError) << result.status.ToString();
+    ASSERT_GT(result.checkpoint_step, 0U);
+    EXPECT_THAT(result.status.ToString(),
+                HasSubstr("checkpoint of step " + std::to_string(result.checkpoint_step)));
+    const auto saved = LoadSavedJob(store);
+    ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+    EXPECT_EQ(saved->step, result.checkpoint_step);
+    EXPECT_EQ(saved->optimizer_steps, saved->step) << "parameters and state of one version";
+  }
 }
 
 TEST(Divergence, WithoutACheckpointLeavesNone) {

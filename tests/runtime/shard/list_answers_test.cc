@@ -325,7 +325,8 @@ TEST(StepSum, NeedsMemoryForTheSumsOfACode) {
   float first = 0;  // Nobody writes to this home.
   const auto parallel = MakeSerialParallelFor();
   SpareSlices spare;
-  StepSum sum(std::span(&first, 2 * kHuge + 4), kHuge, *parallel, {}, spare);
+  StepSum sum(2 * kHuge + 4, kHuge, *parallel, {}, spare);
+  sum.SetHome(std::span(&first, 2 * kHuge + 4));
   CodeRequest request;
   request.speeds.assign(3, 1);
   request.stragglers = 1;

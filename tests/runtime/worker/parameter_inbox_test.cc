@@ -81,9 +81,10 @@ TEST_F(ParameterEpochs, AVersionInUseStaysAsItIs) {
   EXPECT_EQ(Newest(2), Of(30, 40));
 }
 
-TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneBefore) {
+TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneInUse) {
   EXPECT_TRUE(Send(0, 1, 1, 10));
   EXPECT_TRUE(Send(1, 1, 1, 20));
+  const ParameterCopy used = inbox.AtLeast(1);
   EXPECT_TRUE(Send(0, 2, 1, 30));
   EXPECT_TRUE(Send(1, 2, 1, 40));
   EXPECT_EQ(Newest(1), Of(10, 20));
@@ -94,6 +95,7 @@ TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneBefore) {
 TEST_F(ParameterEpochs, ARollbackTakesBackWhatNobodyUses) {
   EXPECT_TRUE(Send(0, 1, 1, 10));
   EXPECT_TRUE(Send(1, 1, 1, 20));
+  const ParameterCopy used = inbox.AtLeast(1);
   EXPECT_TRUE(Send(0, 2, 1, 99));
   ParameterInbox::Arriving late;
   EXPECT_TRUE(Begin(1, 2, 1, 99, late));
@@ -101,7 +103,7 @@ TEST_F(ParameterEpochs, ARollbackTakesBackWhatNobodyUses) {
   EXPECT_TRUE(inbox.Finish(late).ok());
   EXPECT_TRUE(Newest(2).empty());
   EXPECT_FALSE(Send(0, 2, 1, 99)) << "sent before";
-  EXPECT_EQ(Newest(1), Of(10, 20)) << "it was used before";
+  EXPECT_EQ(Newest(1), Of(10, 20)) << "it is in use";
   EXPECT_TRUE(Send(0, 2, 1, 30, 1));
   EXPECT_TRUE(Send(1, 2, 1, 40, 1));
   EXPECT_EQ(Newest(2), Of(30, 40));
@@ -125,6 +127,20 @@ TEST_F(ParameterEpochs, AShardsNewValuesAreReportedWhenAllAreThere) {
   });
   EXPECT_TRUE(Send(1, 3, 1, 20));
   EXPECT_EQ(came, (std::vector<std::pair<uint32_t, uint64_t>>{{1, 3}}));
+}
+
+// A worker needs room for one version, unless it still computes with an older one.
+TEST_F(ParameterEpochs, TheNextVersionTakesTheRoomOfOneThatNobodyUses) {
+  const auto send = [this](uint64_t version, float value) {
+    EXPECT_TRUE(Send(0, version, 1, value) && Send(1, version, 1, value));
+    return inbox.AtLeast(version);
+  };
+  const float* const room = send(1, 10)->data();
+  const ParameterCopy used = send(2, 20);
+  EXPECT_EQ(used->data(), room);
+  const ParameterCopy newer = send(3, 30);
+  EXPECT_NE(newer->data(), room);
+  EXPECT_EQ(*used, Of(20, 20));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "coding/decode/part_sums.h"
+#include "runtime/links/route.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {
@@ -61,6 +62,52 @@ TEST(ModelledVectorsTest, AnswersOfAPartsLengthCostAsMuchAsTheModelsWould) {
         ASSERT_EQ(bytes,
                   sizeof(float) * PartLength(Field::kComplexPacked, VectorLength(floats), parts))
             << floats << " in " << parts << " parts and slices of " << slice_length;
+      }
+    }
+  }
+}
+
+// The floats of all slices of a shard's sum, from its owner to a follower.
+std::vector<Header> SumSlices(const Route& route, uint32_t shard, size_t slice_length) {
+  std::vector<Header> headers =
+      Slices(FrameKind::kShardSum, {route.parameters(shard), slice_length});
+  for (Header& header : headers) header.shard = shard;
+  return headers;
+}
+
+TEST(ModelledVectorsTest, EachShardCostsAsMuchAsTheModelsWould) {
+  for (const WireFormat wire : kWireFormats) {
+    for (const uint32_t shards : {2u, 3u, 16u}) {
+      for (const uint64_t floats : {2u, 100u, 4095u, 4096u, 123'457u}) {
+        constexpr uint32_t kLength = 512;
+        const ModelledVectors vectors(floats * sizeof(float), kLength, 1, shards);
+        const Route real(floats, shards), route(vectors.parameter_count(), shards);
+        ASSERT_EQ(route.shards(), real.shards());
+        for (const FrameKind kind : {FrameKind::kGradient, FrameKind::kParameters}) {
+          const auto cut = [kind, wire](const Route& of, size_t length) {
+            return kind == FrameKind::kGradient ? of.Answers(length, wire)
+                                                : of.Parameters(length, wire);
+          };
+          const Slicing there = cut(route, vectors.slice_length()), modelled = cut(real, kLength);
+          std::vector<size_t> bytes(shards);
+          for (Header& header : Slices(kind, there)) {
+            const size_t slice = there.At(header.offset);
+            header.shard = static_cast<uint32_t>(there.ShardOf(slice));
+            header.length = static_cast<uint32_t>(there.bytes(slice));
+            header.format = wire;
+            bytes[header.shard] += vectors.PayloadBytes(header);
+          }
+          for (size_t shard = 0; shard < real.shards(); ++shard) {
+            ASSERT_EQ(bytes[shard], modelled.bytes_of(shard)) << floats << " in " << shards;
+          }
+        }
+        for (uint32_t shard = 0; shard < real.shards(); ++shard) {
+          size_t bytes = 0;
+          for (const Header& header : SumSlices(route, shard, vectors.slice_length())) {
+            bytes += vectors.PayloadBytes(header);
+          }
+          ASSERT_EQ(bytes, sizeof(float) * real.size(shard)) << floats << " in " << shards;
+        }
       }
     }
   }

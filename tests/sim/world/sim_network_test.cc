@@ -45,7 +45,9 @@ INSTANTIATE_TEST_SUITE_P(Sim, TransportSuite,
 class SimNetworkTest : public testing::Test, public TransportWorld {
  protected:
   std::unique_ptr<Transport> MakeTransport() override {
-    auto transport = network_.MakeTransport(next_is_client_ ? client_loop_ : server_loop_, link_);
+    SimLinkOptions link = link_;
+    if (!next_is_client_ && !mesh_) link.port_out_bytes_per_second = link.port_bytes_per_second;
+    auto transport = network_.MakeTransport(next_is_client_ ? client_loop_ : server_loop_, link);
     (next_is_client_ ? client_transport_ : server_transport_) = transport.get();
     next_is_client_ = true;
     return transport;
@@ -73,6 +75,7 @@ class SimNetworkTest : public testing::Test, public TransportWorld {
   SimTransport* server_transport_ = nullptr;
   SimTransport* client_transport_ = nullptr;
   bool next_is_client_ = false;
+  bool mesh_ = false;  // The server has a link like the client's, and no port.
   std::unique_ptr<TestNode> server_, client_;
   PeerId to_server_ = 0, to_client_ = 0;
   Time start_{};
@@ -119,6 +122,99 @@ TEST_F(SimNetworkTest, DirectionsMayDiffer) {
   RunTo(13);
   EXPECT_EQ(server_->arrived.size(), 0u);
   RunTo(14);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+}
+
+// As workers are connected with each other: 1000 bytes and a header take 1 ms on each link.
+class SimMesh : public SimNetworkTest {
+ protected:
+  SimMesh() {
+    mesh_ = true;
+    link_.bytes_per_second = 1000 * (1000 + kHeaderSize);
+  }
+  // Connects a second node to the first one.
+  std::unique_ptr<TestNode> Another(PeerId& to_server) {
+    auto other = std::make_unique<TestNode>(*this);
+    to_server = other->transport().Connect("server:1");
+    EXPECT_TRUE(RunUntil([&] { return !other->connected.empty(); }));
+    start_ = world_.Now();
+    return other;
+  }
+};
+
+TEST_F(SimMesh, VectorsOfAllSendersShareTheReceiversLink) {
+  Connect();
+  PeerId from_other = 0;
+  const auto other = Another(from_other);
+  for (uint32_t i = 0; i < 3; ++i) {
+    client_->Send(to_server_, Pattern(1000, i));
+    other->Send(from_other, Pattern(1000, i));
+  }
+  RunTo(13);
+  EXPECT_EQ(server_->arrived.size(), 3u);
+  RunTo(16);
+  EXPECT_EQ(server_->arrived.size(), 6u);
+}
+
+TEST_F(SimMesh, VectorsToAllReceiversShareTheSendersLink) {
+  Connect();
+  PeerId from_other = 0;
+  const auto other = Another(from_other);
+  const PeerId to_other = server_->connected.at(1);
+  for (uint32_t i = 0; i < 3; ++i) {
+    server_->Send(to_client_, Pattern(1000, i));
+    server_->Send(to_other, Pattern(1000, i));
+  }
+  // They take turns.
+  RunTo(14);
+  EXPECT_EQ(client_->arrived.size(), 2u);
+  EXPECT_EQ(other->arrived.size(), 2u);
+  RunTo(16);
+  EXPECT_EQ(client_->arrived.size() + other->arrived.size(), 6u);
+}
+
+TEST_F(SimMesh, EachLinkHasItsDirections) {
+  link_.back = SimLinkWay{milliseconds(5), 4 * link_.bytes_per_second};
+  Connect();
+  EXPECT_EQ(ToSeconds(start_), 0.02) << "10 ms each way: the longer latency of both links";
+  client_->Send(to_server_, Pattern(4000 + 3 * kHeaderSize, 1));
+  server_->Send(to_client_, Pattern(4000 + 3 * kHeaderSize, 2));
+  RunTo(13);
+  EXPECT_EQ(server_->arrived.size(), 0u);
+  EXPECT_EQ(client_->arrived.size(), 0u);
+  RunTo(14);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+  EXPECT_EQ(client_->arrived.size(), 1u) << "both are sent with the rate of the way up";
+}
+
+TEST_F(SimMesh, MessagesPassBesideVectors) {
+  Connect();
+  PeerId from_other = 0;
+  const auto other = Another(from_other);
+  for (uint32_t i = 0; i < 9; ++i) client_->Send(to_server_, Pattern(1000, i));
+  other->Send(from_other, Pattern(100, 1), Priority::kControl, 7);
+  RunTo(11);
+  EXPECT_EQ(server_->arrived.size(), 2u);
+}
+
+TEST_F(SimMesh, AProcessReachesItselfWithoutALink) {
+  Connect();
+  const PeerId to_itself = server_->transport().Connect("server:1");
+  ASSERT_TRUE(RunUntil([&] { return server_->connected.size() == 3; })) << "both ends are here";
+  EXPECT_EQ(world_.Now(), start_);
+  server_transport_->Clog(start_ + milliseconds(500));
+  server_->Send(to_itself, Pattern(1000, 1));
+  RunTo(0);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+}
+
+TEST_F(SimMesh, ACloggedLinkStopsWhatOthersSendOverIt) {
+  Connect();
+  server_transport_->Clog(start_ + milliseconds(500));
+  client_->Send(to_server_, Pattern(100, 1));
+  RunTo(499);
+  EXPECT_TRUE(server_->arrived.empty());
+  RunTo(511);
   EXPECT_EQ(server_->arrived.size(), 1u);
 }
 

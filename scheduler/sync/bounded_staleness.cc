@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/sync/bounded_staleness.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace motley {
+
+BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates,
+                                   std::optional<uint64_t> most_ahead)
+    : updates_(updates), most_ahead_(most_ahead), clocks_(workers) {}
+
+// The largest number if no clock counts.
+uint64_t BoundedStaleness::Slowest() const {
+  uint64_t slowest = std::numeric_limits<uint64_t>::max();
+  for (const Clock& clock : clocks_) {
+    if (clock.counts) slowest = std::min(slowest, clock.updates);
+  }
+  return slowest;
+}
+
+// The slowest worker that may begin comes first.
+std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& members) const {
+  if (opened_ >= updates_) return std::nullopt;
+  const uint64_t slowest = Slowest();
+  std::optional<WorkerId> next;
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    const Clock& clock = clocks_[id];
+    if (!clock.counts || clock.begun || !members.Live(id) || !members[id].free) continue;
+    if (most_ahead_ && clock.updates - slowest > *most_ahead_) continue;
+    if (!next || clock.updates < clocks_[*next].updates) next = id;
+  }
+  if (!next) return std::nullopt;
+  return Opening{*next, {opened_, applied_}};
+}
+
+void BoundedStaleness::Opened(const Opening& opening) {
+  clocks_[opening.lane].begun = true;
+  ++opened_;
+}
+
+void BoundedStaleness::Committed(size_t lane) {
+  clocks_[lane].begun = false;
+  ++clocks_[lane].updates;
+  ++applied_;
+}
+
+void BoundedStaleness::Enters(WorkerId worker) {
+  if (worker >= clocks_.size() || clocks_[worker].counts) return;
+  Clock& clock = clocks_[worker];
+  const uint64_t slowest = Slowest();
+  if (slowest != std::numeric_limits<uint64_t>::max()) {
+    clock.updates = std::max(clock.updates, slowest);
+  }
+  clock.counts = true;
+}
+
+void BoundedStaleness::Leaves(WorkerId worker) {
+  if (worker < clocks_.size()) clocks_[worker].counts = false;
+}
+
+// The worker has nothing to do, and is not free: it has not sent the end of its work.
+bool BoundedStaleness::Hangs(WorkerId worker, const Membership& members) const {
+  const Clock& clock = clocks_[worker];
+  return clock.counts && !clock.begun && !members[worker].free;
+}
+
+void BoundedStaleness::Tick(const Membership& members, Time now) {
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (Hangs(id, members) && members[id].Overdue(now)) clocks_[id].counts = false;
+  }
+}
+
+Time BoundedStaleness::Due(const Membership& members) const {
+  Time due = kNever;
+  if (!most_ahead_) return due;
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (Hangs(id, members)) due = std::min(due, members[id].waiting_since + members[id].patience);
+  }
+  return due;
+}
+
+}  // namespace motley

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous training: each worker has a lane, and its gradient is an update of its own, which is
+// applied when it arrives. The worker's next update then starts from the newest version.
+//
+// With a bound S, no worker begins an update while it is more than S updates ahead of the slowest
+// one (stale synchronous parallel, Ho et al., NIPS 2013). S = 0 lets all do the same number of
+// updates, and no bound is plain asynchronous training.
+//
+//   S = 1, clocks 2 1 3: workers 0 and 1 may begin; worker 2 waits until worker 1 has done another
+//
+// A worker's clock counts its updates. The slowest clock is that of workers which compute or may
+// begin. A worker leaves the clocks when it is gone, and when it is overdue although its update was
+// applied: it hangs, or another worker did the update in its place. It enters again when it is
+// free, not behind the slowest. So the slowest worker can always go on, or another one does its
+// update, and no wait lasts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "scheduler/sync/sync_policy.h"
+
+namespace motley {
+
+class BoundedStaleness final : public SyncPolicy {
+ public:
+  // Lane w is that of worker w < `workers`. There are `updates` in all. `most_ahead` is the bound
+  // S; none: no bound.
+  BoundedStaleness(uint32_t workers, uint64_t updates, std::optional<uint64_t> most_ahead);
+
+  std::optional<Opening> Next(const Membership& members) const override;
+  void Opened(const Opening& opening) override;
+  void Committed(size_t lane) override;
+  void Enters(WorkerId worker) override;
+  void Leaves(WorkerId worker) override;
+  void Tick(const Membership& members, Time now) override;
+  Time Due(const Membership& members) const override;
+
+ private:
+  struct Clock {
+    uint64_t updates = 0;  // Number of the worker's updates.
+    bool counts = false;   // The worker is among those whose clocks are compared.
+    bool begun = false;    // Its lane has an update that is not applied yet.
+  };
+
+  uint64_t Slowest() const;
+  bool Hangs(WorkerId worker, const Membership& members) const;
+
+  const uint64_t updates_;
+  const std::optional<uint64_t> most_ahead_;
+  std::vector<Clock> clocks_;  // By worker.
+  uint64_t opened_ = 0;
+  uint64_t applied_ = 0;
+};
+
+}  // namespace motley

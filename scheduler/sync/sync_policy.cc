@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/sync/sync_policy.h"
+
+#include "scheduler/sync/bounded_staleness.h"
+
+namespace motley {
+
+std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options) {
+  if (!options.sync.one_each) return std::make_unique<Barrier>(options.first_step);
+  return std::make_unique<BoundedStaleness>(options.workers, options.steps,
+                                            options.sync.most_ahead);
+}
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/draw_links.h"
+
+#include "base/random.h"
+#include "coding/schemes.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67;
+constexpr uint32_t kMostSurveyed = 5;  // Workers. Measuring the links of more takes long.
+
+void SurveyLinks(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kSurveyDraws);
+  JobOptions& job = options.job;
+  if (!random.Chance(0.08) || job.workers > kMostSurveyed) return;
+  using Holders = JobOptions::Holders;
+  job.holders = random.Chance(0.5) ? Holders::kChosen : Holders::kWorkers;
+  job.modelled_floats = (1 + random.Below(64)) << 18;
+  job.followers = 1 + random.Below(2);
+  job.read_every_version = true;
+}
+
+void RoundVectors(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kWireDraws);
+  JobOptions& job = options.job;
+  if (!random.Chance(0.15) || SchemeNamed(job.code).weighs) return;
+  job.wire = random.Chance(0.5) ? WireFormat::kBf16 : WireFormat::kInt8;
+  job.unweighted = true;
+  job.audit_fraction = 0;
+}
+
+}  // namespace
+
+void DrawLinks(SimOptions& options) {
+  SurveyLinks(options);
+  RoundVectors(options);
+}
+
+}  // namespace motley

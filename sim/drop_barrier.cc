@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/drop_barrier.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kDraws = 64;
+
+// What the job needs does not fit, or the scenario is about something else.
+bool IsTaken(const SimOptions& options) {
+  const bool lies = std::any_of(options.faults.begin(), options.faults.end(),
+                                [](const auto& fault) { return fault.kind == Fault::Kind::kLie; });
+  return lies || options.job.checkpoint.every > 0 || options.replay || options.data_bytes > 0;
+}
+
+}  // namespace
+
+void DropTheBarrier(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kDraws);
+  if (!random.Chance(1.0 / 12) || IsTaken(options)) return;
+  JobOptions& job = options.job;
+  job.sync.one_each = true;
+  if (random.Chance(0.7)) job.sync.most_ahead = static_cast<uint32_t>(random.Below(4));
+  job.code = "none";
+  job.quorum = job.draw_codes_every = job.most_workers = 0;
+  job.step_deadline = {};
+  job.holders = JobOptions::Holders::kServer;
+  job.shard_servers = 0;
+  job.modelled_floats = 0;
+  options.random_faults.kill_server_every = 0;
+  job.read_every_version = false;
+  job.audit_fraction = 0;
+  job.optimizer.learning_rate /= 10;
+}
+
+}  // namespace motley

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws of scenarios whose workers have updates of their own.
+#pragma once
+
+#include "sim/sim_cluster.h"
+
+namespace motley {
+
+// A twelfth of the scenarios whose jobs can do so get asp, or ssp with a bound of 0 to 3. They
+// learn slowly, because gradients are of older versions. Call it when everything else is drawn.
+void DropTheBarrier(SimOptions& options);
+
+}  // namespace motley

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose workers have updates of their own (asp, ssp:S), with real gradients. Each job is held
+// to a sequential training in double precision that applies the same updates in the same order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/runtime/job_world.h"
+#include "tests/training/reference.h"
+
+namespace motley {
+namespace {
+
+struct Decoded {
+  StepId update = 0;
+  uint64_t version = 0;
+};
+
+class OwnUpdatesJob : public testing::Test {
+ protected:
+  void Start(const std::string& sync, uint32_t workers) {
+    JobOptions options = JobWorld::Options(workers, "none");
+    options.sync = *ParseSyncMode(sync);
+    options.audit_fraction = 0;
+    options.steps = 40;
+    world_ = std::make_unique<JobWorld>(options);
+    world_->watcher.on_decoded = [this](const event::StepDecoded& event) {
+      decoded_.push_back({event.step, event.version});
+    };
+    world_->StartServer();
+    world_->StartWorkers();
+  }
+
+  // Trains sequentially, with every gradient at the version that its worker had.
+  void ExpectSameAsInSequence() {
+    const JobResult& end = world_->Run();
+    ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+    const JobOptions& options = world_->options;
+    ASSERT_EQ(end.steps, options.steps);
+    ASSERT_EQ(decoded_.size(), options.steps);
+    const Dataset& data = world_->data;
+    const uint32_t partitions = PartitionCount(data.rows(), options.workers).value();
+    const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
+                                 options.batch);
+    const size_t count = end.parameters->size();
+    std::vector<std::vector<double>> versions{std::vector<double>(count)};  // Softmax starts at 0.
+    std::set<StepId> updates;
+    for (const Decoded& each : decoded_) {
+      ASSERT_LT(each.version, versions.size());
+      const std::vector<uint32_t> rows = schedule.Rows(each.update);
+      std::vector<double> gradient(count);
+      reference::LossAndGradient(options.model, versions[each.version], Select(data, rows),
+                                 gradient);
+      std::vector<double> next = versions.back();
+      for (size_t i = 0; i < count; ++i) {
+        next[i] -= options.optimizer.learning_rate * gradient[i] / static_cast<double>(rows.size());
+      }
+      stalest_ = std::max(stalest_, versions.size() - 1 - each.version);
+      versions.push_back(std::move(next));
+      updates.insert(each.update);
+    }
+    EXPECT_EQ(updates.size(), options.steps) << "every batch counts once";
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_NEAR(end.parameters->at(i), versions.back()[i], 2e-5) << i;
+    }
+  }
+
+  std::unique_ptr<JobWorld> world_;
+  std::vector<Decoded> decoded_;
+  uint64_t stalest_ =
+      0;  // The largest number of updates between a version's use and its gradient's.
+};
+
+TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
+  for (const char* sync : {"asp", "ssp:0", "ssp:2"}) {
+    for (const uint32_t workers : {1U, 2U, 5U}) {
+      decoded_.clear();
+      stalest_ = 0;
+      Start(sync, workers);
+      ExpectSameAsInSequence();
+      if (workers == 1) {
+        EXPECT_EQ(stalest_, 0u);
+      } else {
+        EXPECT_GT(stalest_, 0u) << "several updates are open at a time";
+      }
+    }
+  }
+}
+
+TEST_F(OwnUpdatesJob, GoesOnWhenWorkersDieAndJoin) {
+  for (const char* sync : {"asp", "ssp:0", "ssp:2"}) {
+    decoded_.clear();
+    Start(sync, 4);
+    ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
+    world_->Kill(*world_->workers[1]);
+    ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 20; }));
+    world_->StartWorker(1);
+    ExpectSameAsInSequence();
+    EXPECT_EQ(world_->watcher.lost.count(1), 1u) << sync;
+  }
+}
+
+TEST_F(OwnUpdatesJob, GoesOnAfterTheLossOfAll) {
+  Start("ssp:1", 2);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
+  for (const auto& worker : world_->workers) world_->Kill(*worker);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.lost.size() == 2; }));
+  world_->StartWorker(0);
+  ExpectSameAsInSequence();
+}
+
+TEST_F(OwnUpdatesJob, WhatDoesNotFitIsRefused) {
+  const std::vector<std::function<void(JobOptions&)>> mistakes = {
+      [](JobOptions& o) { o.code = "cyclic"; },
+      [](JobOptions& o) { o.code = "adaptive"; },
+      [](JobOptions& o) { o.audit_fraction = 0.1; },
+      [](JobOptions& o) { o.holders = JobOptions::Holders::kWorkers; },
+  };
+  for (const auto& spoil : mistakes) {
+    JobOptions options = JobWorld::Options(3, "none");
+    options.sync = *ParseSyncMode("asp");
+    options.audit_fraction = 0;
+    spoil(options);
+    JobWorld world(options);
+    const auto made =
+        ServerNode::Create({world.loop, *world.server_transport, *world.server_device}, options,
+                           world.source, nullptr);
+    EXPECT_EQ(made.code(), StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace motley

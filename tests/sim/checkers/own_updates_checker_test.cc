@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each test acts like a broken server of a job without a barrier, and the checker must report it.
+#include "sim/checkers/own_updates_checker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class OwnUpdatesCheckerTest : public testing::Test {
+ protected:
+  void Give(StepId update, WorkerId worker) {
+    checker_.OnEvent(event::StepOpened{update, form_, Time{}});
+    checker_.OnEvent(event::RowAssigned{update, 0, worker, Time{}});
+  }
+  void Arrive(StepId update, WorkerId worker) {
+    checker_.OnEvent(event::RowArrived{update, 0, worker, Time{}});
+  }
+  void Apply(StepId update) {
+    checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}});
+    checker_.OnEvent(event::StepApplied{checker_.applied(), {}, 0, Time{}});
+  }
+  void End(WorkerId worker) {
+    checker_.OnEvent(event::WorkComputed{0, worker, 1, {}, /*so_far=*/false, Time{}});
+  }
+  void Whole(StepId update, WorkerId worker) {
+    Give(update, worker);
+    Arrive(update, worker);
+    Apply(update);
+    End(worker);
+  }
+
+  Violations violations_;
+  const CodeForm form_;
+  OwnUpdatesChecker checker_{violations_, /*workers=*/2, /*most_ahead=*/1};
+};
+
+TEST_F(OwnUpdatesCheckerTest, UpdatesInAnyOrderAreFine) {
+  Give(0, 0);
+  Give(1, 1);
+  Arrive(1, 1);
+  Apply(1);
+  Arrive(0, 0);
+  Apply(0);
+  EXPECT_EQ(checker_.applied(), 2u);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(OwnUpdatesCheckerTest, AWorkerBeyondTheBoundIsReported) {
+  Give(0, 1);
+  Whole(1, 0);
+  Whole(2, 0);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+  Give(3, 0);
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("worker 0 began after 2 updates, and worker 1 had 0")));
+}
+
+TEST_F(OwnUpdatesCheckerTest, NobodyWaitsForAWorkerThatHangs) {
+  Give(0, 1);
+  Give(1, 0);
+  Arrive(0, 1);
+  Apply(0);  // The end of its work does not come.
+  Arrive(1, 0);
+  Apply(1);
+  End(0);
+  for (StepId update = 2; update < 6; ++update) Whole(update, 0);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(OwnUpdatesCheckerTest, ASecondWorkerIsReported) {
+  Give(0, 0);
+  checker_.OnEvent(event::RowAssigned{0, 0, 1, Time{}});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("worker 1 beside worker 0")));
+}
+
+TEST_F(OwnUpdatesCheckerTest, AnAnswerThatNobodyAskedForIsReported) {
+  Give(0, 0);
+  Arrive(0, 1);
+  Arrive(5, 0);
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("it was not given"), HasSubstr("was not open")));
+}
+
+TEST_F(OwnUpdatesCheckerTest, AnUpdateThatIsAppliedTwiceIsReported) {
+  Whole(0, 0);
+  Apply(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("decoded while it was not open"),
+                                              HasSubstr("has no decoded gradient")));
+}
+
+}  // namespace
+}  // namespace motley
