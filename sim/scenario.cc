@@ -341,7 +341,8 @@ class Generator {
     AddShardServers();
   }
 
-  // Up to two servers join two thirds of these jobs, and own the vector in half of those. Some die.
+  // Up to two servers join two thirds of these jobs, and own the vector in half of those. Some die
+  // or stand still.
   void AddShardServers() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kServerDraws);
@@ -349,7 +350,7 @@ class Generator {
     if (job.shard_servers == 0) return;
     if (random.Chance(0.5)) job.holders = JobOptions::Holders::kShardServers;
     const double every = JobSeconds() * std::pow(10.0, random.NextDouble() - 1);
-    if (random.Chance(0.6)) scenario_.options.random_faults.kill_server_every = every;
+    if (random.Chance(0.6)) scenario_.options.random_faults.disturb_server_every = every;
   }
 
   // Roughly how long the job takes without faults.

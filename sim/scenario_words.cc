@@ -28,7 +28,7 @@ std::string DescribeFaults(const RandomFaults& faults) {
   };
   for (const FaultKind* kind : FaultKinds()) add(kind->name, faults.*kind->every);
   add("stranger", faults.stranger_every);
-  add("shard server killed", faults.kill_server_every);
+  add("shard server killed or paused", faults.disturb_server_every);
   if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
   if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
   return text + fmt::format(", until {:.3f} s", faults.until_seconds);

@@ -26,8 +26,9 @@ struct RandomFaults {
   double blackout_every = 0;  // All connections break at once, or carry nothing for 10 ms to 5 s.
   double leave_every = 0;     // A worker leaves, and may come back. One is always left.
   double stranger_every = 0;  // A stranger connects at exactly this interval, until the end.
-  double kill_server_every = 0;  // One shard server, which starts again within a second.
-  double until_seconds = 0;      // When faults stop; the job must finish after it.
+  // One shard server dies, and starts again within a second, or stands still for 10 ms to 2 s.
+  double disturb_server_every = 0;
+  double until_seconds = 0;  // When faults stop; the job must finish after it.
   bool operator==(const RandomFaults&) const = default;
 };
 

@@ -41,8 +41,8 @@ void ShardServers::Start() {
 
 void ShardServers::Arm() {
   const RandomFaults& faults = options_.random_faults;
-  if (servers_.empty() || faults.kill_server_every <= 0) return;
-  const Duration wait = FromSeconds(random_.Exponential(faults.kill_server_every));
+  if (servers_.empty() || faults.disturb_server_every <= 0) return;
+  const Duration wait = FromSeconds(random_.Exponential(faults.disturb_server_every));
   if (ToSeconds(world_.Now() + wait) >= faults.until_seconds) return;
   world_.After(wait, [this] {
     if (stopped_) return;
@@ -52,15 +52,29 @@ void ShardServers::Arm() {
 }
 
 void ShardServers::Strike() {
-  constexpr double kShortest = 1e-4, kLongest = 1;  // Seconds until a new one starts.
   const size_t server = random_.Below(servers_.size());
-  const bool lose_in_flight = random_.Chance(0.5);
-  const double drawn = kShortest * std::pow(kLongest / kShortest, random_.NextDouble());
   if (!servers_[server]->alive()) return;
+  random_.Chance(0.4) ? Pause(server) : Kill(server);
+}
+
+void ShardServers::Kill(size_t server) {
   ++deaths_;
-  servers_[server]->Kill(lose_in_flight);
+  servers_[server]->Kill(/*lose_in_flight=*/random_.Chance(0.5));
+  world_.After(Draw(1e-4, 1), [this, server] { Restart(server); });
+}
+
+void ShardServers::Pause(size_t server) {
+  if (servers_[server]->paused()) return;
+  servers_[server]->Pause();
+  // The process may be gone by then. Its successor has another address.
+  world_.After(Draw(0.01, 2), [raw = servers_[server].get()] { raw->Continue(); });
+}
+
+Duration ShardServers::Draw(double shortest_seconds, double longest_seconds) {
+  const double drawn =
+      shortest_seconds * std::pow(longest_seconds / shortest_seconds, random_.NextDouble());
   const double left = options_.random_faults.until_seconds - ToSeconds(world_.Now());
-  world_.After(FromSeconds(std::min(drawn, left)), [this, server] { Restart(server); });
+  return FromSeconds(std::min(drawn, left));
 }
 
 // A new process is refused while the job has not noticed the death of the one before. Then another

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shard servers of a simulated job. Until faults stop, some of them die now and then, and a new
-// process takes the place of each within a second. All times are drawn from the seed.
+// The shard servers of a simulated job. Until faults stop, some of them stand still or die now and
+// then, and a new process takes the place of a dead one within a second. All times are drawn from
+// the seed.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,11 @@ class ShardServers {
  private:
   void Arm();
   void Strike();
+  void Kill(size_t server);
+  void Pause(size_t server);
   void Restart(size_t server);
+  // A drawn time, at most until faults stop.
+  Duration Draw(double shortest_seconds, double longest_seconds);
 
   VirtualLoop& world_;
   SimNetwork& network_;

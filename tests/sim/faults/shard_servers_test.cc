@@ -36,7 +36,7 @@ TEST(SimulatedShardServers, MayDieAndComeBack) {
   const Dataset data = MakeSyntheticDataset(300, 8, 4, 3);
   for (const uint32_t servers : {1, 2}) {
     SimOptions options = Options(data, servers);
-    options.random_faults.kill_server_every = 0.4;
+    options.random_faults.disturb_server_every = 0.4;
     options.random_faults.until_seconds = 1;
     options.job.start_timeout = std::chrono::seconds(3);
     const auto result = Simulate(options, data, nullptr);

@@ -132,6 +132,10 @@ class SimMesh : public SimNetworkTest {
     mesh_ = true;
     link_.bytes_per_second = 1000 * (1000 + kHeaderSize);
   }
+  // A turn on a shared link takes nanoseconds.
+  void RunTo(int ms) {
+    world_.RunUntilTime(start_ + milliseconds(ms) + std::chrono::microseconds(1));
+  }
   // Connects a second node to the first one.
   std::unique_ptr<TestNode> Another(PeerId& to_server) {
     auto other = std::make_unique<TestNode>(*this);
