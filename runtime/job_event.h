@@ -113,6 +113,10 @@ struct StepApplied {  // `parameters` have version step + 1, whatever the number
   double batch_loss;
   Time now;
 };
+// Workers began to apply the update, and part of the next version was lost. The step starts again.
+struct UpdateTakenBack {
+  StepId step;
+};
 struct RateSet {  // The learning rate of the step's update.
   StepId step;
   double rate;
@@ -141,8 +145,8 @@ using JobEvent =
                  event::RowArrived, event::VectorArrived, event::LeaseReleased,
                  event::VectorRefused, event::StepApproximated, event::WorkComputed,
                  event::VectorReceived, event::RoundTrip, event::LinkMeasured, event::StepDecoded,
-                 event::StepApplied, event::RateSet, event::VersionJudged, event::CheckpointSafe,
-                 event::Noticed, event::AuditWarned, event::CommandGiven>;
+                 event::StepApplied, event::UpdateTakenBack, event::RateSet, event::VersionJudged,
+                 event::CheckpointSafe, event::Noticed, event::AuditWarned, event::CommandGiven>;
 
 // Calls `call` with the event if it accepts events of that kind.
 template <typename Call>

@@ -109,7 +109,8 @@ double PartVectors(const JobOptions& options) {
   const double followers = std::min<double>(options.followers, owners - 1);
   const auto state = static_cast<double>(OptimizerVectors(options.optimizer.name));
   // An owner has the newest version and the next one, as they travel too, and what a server has of
-  // a sum. Of a follower's shard there are the newest version and the sum.
+  // a sum. Of a follower's shard there are the newest version and the sum, or instead of it the
+  // version before, where followers read.
   const double packed = options.wire == WireFormat::kFloat32 ? 0 : 0.5;
   const auto sums = static_cast<double>(kGradients + SumVectors(options));
   return (2 + packed + state + sums + followers * (2 + state)) / owners;

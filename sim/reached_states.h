@@ -44,6 +44,7 @@ class ReachedStates final : public JobObserver {
   void On(const event::Noticed& event);
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
+  void On(const event::UpdateTakenBack&) { Count("update taken back"); }
 
   const std::string code_;
   const uint32_t tolerate_;

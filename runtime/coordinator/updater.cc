@@ -165,6 +165,10 @@ void Updater::ApplyAtWorkers(const Sum& sum, double rate_factor) {
   }
   const auto applied = [this, step = sum.step, weight = sum.weight](const Status& status) {
     if (status.ok()) return OnAppliedAtWorkers(step, weight);
+    if (status.code() == StatusCode::kCancelled) {
+      server_.observer.OnEvent(event::UpdateTakenBack{step});
+      return server_.end.Check();
+    }
     server_.model->Spoil();
     server_.end.End(status.code() == StatusCode::kDataError ? Diverged(step) : status);
   };
@@ -194,6 +198,7 @@ Updater::Copy Updater::Fetch(bool state, std::function<void()> then) {
   RemoteShards& shards = server_.remote->shards();
   if (!shards.began() || server_.model->Has(shards.version(), state)) return Copy::kHere;
   if (shards.applying()) return Copy::kComing;
+  if (shards.rolling_back()) return FetchLater(state, std::move(then));
   if (shards.fetching()) {  // Another copy is on its way, perhaps for a new follower.
     server_.remote->WhenPlaced([this] { server_.end.Check(); });
     return Copy::kComing;
@@ -207,11 +212,16 @@ Updater::Copy Updater::Fetch(bool state, std::function<void()> then) {
       return server_.end.Check();
     }
     // A shard is moving. Its new owner can be asked soon.
-    server_.remote->WhenPlaced([this, state, then] {
-      const Copy copy = Fetch(state, then);
-      if (copy == Copy::kHere) then();
-      if (copy != Copy::kComing) server_.end.Check();
-    });
+    FetchLater(state, then);
+  });
+  return Copy::kComing;
+}
+
+Updater::Copy Updater::FetchLater(bool state, std::function<void()> then) {
+  server_.remote->WhenPlaced([this, state, then = std::move(then)] {
+    const Copy copy = Fetch(state, then);
+    if (copy == Copy::kHere) then();
+    if (copy != Copy::kComing) server_.end.Check();
   });
   return Copy::kComing;
 }

@@ -52,6 +52,7 @@ class Updater {
     uint64_t version = 0;  // The oldest version that its answers here were computed with.
   };
 
+  Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
   void CommitHere(const CommitStep& command);
   Result<Sum> SumUp(const CommitStep& command);
   void OnSummed(Sum sum);

@@ -22,14 +22,16 @@ void LateNodes::Restart() {
 void LateNodes::Watch() {
   if (!asked_.empty()) return;
   const bool waits = !update_.Awaited().empty();
-  if (waits == (timer_ != 0)) return;
-  if (waits) {
-    awaited_since_ = loop_.Now();
-    timer_ = loop_.After(std::max<Duration>(kLeastWait, 6 * usual_), [this] { OnSlow(); });
-    return;
+  if (waits == (timer_ != 0) && (!waits || reading_ == update_.reading())) return;
+  if (timer_ != 0) {
+    loop_.Cancel(std::exchange(timer_, 0));
+    Usual() = std::max<Duration>(Usual() * 9 / 10, loop_.Now() - awaited_since_);
   }
-  loop_.Cancel(std::exchange(timer_, 0));
-  usual_ = std::max<Duration>(usual_ * 9 / 10, loop_.Now() - awaited_since_);
+  if (!waits) return;
+  reading_ = update_.reading();
+  awaited_since_ = loop_.Now();
+  const Duration wait = reading_ ? usual_reading_ * 3 / 2 : usual_ * 6;
+  timer_ = loop_.After(std::max<Duration>(kLeastWait, wait), [this] { OnSlow(); });
 }
 
 // A node that answers is busy with what others send it.
@@ -49,7 +51,7 @@ void LateNodes::OnSilent() {
     all_silent &= silent;
     if (silent) late_(node);
   }
-  if (!all_silent) usual_ = std::max<Duration>(usual_, loop_.Now() - awaited_since_);
+  if (!all_silent) Usual() = std::max<Duration>(Usual(), loop_.Now() - awaited_since_);
   Watch();
 }
 

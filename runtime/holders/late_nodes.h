@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds nodes that hold up the update of their shards. A node that does so longer than nodes
-// usually do is asked if it is there. If it does not answer either, it is late. Loop thread only.
+// usually do is asked if it is there. If it does not answer either, it is late. Sums and updates
+// take less time than the reading of new values, and are judged by their own times. Loop thread
+// only.
 #pragma once
 
 #include <functional>
@@ -26,6 +28,7 @@ class LateNodes {
   void Lost(WorkerId worker) { asked_.erase(worker); }
 
  private:
+  Duration& Usual() { return reading_ ? usual_reading_ : usual_; }
   void OnSlow();
   void OnSilent();
 
@@ -34,8 +37,10 @@ class LateNodes {
   const ShardUpdate& update_;
   const std::function<void(WorkerId)> late_;
   TimerId timer_ = 0;
+  bool reading_ = false;  // The timer runs for nodes that read new values.
   Time awaited_since_{};
-  Duration usual_{};          // What the last nodes of an update usually take.
+  // What the last nodes of an update usually take, and the last ones that read.
+  Duration usual_{}, usual_reading_{};
   std::set<WorkerId> asked_;  // Nodes that were asked if they are there.
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -41,24 +43,28 @@ size_t ShardPlacement::count() const {
 
 // --- Who gets what ---
 
-// A node that could follow the shard: the next one behind its owner with the fewest shards, so that
-// the load is spread and so are the shards of a node that is lost.
+// A node that could follow the shard: the next one behind its owner that follows the fewest for
+// those that it owns. So the load is spread, and so are the shards of a node that is lost. Shares
+// of the vector follow links, and an update waits for followers. So a node that owns little for its
+// slow link follows little, and one without a shard follows only if it must.
 std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t version) const {
   if (shard.followers.size() >= setup_.followers) return std::nullopt;
-  std::map<WorkerId, size_t> held;
+  std::map<WorkerId, double> owned, followed;
   for (const Shard& each : shards_) {
-    ++held[each.owner];
-    for (const WorkerId follower : each.followers) ++held[follower];
+    ++owned[each.owner];
+    for (const WorkerId follower : each.followers) ++followed[follower];
   }
+  const auto rank = [&](WorkerId worker) {
+    const bool owns = owned[worker] > 0;
+    return std::tuple(setup_.servers_follow && worker < setup_.workers, !owns,
+                      owns ? followed[worker] / owned[worker] : followed[worker]);
+  };
   std::optional<WorkerId> best;
   const auto consider = [&](WorkerId worker, const std::string& address) {
     const auto shunned = shunned_.find(worker);
     if (shunned != shunned_.end() && version < shunned->second) return;
     const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
-    if (!can) return;
-    const auto rank = [&](WorkerId node) {
-      return std::pair(node < setup_.first_preferred, held[node]);
-    };
+    if (!can || (reads_ && worker >= setup_.workers)) return;
     if (!best || rank(worker) < rank(*best)) best = worker;
   };
   const auto behind = members_.upper_bound(shard.owner);
@@ -67,20 +73,15 @@ std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t v
   return best;
 }
 
-std::optional<WorkerId> ShardPlacement::AddFollower(Shard& shard, uint64_t version) const {
-  const std::optional<WorkerId> next = Candidate(shard, version);
-  if (next) shard.followers.insert(*next);
-  return next;
-}
-
 void ShardPlacement::Place(const std::vector<WorkerId>& owners,
                            std::map<WorkerId, std::string> members, const ShardState& state) {
   MOTLEY_ASSERT(owners.size() == route().shards() && shards_.empty());
   members_ = std::move(members);
+  reads_ = setup_.hold.reads && members_.lower_bound(setup_.workers) == members_.end();
   for (const WorkerId owner : owners) shards_.push_back({.owner = owner});
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
-    while (AddFollower(shard, state.version)) continue;
+    while (const auto next = Candidate(shard, state.version)) shard.followers.insert(*next);
     SendHold(number, shard.owner, &state);
     for (const WorkerId follower : shard.followers) SendHold(number, follower, &state);
   }
@@ -94,7 +95,8 @@ bool ShardPlacement::CanAddFollowers(uint64_t version) const {
 
 void ShardPlacement::AddFollowers(const ShardState& state) {
   for (uint32_t number = 0; number < shards_.size(); ++number) {
-    while (const auto next = AddFollower(shards_[number], state.version)) {
+    while (const auto next = Candidate(shards_[number], state.version)) {
+      shards_[number].followers.insert(*next);
       SendHold(number, *next, &state);
       SendHold(number, shards_[number].owner, nullptr);
     }
@@ -111,6 +113,9 @@ wire::ShardHoldT ShardPlacement::HoldFor(uint32_t number, WorkerId node) const {
   hold.owner = node == shard.owner;
   if (hold.owner) hold.followers.assign(shard.followers.begin(), shard.followers.end());
   hold.known = true;
+  hold.reads = reads_;
+  hold.rollbacks = rollback_.count;
+  hold.version = rollback_.version;
   return hold;
 }
 
@@ -160,9 +165,11 @@ Status ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
   if (held.shard >= shards_.size()) {
     return Status::DataError("it holds a shard that does not exist");
   }
+  if (held.rollbacks != rollback_.count) return Status::Ok();
   // A new owner must know that it is one. Followers are what they were under any owner.
   const Shard& shard = shards_[held.shard];
   told_.erase({held.shard, worker});
+  rolling_.erase({held.shard, worker});
   if (held.epoch == shard.epoch || worker != shard.owner) pending_.erase({held.shard, worker});
   return Status::Ok();
 }
@@ -178,6 +185,7 @@ void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
 
 void ShardPlacement::Introduce(WorkerId worker) const {
   wire::ShardsT shards;
+  shards.rollbacks = rollback_.count;
   for (const Shard& shard : shards_) shards.owners.push_back(shard.owner);
   for (const WorkerId node : nodes()) {
     const auto member = members_.find(node);
@@ -202,6 +210,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
   const auto of_worker = [worker](const Hold& hold) { return hold.second == worker; };
   std::erase_if(pending_, of_worker);
   std::erase_if(told_, of_worker);
+  std::erase_if(rolling_, of_worker);
   Loss loss;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
@@ -222,6 +231,22 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
     SendHold(number, *heir, nullptr);
   }
   return loss;
+}
+
+void ShardPlacement::RollBack(uint64_t version) {
+  rollback_ = {rollback_.count + 1, version};
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    for (const WorkerId node : shards_[number].nodes()) {
+      rolling_.emplace(number, node);
+      Tell(node, HoldFor(number, node));
+    }
+  }
+}
+
+std::set<WorkerId> ShardPlacement::RollingBack() const {
+  std::set<WorkerId> nodes;
+  for (const auto& [number, node] : rolling_) nodes.insert(node);
+  return nodes;
 }
 
 bool ShardPlacement::CanLose(WorkerId worker) const {

@@ -6,6 +6,7 @@
 //   all held       settled(); Announce names the owners to all workers
 //   Lose           followers of the lost owner own its shards, each under a new epoch
 //   AddFollowers   ShardHold and the state to new followers
+//   RollBack       ShardHold to all nodes, which go back to an earlier version
 #pragma once
 
 #include <cstdint>
@@ -55,9 +56,11 @@ class ShardPlacement {
     Route route;
     size_t slice_length = 0;  // Floats.
     uint32_t followers = 1;   // Followers of each shard, as long as there are nodes.
-    wire::ShardHoldT hold;    // What ShardHold says of every shard.
-    // Nodes from this one on follow before others do.
-    WorkerId first_preferred = std::numeric_limits<WorkerId>::max();
+    // What ShardHold says of every shard. Followers read only if there are no shard servers.
+    wire::ShardHoldT hold;
+    // Nodes from this one on are shard servers, which read no parameters.
+    WorkerId workers = std::numeric_limits<WorkerId>::max();
+    bool servers_follow = false;  // They follow before workers do.
   };
   // The connection to a worker, and the header of messages to it; nothing if it is not connected.
   using Find = std::function<std::optional<LinkLoad::To>(WorkerId)>;
@@ -70,10 +73,12 @@ class ShardPlacement {
   void Place(const std::vector<WorkerId>& owners, std::map<WorkerId, std::string> members,
              const ShardState& state);
   // Every shard is held by its owner and followers.
-  bool settled() const { return pending_.empty(); }
+  bool settled() const { return pending_.empty() && rolling_.empty(); }
+  std::set<WorkerId> RollingBack() const;  // The nodes that have not gone back yet.
   const std::vector<Shard>& shards() const { return shards_; }
   const Route& route() const { return setup_.route; }
-  size_t count() const;  // Parameters of all shards.
+  size_t count() const;                  // Parameters of all shards.
+  bool reads() const { return reads_; }  // Followers read the new values, and get no sums.
   bool Owns(WorkerId worker, uint32_t shard) const {
     return shard < shards_.size() && shards_[shard].owner == worker;
   }
@@ -105,6 +110,8 @@ class ShardPlacement {
   };
   // The worker holds nothing any more. Followers take over what it owned.
   Loss Lose(WorkerId worker);
+  // All nodes go back to this version, the one before that of the last update.
+  void RollBack(uint64_t version);
   // Others can take over all that the worker owns.
   bool CanLose(WorkerId worker) const;
   // The worker gets no more shards before `version`.
@@ -122,7 +129,6 @@ class ShardPlacement {
   using Hold = std::pair<uint32_t, WorkerId>;
 
   std::optional<WorkerId> Candidate(const Shard& shard, uint64_t version) const;
-  std::optional<WorkerId> AddFollower(Shard& shard, uint64_t version) const;
   std::optional<WorkerId> HeirOf(uint32_t shard) const;
   wire::ShardHoldT HoldFor(uint32_t shard, WorkerId node) const;
   void SendHold(uint32_t shard, WorkerId node, const ShardState* state);
@@ -134,9 +140,15 @@ class ShardPlacement {
   const Setup setup_;
   const Find find_;
   std::vector<Shard> shards_;
+  bool reads_ = false;
   std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
   // Holds that were not confirmed: those without which no update may go on, and the others.
   std::set<Hold> pending_, told_;
+  std::set<Hold> rolling_;  // Those that have to go back to an earlier version first.
+  struct {
+    uint32_t count = 0;
+    uint64_t version = 0;
+  } rollback_;                            // The last one.
   std::map<WorkerId, uint64_t> shunned_;  // Workers that get no shards before this version.
 };
 

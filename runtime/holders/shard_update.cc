@@ -153,12 +153,20 @@ void ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied)
   Check();
 }
 
+// The nodes that have not done their part for the shard.
+std::set<WorkerId> ShardUpdate::Missing(uint32_t number) const {
+  const ShardPlacement::Shard& placed = placement_.shards()[number];
+  const Shard& shard = shards_[number];
+  std::set<WorkerId> missing =
+      applying() || !placement_.reads() ? placed.nodes() : std::set<WorkerId>{placed.owner};
+  for (const WorkerId node : applying() ? shard.applied : shard.have_sum) missing.erase(node);
+  return missing;
+}
+
 void ShardUpdate::Check() {
   if (!open_) return;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
-    const Shard& shard = shards_[number];
-    const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
-    if (!placement_.shards()[number].HeldOnlyBy(done)) return;
+    if (!Missing(number).empty()) return;
   }
   if (applying()) {
     if (apply_status_.ok()) version_ = open_->step + 1;
@@ -171,23 +179,24 @@ void ShardUpdate::Check() {
 
 // --- Nodes that are lost or late ---
 
-// The sum is safe only if nobody still waits for the lost owner to send it.
-bool ShardUpdate::Moved(uint32_t number) {
-  if (!open_ || applying()) return true;
+// A sum is safe only if nobody still waits for the lost owner to send it. New values are safe if
+// the new owner has them.
+bool ShardUpdate::Moved(uint32_t number) const {
+  if (!open_) return true;
   const Shard& shard = shards_[number];
-  if (shard.sum && placement_.shards()[number].HeldOnlyBy(shard.have_sum)) return true;
-  open_.reset();
-  return false;
+  const ShardPlacement::Shard& placed = placement_.shards()[number];
+  if (applying()) return !placement_.reads() || shard.applied.contains(placed.owner);
+  return shard.sum && placed.HeldOnlyBy(shard.have_sum);
 }
 
-void ShardUpdate::GiveUp() {
+ShardUpdate::Applied ShardUpdate::GiveUp() {
   open_.reset();
-  applied_ = nullptr;
+  return std::exchange(applied_, nullptr);
 }
 
 std::set<WorkerId> ShardUpdate::Awaited() const {
   std::set<WorkerId> awaited;
-  if (!open_) return awaited;
+  if (!open_) return placement_.RollingBack();
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     const Shard& shard = shards_[number];
     const ShardPlacement::Shard& placed = placement_.shards()[number];
@@ -197,10 +206,7 @@ std::set<WorkerId> ShardUpdate::Awaited() const {
       if (!shard.sum && behind) awaited.insert(placed.owner);
       continue;
     }
-    for (const WorkerId node : placed.nodes()) {
-      const std::set<WorkerId>& done = applying() ? shard.applied : shard.have_sum;
-      if (!done.contains(node)) awaited.insert(node);
-    }
+    awaited.merge(Missing(number));
   }
   return awaited;
 }

@@ -5,8 +5,9 @@
 //   Open               ShardOpen
 //   OnRow, OnSummed    a row is whole in every shard, and (exact rows) every shard has its sum:
 //   hooks EndSum             lists and approximate sums: ShardFinish, and each shard has its sum;
-//                      then the owner and each follower have the sum: `summed`
-//   Apply              ShardApply, and all have applied it: `applied`
+//                      then the owner and each follower have the sum: `summed`; the owner is
+//                      enough if followers read the new values
+//   Apply              ShardApply, and all have applied it, or have the new values: `applied`
 #pragma once
 
 #include <cstddef>
@@ -45,6 +46,7 @@ class ShardUpdate {
     double error = 0;
   };
   using Summed = std::function<void(const Sum&)>;
+  // kCancelled: the update was taken back, because part of the next version is lost.
   using Applied = std::function<void(const Status&)>;
 
   // `placement` is borrowed. `keep_rows` is as in DecodeLimits.
@@ -68,6 +70,8 @@ class ShardUpdate {
     return IsOpen(step, attempt) && sums_ == shards_.size() && applied_ == nullptr;
   }
   bool applying() const { return applied_ != nullptr; }
+  // Followers read the new values, which takes as long as their links need.
+  bool reading() const { return placement_.reads() && applying(); }
 
   Status OnRow(WorkerId worker, const wire::ShardRowT& row);
   void OnSummed(WorkerId worker, const wire::ShardSummedT& summed);
@@ -76,10 +80,11 @@ class ShardUpdate {
 
   // A worker holds nothing any more. Check follows.
   void Lost(WorkerId worker) { code_.nodes.erase(worker); }
-  // The shard has another owner. False: the sum is lost with the one before, so the update has to
-  // start again, and is not open any more.
-  bool Moved(uint32_t shard);
-  void GiveUp();
+  // The shard has another owner. False: the sum is lost with the one before, or the next version
+  // is, so the update has to start again.
+  bool Moved(uint32_t shard) const;
+  // The update is not open any more. Returns the hook of Apply if that began, and otherwise null.
+  Applied GiveUp();
   // Goes on if all nodes have done their part.
   void Check();
   // The nodes that the open update waits for, once others have done their part.
@@ -102,6 +107,7 @@ class ShardUpdate {
   };
   using Key = std::tuple<WorkerId, uint32_t, uint32_t>;  // Worker, order, row; rows: 0, 0, row.
 
+  std::set<WorkerId> Missing(uint32_t shard) const;
   bool Whole(RowId row) const;
   bool AllWhole() const;
   Sum Total() const;

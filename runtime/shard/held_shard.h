@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "runtime/shard/shard_host.h"
 
 namespace motley {
@@ -41,25 +43,39 @@ struct ShardHost::Held {
     return own && attempt > 0 ? answers.values() : nullptr;
   }
 
+  // Goes back to this version if it is newer.
+  void RollBack(uint64_t to) {
+    if (version <= to) return;
+    MOTLEY_ASSERT(version == to + 1 && before != nullptr);
+    version = to;
+    parameters = std::exchange(before, nullptr);
+    optimizer->SetSteps(steps_before);
+  }
+
   const uint32_t shard;
   const size_t count;  // Parameters.
   uint32_t epoch = 0;
   bool owner = false;
   bool keep_rows = false;  // Sums end when the coordinator says so.
+  bool reads = false;      // Followers read the new values, and get no sums.
+  uint32_t rollbacks = 0;  // As in the last ShardHold.
   bool ready = false;      // Values and state are here.
   std::vector<WorkerId> followers;
   std::shared_ptr<Optimizer> optimizer;
   uint64_t optimizer_steps = 0;
-  size_t state_floats = 0;  // The part of the state that comes: all of it, or 0.
-  size_t came = 0;          // Floats of values and state.
+  uint64_t steps_before = 0;  // The optimizer's steps when it made `before`.
+  size_t state_floats = 0;    // The part of the state that comes: all of it, or 0.
+  size_t came = 0;            // Floats of values and state.
   uint64_t version = 0;
   VersionPool::Version parameters;
+  VersionPool::Version before;  // The version before, until no rollback can want it. Null: none.
   std::unique_ptr<VersionPool> versions;
   RangeAnswers answers;
   Publisher publisher;
   Sum sum;
   bool applying = false;
   bool in_place = false;  // The update that is applied overwrites the newest values.
+  std::optional<wire::ShardHoldT> waiting;  // A rollback that came while the device applies.
 };
 
 }  // namespace motley

@@ -17,9 +17,10 @@ ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
   wire::ShardHoldT hold;
   SetOptimizer(hold, setup.optimizer);
   hold.keep_rows = setup.keep_rows;
-  ShardPlacement::Setup placement{setup.route, setup.slice_length, setup.followers,
-                                  std::move(hold)};
-  if (setup.servers_follow) placement.first_preferred = setup.workers;
+  hold.reads = setup.reads;
+  ShardPlacement::Setup placement{setup.route, setup.slice_length, setup.followers, std::move(hold),
+                                  setup.workers};
+  placement.servers_follow = setup.servers_follow;
   return placement;
 }
 
@@ -109,7 +110,7 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   }
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });
-  if (!safe) hooks_.restart(why);
+  if (!safe) StartAgain(why);
   if (fetching()) {
     reader_.Finish(Status::Unavailable(
         fmt::format("{} was lost with its shards", DescribeNode(worker, workers_))));
@@ -117,6 +118,13 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   update_.Check();
   CheckPlaced();
   late_nodes_.Watch();
+}
+
+void RemoteShards::StartAgain(const Status& why) {
+  const ShardUpdate::Applied applied = update_.GiveUp();
+  if (applied != nullptr) placement_.RollBack(version());
+  hooks_.restart(why);
+  if (applied != nullptr) applied(Status::Cancelled("the update was taken back"));
 }
 
 // The node is late. Others take over what it holds.

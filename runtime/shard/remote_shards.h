@@ -9,6 +9,11 @@
 // that takes the update's sum along, and the update starts again (hook restart). Its follower owns
 // the shard under a new epoch.
 //
+// Without an optimizer's state followers get no sums: they are workers, and read the new values
+// anyway. The next version then counts only when a follower of each shard has it. If an owner is
+// lost before that, all nodes go back to the version before (ShardPlacement::RollBack), and the
+// update starts again. Nobody has used the version that is lost, because no order named it.
+//
 // A node that is late loses its shards to its followers, and holds nothing for a while, the longer
 // the more often it was late. It stays a worker.
 #pragma once
@@ -65,6 +70,7 @@ class RemoteShards {
     OptimizerOptions optimizer;
     bool keep_rows = false;       // As in DecodeLimits.
     uint32_t followers = 1;       // Followers of each shard, as long as there are nodes.
+    bool reads = false;           // Workers that follow could read the new values, and get no sums.
     uint32_t workers = 0;         // Nodes from this one on are shard servers.
     bool servers_follow = false;  // Shard servers follow before workers do.
   };
@@ -98,6 +104,8 @@ class RemoteShards {
   uint32_t attempt() const { return update_.attempt(); }
   uint64_t version() const { return update_.version(); }
   bool applying() const { return update_.applying(); }
+  // Nodes go back to the version before. Nothing can be read from them until they are placed().
+  bool rolling_back() const { return !placement_.RollingBack().empty(); }
 
   // Reads the newest version back, with the optimizer's state if wanted, or instead of it the sum
   // that is about to be applied. One at a time, and not while an update is applied. `fetched` runs
@@ -113,6 +121,7 @@ class RemoteShards {
   void CheckPlaced();
   void Leave(WorkerId late);
   void Forsake(WorkerId worker, const Status& why);
+  void StartAgain(const Status& why);
 
   const uint32_t workers_;
   const Hooks hooks_;

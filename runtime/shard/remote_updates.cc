@@ -32,7 +32,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
       hooks_(std::move(hooks)),
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
-               options.followers, options.workers,
+               options.followers, FollowersRead(options), options.workers,
                options.holders == JobOptions::Holders::kShardServers},
               {hooks_.node,
                [this](const wire::ShardRowT& whole) {

@@ -107,8 +107,13 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
   if (hold.known && held == nullptr) {
     return Status::DataError(fmt::format("shard {} was never sent here", hold.shard));
   }
-  // Readers name the epoch. They also refer to what is replaced below.
-  if (held != nullptr && (!hold.known || hold.epoch != held->epoch)) {
+  const bool back = held != nullptr && hold.known && hold.rollbacks > held->rollbacks;
+  if (back && held->applying) {
+    held->waiting = hold;
+    return Status::Ok();
+  }
+  // Readers name the epoch and the rollbacks. They also refer to what is replaced below.
+  if (held != nullptr && (!hold.known || hold.epoch != held->epoch || back)) {
     for (const auto& [id, peer] : peers_) {
       std::erase_if(peer->readers, [&](const auto& each) { return each.first == hold.shard; });
     }
@@ -132,6 +137,9 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     held->optimizer_steps = hold.optimizer_steps;
     held->version = hold.version;
   }
+  if (back) held->RollBack(hold.version);
+  held->rollbacks = hold.rollbacks;
+  held->reads = hold.reads;
   held->epoch = hold.epoch;
   held->owner = hold.owner;
   held->followers = hold.followers;
@@ -183,6 +191,7 @@ void ShardHost::Ready(Held& held) {
   wire::ShardHeldT answer;
   answer.shard = held.shard;
   answer.epoch = held.epoch;
+  answer.rollbacks = held.rollbacks;
   Report(answer);
 }
 
@@ -209,6 +218,7 @@ Status ShardHost::Open(const wire::ShardOpenT& open) {
   if (!open.lists && form == nullptr) return Status::DataError("an update under an unknown code");
   open_ = open;
   for (const auto& [shard, held] : held_) {
+    held->before = nullptr;
     if (!held->owner || !held->ready) continue;
     held->sum = Held::Sum();  // One of the owner before is of no use any more.
     held->answers.Open({open.step, open.base_version}, open.attempt, form);
@@ -246,7 +256,7 @@ Status ShardHost::EndSums(const wire::ShardFinishT& finish) {
 
 Status ShardHost::Apply(const wire::ShardApplyT& apply) {
   for (const auto& [shard, held] : held_) {
-    if (!held->ready) continue;
+    if (!held->ready || (held->reads && !held->owner)) continue;
     MOTLEY_RETURN_IF_ERROR(OrNoMemory("a shard's update", [&] { return ApplyTo(*held, apply); }));
   }
   return Status::Ok();
@@ -272,6 +282,7 @@ Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
   from.rate_factor = apply.rate_factor;
   if (apply.norm >= 0) from.norm = apply.norm;
   held.applying = true;
+  held.steps_before = held.optimizer->steps();
   // The work shares all that it uses, since this object may be gone before it is done.
   auto work = [sum, next, from, before = held.parameters, optimizer = held.optimizer,
                &device = parts_.device] {
@@ -294,12 +305,19 @@ void ShardHost::OnApplied(uint32_t shard, StepId step,
   Held* held = Find(shard);
   if (held == nullptr) return;
   held->applying = held->in_place = false;
+  if (held->waiting) {  // The update was taken back.
+    const wire::ShardHoldT hold = *std::exchange(held->waiting, std::nullopt);
+    held->optimizer->SetSteps(held->steps_before);
+    if (const Status fine = Hold(hold); !fine.ok()) parts_.failed(fine);
+    return;
+  }
   wire::ShardAppliedT applied;
   applied.shard = shard;
   applied.step = step;
   applied.finite = status.code() != StatusCode::kDataError;
   if (applied.finite && !status.ok()) applied.error = status.ToString();
   if (status.ok()) {
+    if (held->reads) held->before = held->parameters;
     held->parameters = next;
     held->version = step + 1;
     if (held->owner) {
@@ -307,6 +325,28 @@ void ShardHost::OnApplied(uint32_t shard, StepId step,
     }
   }
   Report(applied);
+}
+
+Status ShardHost::Read(uint32_t shard, uint64_t version, std::span<const float> values) {
+  Held* held = Find(shard);
+  const bool wanted =
+      held != nullptr && held->ready && held->reads && !held->owner && version == held->version + 1;
+  if (!wanted) return Status::Ok();
+  return OrNoMemory("a shard's values", [&] {
+    MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<std::vector<float>> next,
+                            held->versions->Spare());
+    std::copy(values.begin(), values.end(), next->begin());
+    held->before = std::exchange(held->parameters, next);
+    ++held->version;
+    held->steps_before = held->optimizer->steps();
+    held->optimizer->SetSteps(held->steps_before + 1);
+    wire::ShardAppliedT applied;
+    applied.shard = shard;
+    applied.step = version - 1;
+    applied.finite = true;
+    Report(applied);
+    return Status::Ok();
+  });
 }
 
 Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
@@ -410,7 +450,7 @@ void ShardHost::Summed(Held& held, const ApproximateDecoding* best) {
     summed.coverage = RealParts(best->coverage);
     summed.error = best->error;
   }
-  SendSum(held);
+  if (!held.reads) SendSum(held);
   Report(summed);
 }
 

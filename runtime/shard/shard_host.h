@@ -5,7 +5,11 @@
 //   owner      takes slices of answers from workers, sums them, reports what is whole, sends the
 //              sum to the followers, applies it when the coordinator says so, and sends the new
 //              values to all workers
-//   follower   takes the owner's sum, applies it at the same word, and so has the same values
+//   follower   takes the owner's sum, applies it at the same word, and so has the same values; or,
+//              if the values are all the state that there is, takes those that its worker reads
+//
+// A node keeps the version before the newest one until another update opens, because the
+// coordinator may take the newest one back: if an owner is lost before a follower has it.
 //
 // Nothing here decides anything: the coordinator (runtime/shard/remote_shards.h) opens
 // updates, counts vectors of lists, commits, and names another owner. The host is the receiver of
@@ -69,6 +73,8 @@ class ShardHost final : public Receiver {
   // A message of the coordinator; false: it is not about shards. kDataError: it makes no sense
   // here.
   Result<bool> OnMessage(const wire::ControlT& control);
+  // The worker has read all of a shard's new values. kResource: there is no memory for a copy.
+  Status Read(uint32_t shard, uint64_t version, std::span<const float> values);
   // A slice of a shard's state from the coordinator.
   Result<std::span<std::byte>> BeginState(const Header& header);
   Status FinishState(const Header& header);
@@ -94,7 +100,6 @@ class ShardHost final : public Receiver {
   };
 
   Held* Find(uint32_t shard);
-  Result<Held*> HeldOf(const Header& header);
   template <typename Message>
   void Report(const Message& message);
 

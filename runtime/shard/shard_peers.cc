@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connections of a ShardHost with workers.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -38,12 +36,6 @@ void ShardHost::Cut(PeerId id, const Status& why) {
   }));
 }
 
-Result<ShardHost::Held*> ShardHost::HeldOf(const Header& header) {
-  Held* held = Find(header.shard);
-  if (held != nullptr && held->ready) return held;
-  return Status::DataError(fmt::format("a slice of shard {}, which is not here", header.shard));
-}
-
 std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
   const auto found = peers_.find(id);
   if (found == peers_.end()) return {};
@@ -56,18 +48,18 @@ std::span<std::byte> ShardHost::OnPayload(PeerId id, const Header& header) {
   }
   if (!peer.joined || header.job != job_.id || header.incarnation != peer.incarnation) return {};
   if (header.kind == FrameKind::kLoad) return parts_.load.Room(header);
-  const Result<Held*> held = HeldOf(header);
-  if (!held.ok()) return {};  // Its owner changed; the worker will hear of it.
-  if (header.kind == FrameKind::kGradient && (*held)->owner && peer.worker < job_.workers) {
-    const Result<bool> wanted = (*held)->answers.Begin(peer.worker, header, peer.slice);
+  Held* const held = Find(header.shard);
+  if (held == nullptr || !held->ready) return {};  // Its owner changed; the worker will hear of it.
+  if (header.kind == FrameKind::kGradient && held->owner && peer.worker < job_.workers) {
+    const Result<bool> wanted = held->answers.Begin(peer.worker, header, peer.slice);
     if (!wanted.ok()) Cut(id, wanted.status());
     if (!wanted.ok() || !*wanted) return {};
     return peer.slice.Room();
   }
-  if (header.kind != FrameKind::kShardSum || (*held)->owner) return {};
-  Held::Sum& sum = (*held)->sum;
+  if (header.kind != FrameKind::kShardSum || held->owner) return {};
+  Held::Sum& sum = held->sum;
   const auto of_slice = std::pair(header.step, header.attempt);
-  const size_t count = (*held)->count;
+  const size_t count = held->count;
   if (of_slice < std::pair(sum.step, sum.attempt)) return {};
   const bool fits =
       header.total == count && header.offset % job_.slice_length == 0 && header.offset < count &&
@@ -145,6 +137,7 @@ void ShardHost::Serve(Held& held, Peer& peer, PeerId id) {
     Header header = parts_.header;
     header.incarnation = peer.incarnation;
     header.attempt = held.epoch;
+    header.row = held.rollbacks;
     peer.readers.emplace_back(held.shard,
                               std::make_unique<Publisher::Reader>(held.publisher, id, header));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/optimizers/optimizer_rule.h"
 #include "transport/stream/schemes.h"
 
 namespace motley {
@@ -16,6 +17,25 @@ constexpr double kRoughly = 0.1;  // Measurements of links differ by this much.
 constexpr size_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
+
+// Deals the shards out in turn, each owner as many as before. The gradient of a network is computed
+// from its last layer to its first. So all owners get slices all the time, and no link is left
+// unused while another one has several senders.
+template <typename Owner>
+std::vector<Owner> InTurn(const std::vector<Owner>& owner_of) {
+  std::map<Owner, size_t> shares;
+  for (const Owner& owner : owner_of) ++shares[owner];
+  std::map<Owner, double> due;
+  std::vector<Owner> dealt;
+  while (dealt.size() < owner_of.size()) {
+    for (const auto& [owner, share] : shares) due[owner] += static_cast<double>(share);
+    const auto next = std::max_element(
+        due.begin(), due.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    next->second -= static_cast<double>(owner_of.size());
+    dealt.push_back(next->first);
+  }
+  return dealt;
+}
 
 // "host:port" without its port.
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
@@ -41,6 +61,10 @@ uint32_t ShardsFor(const JobOptions& options, size_t floats) {
   const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / owners;
   const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerNode));
   return std::max(options.shards, each * owners);
+}
+
+bool FollowersRead(const JobOptions& options) {
+  return options.wire == WireFormat::kFloat32 && OptimizerVectors(options.optimizer.name) == 0;
 }
 
 VectorPlacement::VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options,
@@ -121,7 +145,7 @@ void VectorPlacement::PlaceEqually() {
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     by_shard.push_back(nodes[shard * nodes.size() / route_.shards()]);
   }
-  hooks_.placed(by_shard);
+  hooks_.placed(InTurn(by_shard));
 }
 
 ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
@@ -149,8 +173,10 @@ ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
   placed.bytes = static_cast<double>(length() * sizeof(float));
   request.floats = length();
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
-  // Sums for followers travel as float32.
-  request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
+  if (!FollowersRead(options_) || !request.exchange.servers.empty()) {
+    // Sums for followers travel as float32.
+    request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
+  }
   request.coordinator = links.coordinator;
   const bool modelled = options_.modelled_floats > 0;
   const size_t slice = modelled ? JobOptions().slice_length : options_.slice_length;
@@ -160,7 +186,7 @@ ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
   return request;
 }
 
-// Each shard goes to the node whose range has the shard's middle. So shares are right to half a
+// A node gets as many shards as have their middle in its range. So shares are right to half a
 // shard.
 void VectorPlacement::Choose(const SurveyedLinks& links) {
   notice::VectorPlaced placed;
@@ -190,15 +216,20 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   // Each float of the route stands for so many.
   const double each = static_cast<double>(length()) / static_cast<double>(route_length());
   const std::vector<ShardRange> wanted = std::exchange(placed.choice.ranges, {});
-  std::vector<WorkerId> by_shard;
+  std::vector<WorkerId> owners;
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     const size_t middle = route_.begin(shard) + route_.size(shard) / 2;
     const auto range =
         std::find_if(wanted.begin(), wanted.end(), [middle, each](const ShardRange& wide) {
           return each * static_cast<double>(middle) < static_cast<double>(wide.end);
         });
-    placed.choice.ranges.push_back({range->owner, route_.begin(shard), route_.end(shard)});
-    by_shard.push_back(placed.nodes[range->owner]);
+    owners.push_back(range->owner);
+  }
+  std::vector<WorkerId> by_shard;
+  for (const WorkerId owner : InTurn(owners)) {
+    const size_t shard = by_shard.size();
+    placed.choice.ranges.push_back({owner, route_.begin(shard), route_.end(shard)});
+    by_shard.push_back(placed.nodes[owner]);
   }
   hooks_.notice(placed);
   hooks_.placed(by_shard);

@@ -27,6 +27,10 @@ bool OthersMayHold(const JobOptions& options, size_t floats);
 // for each, so that their shares can follow links.
 uint32_t ShardsFor(const JobOptions& options, size_t floats);
 
+// Workers that follow a shard read its new values anyway, and need nothing else: there is no state
+// of the optimizer, and values are not rounded for workers.
+bool FollowersRead(const JobOptions& options);
+
 class VectorPlacement {
  public:
   // Nodes that may own shards, with the addresses at which others reach them.

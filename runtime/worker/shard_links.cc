@@ -74,6 +74,8 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
     if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
   }
   owners_ = shards.owners;
+  if (remote()) parts_.parameters.ShardsAreRemote();
+  parts_.parameters.RolledBack(shards.rollbacks);
   return Status::Ok();
 }
 

@@ -26,6 +26,8 @@ Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
 
 Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arriving& arriving) {
   arriving.values = nullptr;
+  if (header.row < rollbacks_) return std::span<std::byte>();
+  RolledBack(header.row);
   if (header.shard < epochs_.size() && header.attempt != epochs_[header.shard]) {
     if (header.attempt < epochs_[header.shard]) return std::span<std::byte>();
     NewEpoch(header);
@@ -35,17 +37,29 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arrivin
   if (old) return std::span<std::byte>();
   MOTLEY_ASSIGN_OR_RETURN(arriving.slice, SliceOf(cut_, header));
   if (!coming_.values || header.version != coming_.number) {
-    coming_.values = nullptr;
-    coming_.number = header.version;
-    // No order needs the older version, unless one has it already.
+    if (ComingIsWhole()) Promote();
+    // No order needs the older version, unless one has it already. After a rollback it comes again.
     if (whole_.values.use_count() == 2) whole_.values = nullptr;
-    MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
-    coming_.seen.assign(cut_.count(), false);
-    coming_.seen_count = 0;
+    MOTLEY_RETURN_IF_ERROR(Expect(header.version));
   }
+  // It may be in use soon.
+  if (coming_.seen[arriving.slice]) return std::span<std::byte>();
   MOTLEY_RETURN_IF_ERROR(arriving.packed.Begin(header));
   arriving.values = coming_.values;
   return arriving.packed.Room(SliceIn(*coming_.values, arriving.slice));
+}
+
+Status ParameterInbox::Expect(uint64_t version) {
+  coming_.values = nullptr;
+  coming_.number = version;
+  MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
+  coming_.seen.assign(cut_.count(), false);
+  coming_.missing.clear();
+  for (size_t shard = 0; shard < cut_.shards(); ++shard) {
+    coming_.missing.push_back(cut_.first_slice(shard + 1) - cut_.first_slice(shard));
+  }
+  coming_.missing_count = cut_.count();
+  return Status::Ok();
 }
 
 std::span<float> ParameterInbox::SliceIn(std::vector<float>& values, size_t slice) const {
@@ -58,32 +72,44 @@ Status ParameterInbox::Finish(Arriving& arriving) {
   if (values == nullptr || values != coming_.values || coming_.seen[slice]) return Status::Ok();
   MOTLEY_RETURN_IF_ERROR(arriving.packed.Finish(SliceIn(*values, slice)));
   coming_.seen[slice] = true;
-  if (++coming_.seen_count < cut_.count()) return Status::Ok();
+  --coming_.missing_count;
+  const size_t shard = cut_.ShardOf(slice);
+  if (--coming_.missing[shard] == 0 && came_) {
+    const size_t begin = cut_.begin_of(shard);
+    came_(static_cast<uint32_t>(shard), coming_.number,
+          std::span<const float>(*values).subspan(begin, cut_.end_of(shard) - begin));
+  }
+  if (!remote_ && ComingIsWhole()) Promote();
+  return Status::Ok();
+}
+
+void ParameterInbox::Promote() {
   std::swap(whole_, coming_);
   coming_.values = nullptr;
-  used_ = false;
-  return Status::Ok();
+}
+
+void ParameterInbox::RolledBack(uint32_t rollbacks) {
+  if (rollbacks <= rollbacks_) return;
+  rollbacks_ = rollbacks;
+  coming_.values = nullptr;
 }
 
 void ParameterInbox::NewEpoch(const Header& header) {
   epochs_[header.shard] = header.attempt;
-  if (whole_.values && !used_ && whole_.number == header.version && !coming_.values) {
-    std::swap(whole_, coming_);
-    whole_.values = nullptr;
-  }
   if (!coming_.values || coming_.number != header.version) return;
   for (size_t slice = cut_.first_slice(header.shard); slice < cut_.first_slice(header.shard + 1);
        ++slice) {
     if (!coming_.seen[slice]) continue;
     coming_.seen[slice] = false;
-    --coming_.seen_count;
+    ++coming_.missing[header.shard];
+    ++coming_.missing_count;
   }
 }
 
 ParameterCopy ParameterInbox::AtLeast(uint64_t version) {
-  if (!whole_.values || whole_.number < version) return nullptr;
-  used_ = true;
-  return whole_.values;
+  if (ComingIsWhole() && coming_.number <= version) Promote();
+  const bool fits = remote_ ? whole_.number == version : whole_.number >= version;
+  return fits ? whole_.values : nullptr;
 }
 
 PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,

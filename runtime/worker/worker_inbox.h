@@ -18,9 +18,22 @@
 namespace motley {
 
 // The newest version of the parameters. A version in use for computing is never written to.
+//
+// With shards on workers, a version may still be taken back after it arrived. The server orders work
+// with it once that can no longer happen. Until then it replaces no version that is in use.
 class ParameterInbox {
  public:
+  // All of a shard's new values are here.
+  using Came = std::function<void(uint32_t shard, uint64_t version, std::span<const float> values)>;
+
   explicit ParameterInbox(Slicing cut);
+
+  void SetCame(Came came) { came_ = std::move(came); }
+  // Workers hold the shards from now on.
+  void ShardsAreRemote() { remote_ = true; }
+  // So many updates were taken back. Nothing counts any more that was sent before the last of them
+  // and is not in use.
+  void RolledBack(uint32_t rollbacks);
 
   // A slice that is arriving over one of several connections.
   struct Arriving {
@@ -40,6 +53,7 @@ class ParameterInbox {
   Status Finish() { return Finish(only_); }
   // The newest version that arrived in whole, if it is this one or a newer one; otherwise null. The
   // server decides which versions an update may use by what it publishes before the update is done.
+  // With shards on workers it is this version or none.
   ParameterCopy AtLeast(uint64_t version);
   uint64_t newest() const { return whole_.number; }  // Its number. Precondition: there is one.
 
@@ -48,17 +62,23 @@ class ParameterInbox {
     uint64_t number = 0;
     std::shared_ptr<std::vector<float>> values;  // Null: none yet.
     std::vector<bool> seen;
-    size_t seen_count = 0;
+    std::vector<size_t> missing;  // Slices, by shard.
+    size_t missing_count = 0;
   };
+  bool ComingIsWhole() const { return coming_.values != nullptr && coming_.missing_count == 0; }
+  void Promote();
   Result<std::shared_ptr<std::vector<float>>> Spare();
+  Status Expect(uint64_t version);  // Its slices come now.
   std::span<float> SliceIn(std::vector<float>& values, size_t slice) const;
 
   Slicing cut_;
   std::vector<std::shared_ptr<std::vector<float>>> copies_;
   Version coming_;
   Version whole_;
-  bool used_ = false;             // Somebody got whole_.
   std::vector<uint32_t> epochs_;  // The last epoch of each shard.
+  uint32_t rollbacks_ = 0;
+  bool remote_ = false;
+  Came came_;
   void NewEpoch(const Header& header);
   Arriving only_;
 };

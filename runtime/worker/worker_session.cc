@@ -121,6 +121,9 @@ Status WorkerSession::SetUpShards(const wire::AcceptT& accept, const Route& rout
                      accept.workers + accept.servers,
                      static_cast<uint32_t>(accept.partition_sizes.size()), route,
                      accept.slice_length, static_cast<WireFormat>(accept.wire), accept.seed});
+  parameters_->SetCame([this](uint32_t shard, uint64_t version, std::span<const float> values) {
+    Check(host_->Read(shard, version, values));
+  });
   return Status::Ok();
 }
 
@@ -280,6 +283,9 @@ Status WorkerSession::OnShards(const wire::ControlT& control) {
   if (const wire::LinkTestT* test = control.body.AsLinkTest()) {
     links_->Test(*test);
     return Status::Ok();
+  }
+  if (const wire::ShardHoldT* hold = control.body.AsShardHold()) {
+    parameters_->RolledBack(hold->rollbacks);
   }
   return host_ != nullptr ? host_->OnMessage(control).status() : Status::Ok();
 }

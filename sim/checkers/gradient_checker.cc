@@ -225,6 +225,8 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
     return;
   }
   CheckSum(step, sum, *direct);
+  before_.expected = expected_;
+  before_.serial = serial_;
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
   Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
   if (versions_) {
@@ -243,6 +245,19 @@ void GradientChecker::On(const event::StepApplied& event) {
     expected_.assign(event.parameters.begin(), event.parameters.end());
   }
   Compare(event.parameters);
+}
+
+// Only an optimizer without state takes an update back.
+void GradientChecker::On(const event::UpdateTakenBack&) {
+  if (decoded_ == 0) return;  // The checker sees no sums.
+  expected_ = before_.expected;
+  serial_ = before_.serial;
+  optimizer_->SetSteps(optimizer_->steps() - 1);
+  if (versions_) {
+    versions_->pop_back();
+  } else {
+    serial_optimizer_->SetSteps(serial_optimizer_->steps() - 1);
+  }
 }
 
 void GradientChecker::CheckLast(uint64_t steps, std::span<const float> parameters) {

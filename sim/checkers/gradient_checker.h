@@ -57,6 +57,7 @@ class GradientChecker final : public JobObserver {
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
   void On(const event::StepApplied& event);
+  void On(const event::UpdateTakenBack& event);
 
   // The sum over a batch, added sample by sample without a code.
   struct Direct {
@@ -104,6 +105,9 @@ class GradientChecker final : public JobObserver {
   // All versions, if each worker has updates of its own. There is no serial run then.
   std::optional<std::vector<std::vector<float>>> versions_;
   std::vector<float> serial_;
+  struct {
+    std::vector<float> expected, serial;
+  } before_;                            // The same before the last update.
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   uint64_t decoded_ = 0;                // Steps whose sums came here.
   double serial_difference_ = 0;

@@ -119,4 +119,11 @@ void StepChecker::On(const event::StepApplied& event) {
   next_ = event.step + 1;
 }
 
+void StepChecker::On(const event::UpdateTakenBack& event) {
+  if (event.step != next_ || (state_ != State::kDecoded && sums_here_)) {
+    violations_.Add(fmt::format("I1: step {} was taken back at version {}", event.step, next_));
+  }
+  state_ = State::kClosed;
+}
+
 }  // namespace motley

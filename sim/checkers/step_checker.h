@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// I1: the version grows by one per commit, and each step is applied once and in order.
+// I1: the version grows by one per commit, and each step is applied once and in order. A step whose
+// update was taken back was not applied.
 // I2: a step is committed only if its answers decode; it ends as approximate only if they do not.
 // I3: a row counts at most once per step, while the step is open, from a worker that was asked.
 #pragma once
@@ -36,6 +37,7 @@ class StepChecker final : public JobObserver {
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
   void On(const event::StepApplied& event);
+  void On(const event::UpdateTakenBack& event);
 
   enum class State { kClosed, kOpen, kDecoded };
 

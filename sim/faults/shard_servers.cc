@@ -32,8 +32,9 @@ Status ShardServers::Create() {
 
 void ShardServers::Start() {
   for (const auto& server : servers_) {
-    world_.After(FromSeconds(kStartSpreadSeconds * random_.NextDouble()),
-                 [raw = server.get()] { raw->Start(); });
+    world_.After(FromSeconds(kStartSpreadSeconds * random_.NextDouble()), [raw = server.get()] {
+      if (!raw->killed()) raw->Start();
+    });
   }
   Arm();
 }

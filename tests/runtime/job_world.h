@@ -44,6 +44,9 @@ struct Watcher : JobObserver {
     if (on_step) on_step(event.step);
   }
   void On(const event::RowArrived& event) { ++rows_of[event.worker]; }
+  void On(const event::RateSet& event) {
+    if (on_update) on_update(event.step);
+  }
   void On(const event::StepDecoded& event) {
     if (on_decoded) on_decoded(event);
   }
@@ -64,6 +67,7 @@ struct Watcher : JobObserver {
   void On(const event::AuditWarned& event) { warnings.push_back(event.warning); }
 
   std::function<void(StepId)> on_step;
+  std::function<void(StepId)> on_update;  // The update is about to be applied.
   std::function<void(const Command&)> on_command;
   std::function<void(const event::StepDecoded&)> on_decoded;
   std::vector<std::pair<WorkerId, std::string>> joined;

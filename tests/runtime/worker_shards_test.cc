@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <ostream>
 #include <string>
 #include <tuple>
@@ -93,6 +94,56 @@ TEST(WorkerShards, OutliveTheirOwners) {
         EXPECT_TRUE(killed);
       }
     }
+  }
+}
+
+// Runs `then` after so many turns of the loop.
+void AfterTurns(JobWorld& world, int turns, std::function<void()> then) {
+  if (turns == 0) return then();
+  world.loop.Post([&world, turns, then] { AfterTurns(world, turns - 1, then); });
+}
+
+// Without a state followers read the new values. An owner that is lost before that takes them
+// along.
+TEST(WorkerShards, AreTakenBackIfAnOwnerIsLostWithItsNewValues) {
+  int taken_back = 0;
+  for (const char* code : {"none", "repetition", "adaptive"}) {
+    for (const uint32_t followers : {1, 2}) {
+      for (int turns = 0; turns < 24; ++turns) {
+        SCOPED_TRACE(testing::Message() << code << ", " << followers << " followers, lost after "
+                                        << turns << " turns");
+        JobWorld world(Options(4, code, 8));
+        world.options.followers = followers;
+        world.StartServer();
+        world.StartWorkers();
+        int updates = 0;
+        world.watcher.on_update = [&](StepId step) {
+          if (step != 5 || ++updates > 1) return;
+          AfterTurns(world, turns, [&] { world.Kill(*world.workers[1]); });
+        };
+        ExpectSerialParameters(world, world.Run());
+        EXPECT_LE(updates, 2) << "a step is repeated once";
+        taken_back += updates - 1;
+      }
+    }
+  }
+  EXPECT_GT(taken_back, 0);
+}
+
+TEST(WorkerShards, ThatAreTakenBackDoNotHoldUpTheEnd) {
+  for (int turns = 0; turns < 24; ++turns) {
+    SCOPED_TRACE(turns);
+    JobWorld world(Options(4, "none", 8));
+    world.StartServer();
+    world.StartWorkers();
+    world.watcher.on_update = [&](StepId step) {
+      if (step != 5) return;
+      world.loop.Post([&] { world.server->Stop("enough"); });
+      AfterTurns(world, turns, [&] { world.Kill(*world.workers[1]); });
+    };
+    const JobResult& end = world.Run();
+    EXPECT_EQ(end.status.code(), StatusCode::kCancelled);
+    EXPECT_NE(end.status.ToString().find("enough"), std::string::npos) << end.status.ToString();
   }
 }
 
@@ -211,6 +262,9 @@ TEST(WorkerShards, OfALongVectorFollowMeasuredLinks) {
   EXPECT_EQ(placed->choice.kind, Reduce::kDirect);
   for (const double share : SharesOf(placed->choice.ranges, 4)) {
     EXPECT_NEAR(share, 0.25, 0.01);  // Links are alike here.
+  }
+  for (size_t shard = 1; shard < placed->choice.ranges.size(); ++shard) {
+    EXPECT_NE(placed->choice.ranges[shard].owner, placed->choice.ranges[shard - 1].owner);
   }
   EXPECT_FALSE(placed->unreached);
 }

@@ -43,7 +43,9 @@ struct Header {
   uint32_t shard = 0;
   // How often the update of a gradient or a sum was opened, or the epoch of parameters' shard.
   uint32_t attempt = 0;
-  uint32_t row = 0;  // A gradient's row of the code, or which vector of a list it is.
+  // A gradient's row of the code, or which vector of a list it is. For parameters, how often an
+  // update was taken back before they were sent.
+  uint32_t row = 0;
   uint64_t offset = 0;
   uint64_t total = 0;  // Length of the whole object, in the units of offset; this is a slice of it.
   double norm = 0;     // 2-norm of this slice, sent ahead of its payload.
@@ -58,7 +60,7 @@ struct Header {
 };
 
 // Both ends must have the same version; every header carries it.
-inline constexpr uint32_t kProtocolVersion = 12;
+inline constexpr uint32_t kProtocolVersion = 13;
 inline constexpr size_t kHeaderSize = 144;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/worker/worker_inbox.h"
@@ -12,14 +14,16 @@ namespace {
 
 class ParameterEpochs : public testing::Test {
  protected:
+  ParameterEpochs() { inbox.ShardsAreRemote(); }
   // The shard's slice, with this value everywhere. False: it is not taken.
-  bool Send(uint32_t shard, uint64_t version, uint32_t epoch, float value) {
+  bool Send(uint32_t shard, uint64_t version, uint32_t epoch, float value, uint32_t rollbacks = 0) {
     ParameterInbox::Arriving arriving;
-    return Begin(shard, version, epoch, value, arriving) && inbox.Finish(arriving).ok();
+    return Begin(shard, version, epoch, value, arriving, rollbacks) && inbox.Finish(arriving).ok();
   }
   bool Begin(uint32_t shard, uint64_t version, uint32_t epoch, float value,
-             ParameterInbox::Arriving& arriving) {
+             ParameterInbox::Arriving& arriving, uint32_t rollbacks = 0) {
     Header header;
+    header.row = rollbacks;
     header.shard = shard;
     header.version = version;
     header.attempt = epoch;
@@ -75,6 +79,54 @@ TEST_F(ParameterEpochs, AVersionInUseStaysAsItIs) {
   EXPECT_TRUE(Send(0, 2, 2, 30));
   EXPECT_TRUE(Send(1, 2, 1, 40));
   EXPECT_EQ(Newest(2), Of(30, 40));
+}
+
+TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneInUse) {
+  EXPECT_TRUE(Send(0, 1, 1, 10));
+  EXPECT_TRUE(Send(1, 1, 1, 20));
+  const ParameterCopy used = inbox.AtLeast(1);
+  EXPECT_TRUE(Send(0, 2, 1, 30));
+  EXPECT_TRUE(Send(1, 2, 1, 40));
+  EXPECT_EQ(Newest(1), Of(10, 20));
+  EXPECT_EQ(Newest(2), Of(30, 40));
+  EXPECT_TRUE(Newest(1).empty());
+}
+
+TEST_F(ParameterEpochs, ARollbackTakesBackWhatNobodyUses) {
+  EXPECT_TRUE(Send(0, 1, 1, 10));
+  EXPECT_TRUE(Send(1, 1, 1, 20));
+  const ParameterCopy used = inbox.AtLeast(1);
+  EXPECT_TRUE(Send(0, 2, 1, 99));
+  ParameterInbox::Arriving late;
+  EXPECT_TRUE(Begin(1, 2, 1, 99, late));
+  inbox.RolledBack(1);
+  EXPECT_TRUE(inbox.Finish(late).ok());
+  EXPECT_TRUE(Newest(2).empty());
+  EXPECT_FALSE(Send(0, 2, 1, 99)) << "sent before";
+  EXPECT_EQ(Newest(1), Of(10, 20)) << "it is in use";
+  EXPECT_TRUE(Send(0, 2, 1, 30, 1));
+  EXPECT_TRUE(Send(1, 2, 1, 40, 1));
+  EXPECT_EQ(Newest(2), Of(30, 40));
+}
+
+// A worker may hear of it from an owner first.
+TEST_F(ParameterEpochs, SlicesTellOfRollbacks) {
+  EXPECT_TRUE(Send(0, 2, 1, 99));
+  EXPECT_TRUE(Send(1, 1, 1, 20, 1)) << "older than what was taken back";
+  EXPECT_FALSE(Send(1, 2, 1, 99));
+  EXPECT_TRUE(Send(0, 1, 1, 10, 1));
+  EXPECT_EQ(Newest(1), Of(10, 20));
+}
+
+TEST_F(ParameterEpochs, AShardsNewValuesAreReportedWhenAllAreThere) {
+  std::vector<std::pair<uint32_t, uint64_t>> came;
+  inbox.SetCame([&came](uint32_t shard, uint64_t version, std::span<const float> values) {
+    EXPECT_EQ(values.size(), 4u);
+    EXPECT_EQ(values.front(), 20);
+    came.emplace_back(shard, version);
+  });
+  EXPECT_TRUE(Send(1, 3, 1, 20));
+  EXPECT_EQ(came, (std::vector<std::pair<uint32_t, uint64_t>>{{1, 3}}));
 }
 
 // A worker needs room for one version, unless it still computes with an older one.

@@ -103,6 +103,20 @@ TEST_F(StepCheckerTest, AStepOpenedAgainAfterDecodingIsReported) {
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("opened again after it had decoded")));
 }
 
+TEST_F(StepCheckerTest, OnlyADecodedStepIsTakenBack) {
+  Open(0);
+  for (RowId row = 0; row < 3; ++row) Arrive(0, row);
+  Decode(0);
+  checker_.OnEvent(event::UpdateTakenBack{0});
+  Open(0);
+  for (RowId row = 0; row < 3; ++row) Arrive(0, row);
+  Decode(0);
+  Apply(0);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+  checker_.OnEvent(event::UpdateTakenBack{0});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("step 0 was taken back at version 1")));
+}
+
 TEST_F(StepCheckerTest, ACommitWithTooFewAnswersIsReported) {
   Open(0);
   Arrive(0, 0);

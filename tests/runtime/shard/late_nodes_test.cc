@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two workers own a shard each, and follow that of the other one by reading its new values.
+#include "runtime/holders/late_nodes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/loop/virtual_loop.h"
+#include "tests/runtime/held_transport.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Duration kMoment = std::chrono::milliseconds(10);
+constexpr Duration kReading = std::chrono::milliseconds(600);
+
+class LateNodesTest : public testing::Test {
+ protected:
+  LateNodesTest() {
+    ShardState state;
+    state.parameters = std::make_shared<std::vector<float>>(8);
+    state.arrays = std::make_shared<std::vector<float>>();
+    placement_.Place({0, 1}, {{0, "a"}, {1, "b"}}, state);
+    for (const WorkerId worker : {0, 1}) Answer(worker);
+    EXPECT_TRUE(placement_.settled());
+  }
+
+  // The worker says what it holds.
+  void Answer(WorkerId worker) {
+    for (const uint32_t shard : {0, 1}) {
+      wire::ShardHeldT held;
+      held.shard = shard;
+      held.epoch = 1;
+      EXPECT_TRUE(placement_.OnHeld(worker, held).ok());
+    }
+  }
+
+  // Owners have the next version.
+  void Apply(StepId step) {
+    late_nodes_.Restart();
+    ASSERT_TRUE(update_.Open({step, step}, 1, nullptr).ok());
+    bool ended = false;
+    update_.EndSum(/*approximately=*/false, [&ended](const auto&) { ended = true; });
+    for (const uint32_t shard : {0, 1}) {
+      wire::ShardSummedT sum;
+      sum.shard = shard;
+      sum.step = step;
+      sum.attempt = 1;
+      sum.loss = std::make_unique<wire::Weight>();
+      sum.weight = std::make_unique<wire::Weight>();
+      update_.OnSummed(shard, sum);
+    }
+    ASSERT_TRUE(ended) << "followers need no sums";
+    update_.Apply({}, [this](const Status& status) { applied_ = status.ok(); });
+    late_nodes_.Watch();
+    for (const uint32_t shard : {0, 1}) Applied(step, shard, shard);
+  }
+  void Applied(StepId step, uint32_t shard, WorkerId worker) {
+    wire::ShardAppliedT applied;
+    applied.shard = shard;
+    applied.step = step;
+    applied.finite = true;
+    update_.OnApplied(worker, applied);
+    late_nodes_.Watch();
+  }
+  void ExpectARead(StepId step) {
+    Apply(step);
+    for (Duration time{}; time < kReading; time += kMoment) {
+      loop_.RunUntilTime(loop_.Now() + kMoment);
+      for (const WorkerId worker : {0, 1}) Answer(worker);
+    }
+    applied_ = false;
+    Applied(step, 0, 1);
+    EXPECT_FALSE(applied_) << "worker 0 still reads";
+    Applied(step, 1, 0);
+    EXPECT_TRUE(applied_);
+    EXPECT_EQ(update_.version(), step + 1);
+  }
+
+  VirtualLoop loop_;
+  HeldTransport transport_;
+  static ShardPlacement::Setup Reading() {
+    ShardPlacement::Setup setup{Route(8, 2), 4, 1, {}};
+    setup.hold.reads = true;
+    return setup;
+  }
+  ShardPlacement placement_{transport_, Reading(), [](WorkerId worker) {
+                              return LinkLoad::To{worker + 1, Header()};
+                            }};
+  ShardUpdate update_{placement_, /*keep_rows=*/false, {}};
+  std::vector<WorkerId> late_;
+  LateNodes late_nodes_{loop_, placement_, update_,
+                        [this](WorkerId worker) { late_.push_back(worker); }};
+  bool applied_ = false;
+};
+
+TEST_F(LateNodesTest, ThatReadForLongAreNotLateIfTheyAnswer) {
+  for (StepId step = 0; step < 3; ++step) ExpectARead(step);
+  EXPECT_THAT(late_, IsEmpty());
+}
+
+// Sums come at once here. The time that reading takes must not make their nodes late any later.
+TEST_F(LateNodesTest, ThatDoNotAnswerAreLateSoonAfterTheUsualTime) {
+  for (StepId step = 0; step < 3; ++step) ExpectARead(step);
+  Apply(3);
+  for (Duration time{}; time < 2 * kReading; time += kMoment) {
+    loop_.RunUntilTime(loop_.Now() + kMoment);
+    Answer(0);
+  }
+  EXPECT_THAT(late_, ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace motley
