@@ -19,8 +19,8 @@ namespace motley {
 
 // The newest version of the parameters. A version in use for computing is never written to.
 //
-// With shards on workers, a version may still be taken back after it arrived. The server orders work
-// with it once that can no longer happen. Until then it replaces no version that is in use.
+// With shards on workers, a version may still be taken back after it arrived. The server orders
+// work with it once that can no longer happen. Until then it replaces no version that is in use.
 class ParameterInbox {
  public:
   // All of a shard's new values are here.
