@@ -82,7 +82,9 @@ class DirectSum::OwnRange {
         home_(home),
         form_(PlainSum(workers)),
         parallel_(MakeSerialParallelFor()),
-        sum_(home, kSlice, *parallel_, DecodeLimits(), spare_) {}
+        sum_(home.size(), kSlice, *parallel_, DecodeLimits(), spare_) {
+    sum_.SetHome(home);
+  }
 
   uint32_t shard() const { return shard_; }
   size_t count() const { return sum_.cut().count(); }
