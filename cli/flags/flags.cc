@@ -257,13 +257,6 @@ void AddVectorFlags(CLI::App* command, JobFlags& job) {
                    "rounded), or int8 (about a quarter, rounded by chance; on average exact)")
       ->type_name("FORMAT")
       ->group("Workers");
-  train
-      ->add_option("--sync", flags.job.sync,
-                   "When gradients become updates: bsp (all workers share each update and wait for "
-                   "it, default), asp (each worker's gradient is an update of its own), or ssp:S "
-                   "(the same, with no worker more than S updates ahead of the slowest)")
-      ->type_name("HOW")
-      ->group("Workers");
 }
 
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
@@ -279,6 +272,13 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);
+  train
+      ->add_option("--sync", flags.job.sync,
+                   "When gradients become updates: bsp (all workers share each update and wait for "
+                   "it, default), asp (each worker's gradient is an update of its own), or ssp:S "
+                   "(the same, with no worker more than S updates ahead of the slowest)")
+      ->type_name("HOW")
+      ->group("Workers");
   train
       ->add_option("--step-limit", flags.job.options.step_limit,
                    "For unattended jobs: end the job when a step makes no progress for this many "
