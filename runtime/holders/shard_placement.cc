@@ -44,15 +44,18 @@ size_t ShardPlacement::count() const {
 // --- Who gets what ---
 
 // A node that could follow the shard: the next one behind its owner that follows the fewest for
-// those that it owns. So the load is spread, and so are the shards of a node that is lost. Shares
-// of the vector follow links, and an update waits for followers. So a node that owns little for its
-// slow link follows little, and one without a shard follows only if it must.
+// those that it owns. Those of the same owner count twice, so that the shards of a node that is
+// lost are spread. Shares of the vector follow links, and an update waits for followers. So a node
+// that owns little for its slow link follows little, and one without a shard follows only if it
+// must.
 std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t version) const {
   if (shard.followers.size() >= setup_.followers) return std::nullopt;
   std::map<WorkerId, double> owned, followed;
   for (const Shard& each : shards_) {
     ++owned[each.owner];
-    for (const WorkerId follower : each.followers) ++followed[follower];
+    for (const WorkerId follower : each.followers) {
+      followed[follower] += each.owner == shard.owner ? 2 : 1;
+    }
   }
   const auto rank = [&](WorkerId worker) {
     const bool owns = owned[worker] > 0;

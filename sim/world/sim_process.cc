@@ -96,7 +96,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
 }
 
 void WorkerProcess::Start() {
-  if (killed_) return;
+  if (killed_ || node_ == nullptr) return;  // It was killed, or its job is over.
   started_ = true;
   node_->Start([this](Status status) { ended_ = std::move(status); });
 }

