@@ -36,6 +36,7 @@
 #include "sim/problems/squares_trainer.h"
 #include "sim/reached_states.h"
 #include "sim/world/sim_process.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -110,8 +111,11 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
       ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length),
                       options.job.parts, ShardsFor(options.job, options.job.modelled_floats));
   options.job.slice_length = options.vectors.slice_length();
-  // An optimizer that suits the job's model may not suit the quadratic one.
-  options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
+  // An optimizer that suits the job's model may not suit the quadratic one. One with a state has a
+  // state here, too, because followers then get sums (docs/decisions/0052-followers-read.md).
+  const bool state = OptimizerVectors(options.job.optimizer.name) > 0;
+  options.job.optimizer = {
+      .name = state ? "momentum" : "sgd", .learning_rate = 0.1, .l2 = 0, .momentum = 0};
   options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
                                              options.vectors.parameter_count(), options.calibrated);
   options.bring_trainer = [foreign = options.job.foreign] { return foreign; };

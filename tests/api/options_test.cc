@@ -108,7 +108,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     set(options);
     ExpectRefused(options, why);
   };
-  refused("`role`", [](auto& o) { o.role = 3; });
+  refused("`role`", [](auto& o) { o.role = MOTLEY_SHARD_SERVER + 1; });
   refused("`evaluate_training` 2", [](auto& o) { o.evaluate_training = 2; });
   refused("`quorum`: with `code` auto every step waits", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {

@@ -47,6 +47,8 @@ SimulateFlags FlagsFor(const std::string& reduce, const std::string& wire) {
   flags.job.reduce = reduce;
   flags.job.wire = wire;
   flags.job.shares = "equal";
+  // Without a state of the optimizer followers would get no sums, and the planner counts them.
+  flags.job.options.optimizer = "momentum";
   flags.job.quiet = true;
   return flags;
 }

@@ -58,6 +58,7 @@ TEST(KernelModules, EachFileShowsOneSymbolAlone) {
   if (OutputOf("nm --version").empty()) GTEST_SKIP() << "nm (binutils) is not installed";
   int kernels = 0;
   for (const auto& file : fs::directory_iterator(kModules)) {
+    if (file.path().filename() == "motley-mpi.so") continue;  // Package.Symbols looks at it.
     const bool cpu = file.path().filename().string().starts_with("motley-cpu-");
     const std::string symbols =
         OutputOf("nm -D --defined-only --format=just-symbols '" + file.path().string() + "'");

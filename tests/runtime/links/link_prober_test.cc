@@ -76,13 +76,12 @@ TEST_F(SimLinkTest, FindsItOnAnUnevenLink) {
   EXPECT_NEAR(probe->link.bytes_per_second / 5e7, 1, kWithin);
 }
 
-// Each connection of a simulated link has a wire of its own.
-TEST_F(SimLinkTest, AddsUpSeveralConnections) {
+TEST_F(SimLinkTest, AddsUpConnectionsThatShareTheLink) {
   const auto probe = Probe({.latency = milliseconds(10), .bytes_per_second = 2e7}, 4);
   ASSERT_TRUE(probe.ok()) << probe.status().ToString();
   EXPECT_EQ(joined_, 4);
-  EXPECT_NEAR(probe->link.bytes_per_second / 8e7, 1, kWithin);
-  EXPECT_NEAR(probe->link.Down().bytes_per_second / 8e7, 1, kWithin);
+  EXPECT_NEAR(probe->link.bytes_per_second / 2e7, 1, kWithin);
+  EXPECT_NEAR(probe->link.Down().bytes_per_second / 2e7, 1, kWithin);
 }
 
 TEST_F(SimLinkTest, AStrangerMeasuresNothing) {
