@@ -200,6 +200,7 @@ void JobScheduler::OpenUpdates() {
     phase_ = Phase::kStarting;
     return start_.WaitFor(job_.options.start_timeout);
   }
+  if (job_.members.ReadyCount() == 0) return;  // An update that is being applied ends first.
   for (Lane& lane : lanes_) {
     if (lane.update.interrupted()) Begin(lane);
   }

@@ -162,7 +162,7 @@ Result<std::span<const float>> Job::parameters() const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
   if (outcome_.job.parameters->empty()) {
     return Status::Unavailable(
-        "the parameters are lost with the workers that held them: a checkpoint may have older "
+        "the parameters are lost with the nodes that held them: a checkpoint may have older "
         "ones");
   }
   return std::span<const float>(*outcome_.job.parameters);

@@ -377,7 +377,7 @@ bool TrainingRun::Tests() const {
 
 // Why the trained model is not evaluated; empty: it is. Who stops a job does not want to wait.
 std::string TrainingRun::WhyNotEvaluated(const JobResult& job) const {
-  if (job.parameters->empty()) return "its parameters are lost with the workers that held them";
+  if (job.parameters->empty()) return "its parameters are lost with the nodes that held them";
   if (job.status.ok()) return stopped() ? "the job was stopped at its end" : "";
   if (job.status.code() != StatusCode::kCancelled) return "the job ended by an error";
   if (job.steps == 0) return "no step was done";

@@ -316,6 +316,10 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
         "or auto, or leave `followers` out",
         request.followers));
   }
+  if (request.followers > 3) {
+    return Status::InvalidArgument(
+        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+  }
   // Audits need answers at the server.
   if (chosen && (here || request.audit > 0)) return Status::Ok();
   if (mode->kind == Reduce::kDirect && job.workers < 2) {
@@ -324,17 +328,13 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   if (sharded && here) {
     return Status::InvalidArgument(fmt::format(
         "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
-        "nothing. They are for a server of other machines (motley train --remote); leave `reduce` "
-        "out",
+        "nothing. They are for jobs whose workers are on other machines (motley train --remote); "
+        "leave `reduce` out",
         request.reduce));
   }
   if (mode->servers > kMostShardServers) {
     return Status::InvalidArgument(fmt::format("`reduce` {}: at most {} shard servers are possible",
                                                request.reduce, kMostShardServers));
-  }
-  if (request.followers > 3) {
-    return Status::InvalidArgument(
-        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
   }
   if (request.audit > 0) {
     return Status::InvalidArgument(

@@ -107,7 +107,7 @@ void JobEnding::Lose() {
   if (server_.model->Has(steps, /*state=*/false)) return;
   const Validator& validator = *server_.validator;
   std::string left =
-      fmt::format("the newest parameters, those after step {}, are lost with a worker", steps);
+      fmt::format("the newest parameters, those after step {}, are lost with the node that held them", steps);
   if (validator.best()) {
     left += fmt::format("; the best ones, after step {}, are left", validator.best_version());
   }

@@ -273,6 +273,9 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   if (std::exchange(session->ready, true)) {
     return Status::DataError("it said that it is ready before");
   }
+  if (server_.remote != nullptr && !server_.Computes(worker) && ready.address.empty()) {
+    return Status::DataError("a shard server that listens at no address");
+  }
   server_.peers.GotReady(worker);
   if (server_.remote != nullptr) server_.remote->Ready(worker, AddressOf(worker, ready.address));
   if (!server_.Computes(worker)) {

@@ -157,8 +157,9 @@ void ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied)
 std::set<WorkerId> ShardUpdate::Missing(uint32_t number) const {
   const ShardPlacement::Shard& placed = placement_.shards()[number];
   const Shard& shard = shards_[number];
-  std::set<WorkerId> missing =
-      applying() || !placement_.reads() ? placed.nodes() : std::set<WorkerId>{placed.owner};
+  // Followers that read have nothing to read before owners applied the update, or if one could not.
+  const bool all = !placement_.reads() || (applying() && apply_status_.ok());
+  std::set<WorkerId> missing = all ? placed.nodes() : std::set<WorkerId>{placed.owner};
   for (const WorkerId node : applying() ? shard.applied : shard.have_sum) missing.erase(node);
   return missing;
 }

@@ -218,7 +218,8 @@ Status ShardHost::Open(const wire::ShardOpenT& open) {
   if (!open.lists && form == nullptr) return Status::DataError("an update under an unknown code");
   open_ = open;
   for (const auto& [shard, held] : held_) {
-    held->before = nullptr;
+    // The order to open may come later than the values after it.
+    if (open.step == held->version) held->before = nullptr;
     if (!held->owner || !held->ready) continue;
     held->sum = Held::Sum();  // One of the owner before is of no use any more.
     held->answers.Open({open.step, open.base_version}, open.attempt, form);
@@ -292,18 +293,20 @@ Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
     return Status::DataError("training diverged");
   };
-  parts_.device.Submit(
-      0, std::move(work),
-      alive_.Guard([this, shard = held.shard, step = apply.step, next](const Status& status) {
-        OnApplied(shard, step, next, status);
-      }));
+  parts_.device.Submit(0, std::move(work),
+                       alive_.Guard([this, shard = held.shard, step = apply.step, next,
+                                     optimizer = held.optimizer](const Status& status) {
+                         const Held* now = Find(shard);
+                         // The shard may have been dropped and come again meanwhile.
+                         if (now != nullptr && now->optimizer == optimizer)
+                           OnApplied(shard, step, next, status);
+                       }));
   return Status::Ok();
 }
 
 void ShardHost::OnApplied(uint32_t shard, StepId step,
                           const std::shared_ptr<std::vector<float>>& next, const Status& status) {
   Held* held = Find(shard);
-  if (held == nullptr) return;
   held->applying = held->in_place = false;
   if (held->waiting) {  // The update was taken back.
     const wire::ShardHoldT hold = *std::exchange(held->waiting, std::nullopt);

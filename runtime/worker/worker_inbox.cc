@@ -11,6 +11,11 @@
 #include "runtime/memory_need.h"
 
 namespace motley {
+namespace {
+
+constexpr uint32_t kMostRollbacksAhead = 1024;  // A worker misses none while it is connected.
+
+}  // namespace
 
 ParameterInbox::ParameterInbox(Slicing cut) : cut_(std::move(cut)), epochs_(cut_.shards(), 0) {}
 
@@ -27,6 +32,10 @@ Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
 Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header, Arriving& arriving) {
   arriving.values = nullptr;
   if (header.row < rollbacks_) return std::span<std::byte>();
+  if (header.row > rollbacks_ + kMostRollbacksAhead) {
+    return Status::DataError(fmt::format("parameters after {} rollbacks, of which {} are known",
+                                         header.row, rollbacks_));
+  }
   RolledBack(header.row);
   if (header.shard < epochs_.size() && header.attempt != epochs_[header.shard]) {
     if (header.attempt < epochs_[header.shard]) return std::span<std::byte>();

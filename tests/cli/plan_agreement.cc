@@ -2,6 +2,7 @@
 #include "plan_agreement.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +45,8 @@ constexpr double kWorthTyping = 0.05;
 class ClusterFile {
  public:
   explicit ClusterFile(const ClusterProfile& cluster)
-      : path_(testing::TempDir() + "plan-agreement-" + cluster.name + ".toml") {
+      : path_(testing::TempDir() + "plan-agreement-" + cluster.name + "-" +
+              std::to_string(getpid()) + ".toml") {
     std::ofstream(path_) << FormatClusterProfile(cluster);
   }
   ~ClusterFile() {

@@ -195,10 +195,11 @@ TEST(Versions, ThatNobodyReadsAnyMoreAreGivenBackAfterAWhile) {
 
 // Runs a job that diverges at some step, with checkpoints in `store`.
 JobResult Diverge(uint64_t checkpoint_every, SimStore& store,
-                  JobOptions::Holders holders = JobOptions::Holders::kServer) {
+                  JobOptions::Holders holders = JobOptions::Holders::kServer,
+                  const OptimizerOptions& optimizer = Momentum(1)) {
   JobOptions options = JobWorld::Options(2, "none");
   options.holders = holders;
-  options.optimizer = Momentum(1);
+  options.optimizer = optimizer;
   options.optimizer.l2 = 1e25;
   options.checkpoint.every = checkpoint_every;
   options.checkpoint.code = {2, 1, ErasureTechnique::kVandermonde};
@@ -229,6 +230,13 @@ TEST(Divergence, LeavesTheLastGoodCheckpointAndNamesIt) {
     EXPECT_EQ(saved->step, result.checkpoint_step);
     EXPECT_EQ(saved->optimizer_steps, saved->step) << "parameters and state of one version";
   }
+}
+
+// Without a state followers read the new values, and there are none then.
+TEST(Divergence, EndsJobsWhoseFollowersRead) {
+  SimStore store(1);
+  const JobResult result = Diverge(1000, store, JobOptions::Holders::kWorkers, {.name = "sgd"});
+  EXPECT_EQ(result.status.code(), StatusCode::kDataError) << result.status.ToString();
 }
 
 TEST(Divergence, WithoutACheckpointLeavesNone) {
