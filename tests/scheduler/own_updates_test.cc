@@ -371,5 +371,31 @@ TEST(SyncMode, IsReadAndNamed) {
   }
 }
 
+// One update is being applied when the last worker is lost, and the other one is open.
+TEST(OwnUpdates, EndIfNobodyComesBackWhileOneIsApplied) {
+  const auto made = JobScheduler::Make(Options(2, "asp", 10));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  JobScheduler& scheduler = **made;
+  std::vector<Command> commands;
+  Time now{};
+  const auto tell = [&](const Event& event) { scheduler.OnEvent(event, now, commands); };
+  tell(Tick{});
+  for (const WorkerId id : {0, 1}) tell(WorkerJoined{id, 1});
+  for (const WorkerId id : {0, 1}) tell(WorkerFree{id, 0, {}, 100});
+  tell(RowArrived{0, 0, 0});
+  tell(StepDecodable{0});
+  const auto count = [&](auto kind) {
+    return std::count_if(commands.begin(), commands.end(), [kind](const Command& command) {
+      return std::holds_alternative<decltype(kind)>(command);
+    });
+  };
+  ASSERT_EQ(count(CommitStep()), 1);
+  for (const WorkerId id : {0, 1}) tell(WorkerLost{id, Status::Unavailable("killed")});
+  tell(StepApplied{0});
+  now += SchedulerOptions().return_timeout + FromSeconds(1);
+  tell(Tick{});
+  EXPECT_EQ(count(EndJob()), 1) << "nobody came back";
+}
+
 }  // namespace
 }  // namespace motley
