@@ -31,8 +31,8 @@ class ParameterInbox {
   void SetCame(Came came) { came_ = std::move(came); }
   // Workers hold the shards from now on.
   void ShardsAreRemote() { remote_ = true; }
-  // So many updates were taken back. Nothing counts any more that was sent before the last of them
-  // and is not in use.
+  // So many updates were taken back. What was sent before the last of these is dropped, unless an
+  // order uses it.
   void RolledBack(uint32_t rollbacks);
 
   // A slice that is arriving over one of several connections.
