@@ -106,8 +106,8 @@ void JobEnding::Lose() {
   const uint64_t steps = server_.record.steps();
   if (server_.model->Has(steps, /*state=*/false)) return;
   const Validator& validator = *server_.validator;
-  std::string left =
-      fmt::format("the newest parameters, those after step {}, are lost with the node that held them", steps);
+  std::string left = fmt::format(
+      "the newest parameters, those after step {}, are lost with the node that held them", steps);
   if (validator.best()) {
     left += fmt::format("; the best ones, after step {}, are left", validator.best_version());
   }

@@ -378,22 +378,22 @@ TEST(OwnUpdates, EndIfNobodyComesBackWhileOneIsApplied) {
   JobScheduler& scheduler = **made;
   std::vector<Command> commands;
   Time now{};
-  const auto tell = [&](const Event& event) { scheduler.OnEvent(event, now, commands); };
-  tell(Tick{});
-  for (const WorkerId id : {0, 1}) tell(WorkerJoined{id, 1});
-  for (const WorkerId id : {0, 1}) tell(WorkerFree{id, 0, {}, 100});
-  tell(RowArrived{0, 0, 0});
-  tell(StepDecodable{0});
+  const auto send = [&](const Event& event) { scheduler.OnEvent(event, now, commands); };
+  send(Tick{});
+  for (const WorkerId id : {0, 1}) send(WorkerJoined{id, 1});
+  for (const WorkerId id : {0, 1}) send(WorkerFree{id, 0, {}, 100});
+  send(RowArrived{0, 0, 0});
+  send(StepDecodable{0});
   const auto count = [&](auto kind) {
     return std::count_if(commands.begin(), commands.end(), [kind](const Command& command) {
       return std::holds_alternative<decltype(kind)>(command);
     });
   };
   ASSERT_EQ(count(CommitStep()), 1);
-  for (const WorkerId id : {0, 1}) tell(WorkerLost{id, Status::Unavailable("killed")});
-  tell(StepApplied{0});
+  for (const WorkerId id : {0, 1}) send(WorkerLost{id, Status::Unavailable("killed")});
+  send(StepApplied{0});
   now += SchedulerOptions().return_timeout + FromSeconds(1);
-  tell(Tick{});
+  send(Tick{});
   EXPECT_EQ(count(EndJob()), 1) << "nobody came back";
 }
 
