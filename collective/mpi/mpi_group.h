@@ -2,8 +2,8 @@
 // Sums by MPI_Allreduce among the processes that one mpirun started. MPI is optional: the module
 // motley-mpi.so (mpi_module.h) calls it, and is loaded when a group is joined.
 //
-// MPI waits for everybody, as every collective does. Calls block their thread, and MPI keeps the
-// processor busy while it waits. mpirun ends all processes when one of them is lost.
+// A sum waits for all members. Calls block their thread, and MPI keeps the processor busy while it
+// waits. mpirun ends all processes when one of them is lost.
 #pragma once
 
 #include <cstdint>
