@@ -378,6 +378,20 @@ def check_links(root, name, lines, report):
                 report(name, number, f"the link {target} names no heading of its page")
 
 
+def check_table(root, name, lines, report):
+    """The files and folders that a page's tables name exist. `a/b.h/.cc` are two; x is a new one."""
+    tops = {path.name for path in root.iterdir() if path.is_dir()}
+    for number, line in enumerate(lines, 1):
+        for named in re.findall(r"`([\w/.-]+)`", line) if line.startswith("|") else []:
+            parts = named.split("/")
+            if parts[0] not in tops or len(parts) < 2 or any(re.match(r"x(_|$|\.)", part) for part in parts):
+                continue
+            both = re.fullmatch(r"(.*)(\.\w+)/(\.\w+)", named)
+            for path in (both[1] + both[2], both[1] + both[3]) if both else (named,):
+                if not (root / path).exists():
+                    report(name, number, f"{path} does not exist")
+
+
 def run(root):
     findings = []
 
@@ -389,6 +403,8 @@ def run(root):
     for name in every:
         if name != "tests/tidy/tidy_test.py" and (name in names or re.search(r"\.(md|service)$|^dev$", name)):
             check_links(root, name, (root / name).read_text(errors="replace").split("\n"), report)
+    if "CONTRIBUTING.md" in every:
+        check_table(root, "CONTRIBUTING.md", (root / "CONTRIBUTING.md").read_text().split("\n"), report)
     for name in names:
         lines = (root / name).read_text(errors="replace").split("\n")
         if lines and lines[-1] == "":

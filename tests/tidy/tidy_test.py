@@ -158,6 +158,12 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(self.findings(files | {"docs/README.md": page + "[a](how-to/a.md#what-a-is-its)\n"}), [])
         self.check("base/a.h", "// docs/none.md says why.\n", "docs/none.md does not exist")
 
+    def test_table_that_names_a_missing_file_is_found(self):
+        for named, expected in (("base/a.md", 0), ("base/a.md/.cc", 1), ("base/x_a.h", 0), ("base/b/", 1)):
+            with self.subTest(named):
+                found = self.findings({"base/a.md": "", "CONTRIBUTING.md": f"| a | `{named}` |\n"})
+                self.assertEqual(len(found), expected, found)
+
 
 if __name__ == "__main__":
     unittest.main()
