@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "cli" / "program"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "cli" / "program" / "tools"))
 from lab import Lab, ip  # noqa: E402
 
 DATA = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"

@@ -37,7 +37,7 @@ from typing import Callable
 import peer_tools
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "cli" / "program"))
+sys.path.insert(0, str(HERE.parent / "tests" / "cli" / "program" / "tools"))
 from lab import Lab  # noqa: E402
 
 PORT = 7450

@@ -2,6 +2,7 @@
 #include "sim/drop_barrier.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/random.h"
 
@@ -17,14 +18,24 @@ bool IsTaken(const SimOptions& options) {
   return lies || options.job.checkpoint.every > 0 || options.replay || options.data_bytes > 0;
 }
 
+// The last mode of the list is drawn most often.
+SyncMode DrawMode(Random& random) {
+  std::vector<SyncForm> own;
+  for (const SyncForm& form : SyncForms()) {
+    if (form.make(0).one_each) own.push_back(form);
+  }
+  const size_t last = own.size() - 1;
+  const SyncForm& drawn = own[random.Chance(0.7) ? last : random.Below(last)];
+  return drawn.make(drawn.has_number() ? static_cast<uint32_t>(random.Below(4)) : 0);
+}
+
 }  // namespace
 
 void DropTheBarrier(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kDraws);
   if (!random.Chance(1.0 / 12) || IsTaken(options)) return;
   JobOptions& job = options.job;
-  job.sync.one_each = true;
-  if (random.Chance(0.7)) job.sync.most_ahead = static_cast<uint32_t>(random.Below(4));
+  job.sync = DrawMode(random);
   job.code = "none";
   job.quorum = job.draw_codes_every = job.most_workers = 0;
   job.step_deadline = {};

@@ -6,8 +6,10 @@
 
 namespace motley {
 
-// A twelfth of the scenarios whose jobs can do so get asp, or ssp with a bound of 0 to 3. They
-// learn slowly, because gradients are of older versions. Call it when everything else is drawn.
+// A twelfth of the scenarios whose jobs can do so get such a mode of the list, with a number of 0
+// to
+// 3. They learn slowly, because gradients are of older versions. Call it when everything else is
+// drawn.
 void DropTheBarrier(SimOptions& options);
 
 }  // namespace motley

@@ -201,8 +201,7 @@ class Simulation {
         length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
     const SyncMode& sync = options_.job.sync;
     if (sync.one_each) {
-      updates_ =
-          std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync.most_ahead);
+      updates_ = std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync);
     } else {
       steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
     }

@@ -164,7 +164,7 @@ JobResult JobEnding::TakeResult() {
   result.parameters = best ? best : server_.model->parameters();
   result.validation = server_.validator->Summary();
   result.stopped_early = why_stopped_;
-  server_.audits.AddTo(result);
+  server_.updater.AddTo(result);
   result.audit = server_.audits.Record();
   result.scheduler = server_.pump.Stats();
   if (const Checkpointer* checkpointer = server_.updater.checkpointer()) {

@@ -286,8 +286,10 @@ void Updater::TakeSnapshot(SnapshotDone done) {
 
 JobHistory Updater::History() const {
   JobHistory history = server_.record.history();
-  server_.audits.AddTo(history);
+  AddTo(history);
   return history;
 }
+
+void Updater::AddTo(JobHistory& history) const { server_.audits.AddTo(history); }
 
 }  // namespace motley

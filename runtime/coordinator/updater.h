@@ -35,6 +35,9 @@ class Updater {
   // and is here. JobEnding::Check runs whenever it comes or is lost.
   Copy Fetch(bool state, std::function<void()> then);
 
+  // Adds what the record of the steps does not count itself, for checkpoints and the report.
+  void AddTo(JobHistory& history) const;
+
   // Null if no checkpoints are wanted.
   Checkpointer* checkpointer() const { return checkpointer_.get(); }
 

@@ -6,9 +6,8 @@
 
 namespace motley {
 
-BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates,
-                                   std::optional<uint64_t> most_ahead)
-    : updates_(updates), most_ahead_(most_ahead), clocks_(workers) {}
+BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode)
+    : updates_(updates), mode_(mode), clocks_(workers) {}
 
 // The largest number if no clock counts.
 uint64_t BoundedStaleness::Slowest() const {
@@ -27,7 +26,7 @@ std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& memb
   for (WorkerId id = 0; id < clocks_.size(); ++id) {
     const Clock& clock = clocks_[id];
     if (!clock.counts || clock.begun || !members.Live(id) || !members[id].free) continue;
-    if (most_ahead_ && clock.updates - slowest > *most_ahead_) continue;
+    if (!mode_.MayBegin(clock.updates, slowest)) continue;
     if (!next || clock.updates < clocks_[*next].updates) next = id;
   }
   if (!next) return std::nullopt;
@@ -73,7 +72,7 @@ void BoundedStaleness::Tick(const Membership& members, Time now) {
 
 Time BoundedStaleness::Due(const Membership& members) const {
   Time due = kNever;
-  if (!most_ahead_) return due;
+  if (!mode_.most_ahead) return due;
   for (WorkerId id = 0; id < clocks_.size(); ++id) {
     if (Hangs(id, members)) due = std::min(due, members[id].waiting_since + members[id].patience);
   }

@@ -25,9 +25,8 @@ namespace motley {
 
 class BoundedStaleness final : public SyncPolicy {
  public:
-  // Lane w is that of worker w < `workers`. There are `updates` in all. `most_ahead` is the bound
-  // S; none: no bound.
-  BoundedStaleness(uint32_t workers, uint64_t updates, std::optional<uint64_t> most_ahead);
+  // Lane w is that of worker w < `workers`. There are `updates` in all.
+  BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode);
 
   std::optional<Opening> Next(const Membership& members) const override;
   void Opened(const Opening& opening) override;
@@ -48,7 +47,7 @@ class BoundedStaleness final : public SyncPolicy {
   bool Hangs(WorkerId worker, const Membership& members) const;
 
   const uint64_t updates_;
-  const std::optional<uint64_t> most_ahead_;
+  const SyncMode mode_;
   std::vector<Clock> clocks_;  // By worker.
   uint64_t opened_ = 0;
   uint64_t applied_ = 0;

@@ -3,22 +3,44 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
 namespace motley {
+namespace {
+
+constexpr std::array kForms{
+    SyncForm{"bsp", "all workers share each update and wait for it, default",
+             [](uint32_t) { return SyncMode{}; }},
+    SyncForm{"asp", "each worker's gradient is an update of its own",
+             [](uint32_t) { return SyncMode{.one_each = true}; }},
+    SyncForm{"ssp:S", "as asp, with no worker more than S updates ahead of the slowest",
+             [](uint32_t bound) { return SyncMode{.one_each = true, .most_ahead = bound}; }},
+};
+
+std::optional<uint32_t> NumberOf(std::string_view digits) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+  if (error != std::errc() || end != digits.end()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::span<const SyncForm> SyncForms() { return kForms; }
 
 Result<SyncMode> ParseSyncMode(std::string_view text) {
-  constexpr std::string_view kBound = "ssp:";
-  if (text == "bsp") return SyncMode{};
-  if (text == "asp") return SyncMode{.one_each = true};
-  if (text.starts_with(kBound)) {
-    const std::string_view digits = text.substr(kBound.size());
-    uint32_t bound = 0;
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), bound);
-    if (error == std::errc() && end == digits.end()) return SyncMode{true, bound};
+  std::string forms;
+  for (const SyncForm& each : kForms) {
+    if (text == each.form && !each.has_number()) return each.make(0);
+    const std::string_view prefix = each.form.substr(0, each.form.find(':') + 1);
+    if (each.has_number() && text.starts_with(prefix)) {
+      if (const auto number = NumberOf(text.substr(prefix.size()))) return each.make(*number);
+    }
+    forms += fmt::format("{}{}", forms.empty() ? "" : ", ", each.form);
   }
   return Status::InvalidArgument(
-      fmt::format("`sync` {}: use bsp, asp, or ssp:S with a whole number S, such as ssp:2", text));
+      fmt::format("`sync` {}: use one of {} with a whole number S, such as ssp:2", text, forms));
 }
 
 std::string NameOf(const SyncMode& mode) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the updates of a job are synchronised, as users write it:
-//
-//   bsp     all workers share each update, and wait for it (a barrier)
-//   asp     each worker's gradient is an update of its own, applied when it arrives
-//   ssp:S   the same, and no worker begins an update more than S ahead of the slowest
+// How the updates of a job are synchronised, as users write it. The list has an entry for each
+// mode; the help, the message about unknown modes and the simulator's draws read it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,10 +17,26 @@ struct SyncMode {
   bool one_each = false;               // Each worker has updates of its own.
   std::optional<uint32_t> most_ahead;  // With one_each: the bound S; none: no bound.
 
+  // With one_each: a worker that did `own` updates may begin another, when the slowest worker did
+  // `slowest`.
+  bool MayBegin(uint64_t own, uint64_t slowest) const {
+    return !most_ahead || own <= slowest + *most_ahead;
+  }
   bool operator==(const SyncMode&) const = default;
 };
 
-// kInvalidArgument for anything else than the above.
+struct SyncForm {
+  std::string_view form;     // "asp", or with a number of its own: "ssp:S".
+  std::string_view summary;  // For --help.
+  SyncMode (*make)(uint32_t number);
+
+  bool has_number() const { return form.find(':') != std::string_view::npos; }
+};
+
+// The first is the default.
+std::span<const SyncForm> SyncForms();
+
+// kInvalidArgument for anything else than the forms.
 Result<SyncMode> ParseSyncMode(std::string_view text);
 std::string NameOf(const SyncMode& mode);
 

@@ -7,8 +7,7 @@ namespace motley {
 
 std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options) {
   if (!options.sync.one_each) return std::make_unique<Barrier>(options.first_step);
-  return std::make_unique<BoundedStaleness>(options.workers, options.steps,
-                                            options.sync.most_ahead);
+  return std::make_unique<BoundedStaleness>(options.workers, options.steps, options.sync);
 }
 
 }  // namespace motley

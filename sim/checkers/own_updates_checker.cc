@@ -43,11 +43,10 @@ void OwnUpdatesChecker::On(const event::RowAssigned& event) {
 
 void OwnUpdatesChecker::CheckLead(WorkerId worker) {
   if (applied_ == 0) clocks_[worker].judged = true;
-  if (!most_ahead_ || !IsJudged(worker)) return;
+  if (!IsJudged(worker)) return;
   for (WorkerId other = 0; other < clocks_.size(); ++other) {
     if (!IsJudged(other)) continue;
-    const uint64_t least = clocks_[other].updates + *most_ahead_;
-    if (clocks_[worker].updates <= least) continue;
+    if (mode_.MayBegin(clocks_[worker].updates, clocks_[other].updates)) continue;
     if (!clocks_[other].begun && !clocks_[other].ended) {
       clocks_[other].missed = true;
       continue;

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "runtime/job_event.h"
+#include "scheduler/sync/sync_mode.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
 
 class OwnUpdatesChecker final : public JobObserver {
  public:
-  // `most_ahead` is the bound; none: no bound.
-  OwnUpdatesChecker(Violations& violations, uint32_t workers, std::optional<uint64_t> most_ahead)
-      : violations_(violations), most_ahead_(most_ahead), clocks_(workers) {}
+  OwnUpdatesChecker(Violations& violations, uint32_t workers, SyncMode mode)
+      : violations_(violations), mode_(mode), clocks_(workers) {}
 
   void OnEvent(const JobEvent& event) override;
   uint64_t applied() const { return applied_; }
@@ -53,7 +53,7 @@ class OwnUpdatesChecker final : public JobObserver {
   void CheckLead(WorkerId worker);
 
   Violations& violations_;
-  const std::optional<uint64_t> most_ahead_;
+  const SyncMode mode_;
   std::vector<Clock> clocks_;  // By worker.
   std::map<StepId, Update> open_;
   std::set<StepId> done_;

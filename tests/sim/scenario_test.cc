@@ -5,8 +5,10 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "coding/schemes.h"
+#include "scheduler/sync/sync_mode.h"
 #include "sim/faults/random_fault.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -40,6 +42,18 @@ TEST(Scenario, EveryOptimizerIsDrawn) {
   for (const std::string& name : OptimizerNames()) listed.insert(name);
   for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
     drawn.insert(MakeScenario(seed).options.job.optimizer.name);
+  }
+  EXPECT_EQ(drawn, listed);
+}
+
+TEST(Scenario, EverySyncModeIsDrawn) {
+  std::set<std::string> drawn, listed;
+  const auto name = [](std::string_view form) {
+    return std::string(form.substr(0, form.find(':')));
+  };
+  for (const SyncForm& form : SyncForms()) listed.insert(name(form.form));
+  for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
+    drawn.insert(name(NameOf(MakeScenario(seed).options.job.sync)));
   }
   EXPECT_EQ(drawn, listed);
 }

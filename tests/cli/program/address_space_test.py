@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest
 
 STEPS = 4
 MIB = 1 << 20

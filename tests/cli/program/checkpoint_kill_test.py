@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest
 
 KILLS = 15
 STEPS_PER_KILL = 400

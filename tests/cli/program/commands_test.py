@@ -11,7 +11,7 @@ import subprocess
 import textwrap
 import unittest
 
-from program import PROGRAM, ProgramTest
+from tools.program import PROGRAM, ProgramTest
 
 PROFILES = pathlib.Path(__file__).parents[3] / "profiles"
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from program import PROGRAM, ProgramTest, children_of
+from tools.program import PROGRAM, ProgramTest, children_of
 
 
 def peak_bytes(pid):

@@ -9,7 +9,7 @@ import signal
 import unittest
 from unittest import mock
 
-from program import PATIENCE_S, ProgramTest, children_of, ignores_interrupt
+from tools.program import PATIENCE_S, ProgramTest, children_of, ignores_interrupt
 
 FIELDS = ("driver", "index", "name", "platform", "kind", "memory_bytes", "units", "usable",
           "default", "reason")

@@ -11,8 +11,8 @@ import sys
 import time
 import unittest
 
-from lab import Lab
-from program import ProgramTest, Running, wait_until
+from tools.lab import Lab
+from tools.program import ProgramTest, Running, wait_until
 
 UNITS = {"MiB": 2**20, "GiB": 2**30}
 # Parts of the prediction by which a process may be off, and what it may take for samples.

@@ -13,8 +13,8 @@ import socket
 import subprocess
 import unittest
 
-from lab import Lab
-from program import TOKEN, ProgramTest, Running
+from tools.lab import Lab
+from tools.program import TOKEN, ProgramTest, Running
 
 ROOT = pathlib.Path(__file__).parents[3]
 TUTORIAL = ROOT / "docs" / "tutorial" / "lab.md"

@@ -12,7 +12,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
+from tools.program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
 
 
 class Errors(ProgramTest):

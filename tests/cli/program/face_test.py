@@ -19,7 +19,7 @@ import termios
 import time
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest, children_of
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
 SOURCE = pathlib.Path(__file__).parents[3]
 COMMANDS = ["train", "simulate", "codes", "devices", "plan", "predict", "server", "profile", "checkpoint",

@@ -8,7 +8,7 @@ import signal
 import unittest
 import xml.dom.minidom
 
-from program import ProgramTest, Running, wait_until, write_samples
+from tools.program import ProgramTest, Running, wait_until, write_samples
 
 
 def write_line(path, rows=300, seed=3):

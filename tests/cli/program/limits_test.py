@@ -15,7 +15,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
 
 
 class Audits(ProgramTest):

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from program import PROGRAM, write_samples
+from tools.program import PROGRAM, write_samples
 
 VALGRIND = shutil.which("valgrind")
 

@@ -6,7 +6,7 @@ import pathlib
 import random
 import unittest
 
-from program import ProgramTest, write_samples
+from tools.program import ProgramTest, write_samples
 
 DIGITS = pathlib.Path(__file__).parents[3] / "examples/data/digits.csv.gz"
 

@@ -11,8 +11,8 @@ import tempfile
 import time
 import unittest
 
-from fault_proxy import FaultProxy
-from program import PROGRAM, ProgramTest, Running, wait_until
+from tools.fault_proxy import FaultProxy
+from tools.program import PROGRAM, ProgramTest, Running, wait_until
 
 SEED = int(os.environ.get("MOTLEY_FAULT_SEED", random.SystemRandom().randrange(1 << 32)))
 DELAY_S = 0.002  # A step takes at least twice this delay, so the job's duration is known.

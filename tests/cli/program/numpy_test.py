@@ -21,7 +21,7 @@ try:
 except ImportError:
     safetensors_numpy = None
 
-from program import ProgramTest
+from tools.program import ProgramTest
 
 FEATURES, HIDDEN, CLASSES, ROWS = 6, 5, 3, 40
 TYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest
+from tools.program import PROGRAM, ProgramTest
 
 QEMU = shutil.which("qemu-x86_64")
 BUILD = pathlib.Path(PROGRAM).parent

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import unittest
 
-from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest
+from tools.program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest
 
 SECONDS = 3 if SANITIZED else 0.3  # Enough for two sizes of pieces, even in a slow program.
 

@@ -16,7 +16,7 @@ import subprocess
 import termios
 import unittest
 
-from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, catches, children_of,
+from tools.program import (PATIENCE_S, PROGRAM, ProgramTest, alive, catches, children_of,
                      ignores_interrupt, wait_until)
 
 JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--optimizer",

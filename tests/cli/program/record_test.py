@@ -11,8 +11,8 @@ import subprocess
 import tomllib
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest, wait_until
-from slow_link import SlowLink
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest, wait_until
+from tools.slow_link import SlowLink
 
 ROUNDS = pathlib.Path(__file__).parents[3] / "examples" / "data" / "rounds.csv"
 LAMBDA = pathlib.Path(__file__).parents[4] / "shared" / "data" / "traces" / "lambda256.csv.gz"

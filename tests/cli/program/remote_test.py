@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest
 
 COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))( --forever)?$")
 

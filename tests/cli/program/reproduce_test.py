@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest
 
 MEMBERS = {"experiment", "scheme", "setting", "published", "reference_value", "reference_kind",
            "reference", "measured", "tolerance", "pass"}

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest, Running
+from tools.program import PROGRAM, ProgramTest, Running
 
 ROOT = pathlib.Path(__file__).parents[3]
 UNIT = ROOT / "packaging" / "systemd" / "motley-worker@.service"

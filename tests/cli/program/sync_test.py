@@ -4,7 +4,7 @@
 
 import unittest
 
-from program import ProgramTest
+from tools.program import ProgramTest
 
 
 class Sync(ProgramTest):
@@ -36,7 +36,7 @@ class Sync(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data, "--workers", 3)
-        for wrong, words in ((("--sync", "ssp"), "ssp:S with a whole number"),
+        for wrong, words in ((("--sync", "ssp"), "ssp:S with a whole number S"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
                              (("--sync", "asp", "--reduce", "direct"), "--reduce star"),
                              (("--sync", "asp", "--audit", 0.5), "--audit 0"),

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest
+from tools.program import PROGRAM, ProgramTest
 
 FLOWERS = ("iris setosa", "iris, versicolor", "virginica")
 

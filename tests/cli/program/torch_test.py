@@ -14,7 +14,7 @@ import struct
 import sys
 import unittest
 
-from program import ProgramTest
+from tools.program import ProgramTest
 from tables_test import FLOWERS, write_flowers, write_houses
 
 try:

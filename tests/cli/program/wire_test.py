@@ -4,7 +4,7 @@
 
 import unittest
 
-from program import ProgramTest
+from tools.program import ProgramTest
 
 
 class Wire(ProgramTest):

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags/code_flags.h"
+
+#include <fmt/format.h>
+
+#include "cli/flags/flag_values.h"
+#include "coding/code_form.h"
+#include "coding/schemes.h"
+
+namespace motley {
+
+std::string CodeList(bool coded_only) {
+  std::string text = "Gradient code:";
+  for (const Scheme& scheme : Schemes()) {
+    if (coded_only && !scheme.fixed_rows()) continue;
+    text += fmt::format("\n{:>12}: {}", scheme.name, scheme.summary);
+  }
+  text +=
+      "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "
+      "partial-coded m to s + m times. With none, the work of lost workers also goes to the "
+      "others, but later. multi-message stops computing copies as soon as one has arrived.";
+  return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
+}
+
+CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
+  return app
+      ->add_option(
+          "--parts", parts,
+          "With --code short or partial-coded: answers are 1/M as long as a gradient; default: 2")
+      ->type_name("M")
+      ->transform(Within(1U, kMaxParts));
+}
+
+}  // namespace motley

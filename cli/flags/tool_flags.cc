@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that answer a question: codes, plan, predict, reproduce.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+#include "cli/commands/codes_command.h"
+#include "cli/commands/plan_command.h"
+#include "cli/commands/predict_command.h"
+#include "cli/commands/reproduce_command.h"
+#include "cli/flags/code_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/flags.h"
+#include "cli/report/placement.h"
+
+namespace motley {
+
+CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
+  CLI::App* codes =
+      app.add_subcommand("codes", "Show a gradient code: matrix, loads, conditioning");
+  codes->add_option("--speeds", flags.speeds, "Relative speeds of the workers, like 2,2,4,8")
+      ->type_name("LIST");
+  codes->add_option("--workers", flags.workers, "That many workers of equal speed")
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount));
+  AddValue(codes, "--code", flags.code, "NAME", CodeList(true));
+  AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
+      ->transform(Within(0U, kMostCount));
+  AddParts(codes, flags.parts);
+  codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
+      ->type_name("K")
+      ->transform(Within(1U, 1U << 20));
+  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients")
+      ->transform(Seed());
+  codes->add_flag("--json", flags.json, "The result as one JSON object");
+  codes->footer(
+      "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
+      "--tolerate 1");
+  return codes;
+}
+
+CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
+  CLI::App* plan = app.add_subcommand("plan", "Recommend a scheme for a cluster, with reasons");
+  plan->add_option("--cluster", flags.cluster,
+                   "The cluster as a file (TOML); docs/reference/cluster-file.md explains its keys")
+      ->type_name("FILE")
+      ->required();
+  AddValue(plan, "--batch", flags.batch, "N", "Samples per step")
+      ->transform(Within(1U, kMostCount));
+  AddValue(plan, "--steps", flags.steps, "N", "Steps of the job, within which copies must pay off")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40));
+  AddValue(plan, "--loss-rate", flags.loss_rate, "P", "Probability that a worker is lost in a step")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1; },
+                           "a probability from 0 up to 1"));
+  AddValue(plan, "--data-bytes", flags.data_bytes, "N",
+           "Size of all samples, for the cost of copies")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
+                           "a number of bytes"));
+  AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
+  AddValue(plan, "--wire", flags.wire, "FORMAT",
+           "How gradients and parameters travel: float32, bf16 or int8");
+  AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
+      ->transform(Within(1U, 16U));
+  plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");
+  plan->add_flag("--json", flags.json, "All schemes as one JSON object");
+  plan->add_flag("-q,--quiet", flags.quiet, "No progress");
+  plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
+  return plan;
+}
+
+CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
+  CLI::App* predict =
+      app.add_subcommand("predict", "Predict with a saved model, or test it on labels");
+  predict->add_option("--model", flags.model, "Model file, as from motley train --out")
+      ->type_name("FILE")
+      ->required();
+  predict->add_option("--data", flags.data, "Samples, as for motley train --data")
+      ->type_name("PATH")
+      ->required();
+  predict
+      ->add_option("--label", flags.label,
+                   "CSV: the label's column; default: the one named label, "
+                   "target, class or y, else the last")
+      ->type_name("COLUMN");
+  CLI::Option* out =
+      predict
+          ->add_option(
+              "--out", flags.out,
+              "Write the prediction for each sample, a class or a number: NPY if the name ends in "
+              ".npy, else CSV; - is the standard output. Samples then need no labels")
+          ->type_name("FILE");
+  predict
+      ->add_flag(
+          "--probabilities", flags.probabilities,
+          "With --out: also the probabilities of all classes (NPY: only these, one row per sample)")
+      ->needs(out);
+  predict->add_flag("--json", flags.json, "The result as one JSON object");
+  predict->footer(
+      "Columns of a table are found by name. Without --out it tests the model on the labels of\n"
+      "the samples. Examples:\n"
+      "  motley predict --model model.safetensors --data new.csv --out predictions.csv\n"
+      "  motley predict --model model.safetensors --data digits.csv.gz");
+  return predict;
+}
+
+CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
+  std::string names = "Which; default: all:";
+  for (const Experiment& experiment : Experiments()) {
+    names += fmt::format("\n{:>12}: {}", experiment.name, experiment.shows);
+  }
+  CLI::App* reproduce = app.add_subcommand("reproduce", "Repeat experiments on gradient coding");
+  reproduce->add_option("NAME", flags.names, names);
+  reproduce
+      ->add_option("--data", flags.data,
+                   "Folder with traces/lambda256.csv.gz; default: shared/data beside the checkout")
+      ->type_name("DIR");
+  AddValue(reproduce, "--seed", flags.seed, "N", "Everything random follows from it")
+      ->transform(Seed());
+  reproduce->add_option("--threads", flags.threads, "Default: one per processor")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  reproduce->add_flag("--json", flags.json, "The figures as one JSON array");
+  reproduce->add_flag("-q,--quiet", flags.quiet, "No progress");
+  reproduce->footer(
+      "The exit code is 1 if a figure is outside its tolerance. Example:\n"
+      "  motley reproduce A1 A3");
+  return reproduce;
+}
+
+}  // namespace motley
