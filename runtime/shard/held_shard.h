@@ -52,6 +52,15 @@ struct ShardHost::Held {
     optimizer->SetSteps(steps_before);
   }
 
+  // The answer to ShardHold.
+  wire::ShardHeldT AsHeld() const {
+    wire::ShardHeldT held;
+    held.shard = shard;
+    held.epoch = epoch;
+    held.rollbacks = rollbacks;
+    return held;
+  }
+
   const uint32_t shard;
   const size_t count;  // Parameters.
   uint32_t epoch = 0;

@@ -52,7 +52,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
                  hooks_.notice(notice::ShardsMoved{lost, owners});
                },
-               hooks_.failed}),
+               hooks_.failed, hooks_.progress}),
       placement_(loop, transport, options, route,
                  {hooks_.node,
                   [this](const std::vector<WorkerId>& owners) {

@@ -110,6 +110,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
   const bool back = held != nullptr && hold.known && hold.rollbacks > held->rollbacks;
   if (back && held->applying) {
     held->waiting = hold;
+    Report(held->AsHeld());  // With the rollbacks so far: the node is there, and goes back later.
     return Status::Ok();
   }
   // Readers name the epoch and the rollbacks. They also refer to what is replaced below.
@@ -188,11 +189,7 @@ void ShardHost::Ready(Held& held) {
   for (const auto& [id, peer] : peers_) {
     if (peer->joined) Serve(held, *peer, id);
   }
-  wire::ShardHeldT answer;
-  answer.shard = held.shard;
-  answer.epoch = held.epoch;
-  answer.rollbacks = held.rollbacks;
-  Report(answer);
+  Report(held.AsHeld());
 }
 
 // The connection that still reads the oldest version is cut; the worker may connect again.
