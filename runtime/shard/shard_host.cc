@@ -123,7 +123,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     MOTLEY_ASSIGN_OR_RETURN(const OptimizerOptions options, OptimizerOf(hold));
     auto& place = held_[hold.shard];
     place = std::make_unique<Held>(hold.shard, job_, parts_.transport, parts_.device,
-                                   hold.keep_rows, HooksOf(hold.shard));
+                                   hold.keep_rows, spare_, HooksOf(hold.shard));
     held = place.get();
     MOTLEY_ASSIGN_OR_RETURN(held->optimizer, Optimizer::Create(options, held->count));
     const bool begins = hold.state_floats == 0 && hold.optimizer_steps == 0;
@@ -228,7 +228,7 @@ Status ShardHost::Add(const wire::ShardAddT& add) {
   for (const auto& [shard, held] : held_) {
     RangeAnswers& answers = held->answers;
     if (!held->owner || answers.step() != add.step || answers.attempt() != add.attempt) continue;
-    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}));
+    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}).status());
   }
   return Status::Ok();
 }
