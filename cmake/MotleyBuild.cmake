@@ -154,3 +154,23 @@ function(motley_test name)
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120
                        PROPERTIES LABELS ${label} TIMEOUT ${seconds})
 endfunction()
+
+# A module that is built where it can be: the option MOTLEY_WITH_<name>. Ends the caller's file if
+# the module is off.
+macro(motley_optional_module name what)
+  set(MOTLEY_WITH_${name} AUTO CACHE STRING "Build the ${what}: AUTO (when it can be), ON or OFF")
+  set_property(CACHE MOTLEY_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
+  if(MOTLEY_WITH_${name} STREQUAL OFF)
+    message(STATUS "${what}: off (MOTLEY_WITH_${name})")
+    return()
+  endif()
+endmacro()
+# This machine lacks what the module needs. Ends the caller's file, or the configuration if ON was
+# asked for.
+macro(motley_module_needs name what needs)
+  if(NOT MOTLEY_WITH_${name} STREQUAL AUTO)
+    message(FATAL_ERROR "MOTLEY_WITH_${name}=${MOTLEY_WITH_${name}} needs ${needs}")
+  endif()
+  message(STATUS "${what}: not built; it needs ${needs}")
+  return()
+endmacro()

@@ -66,7 +66,7 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
     cluster.workers.push_back(planned);
   }
   if (job.reduce && bytes > 0) {
-    cluster.reduction = ReductionOf(profile, floats, *job.reduce, job.wire);
+    cluster.reduction = ReductionOf(profile, floats, *job.reduce, job);
   }
   return cluster;
 }

@@ -75,6 +75,7 @@ struct PlannedJob {
   uint64_t remaining_steps = 1000;
   std::optional<ReduceMode> reduce;  // Empty: on the server, with nothing to choose.
   WireFormat wire = WireFormat::kFloat32;
+  bool state = true;  // The optimizer has one, so followers need the sums (docs/decisions/0052).
 };
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job);
 // The bytes that a vector of so many bytes as float32 takes on links.

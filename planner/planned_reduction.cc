@@ -47,17 +47,18 @@ LinkTimes TimesOf(const Exchange& exchange, const ShardShares& shares) {
 }  // namespace
 
 ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
-                          const ReduceMode& mode, WireFormat wire) {
+                          const ReduceMode& mode, const PlannedJob& job) {
   ReduceRequest request;
   request.mode = mode;
   request.coordinator = LinkOf(ServerRatesOf(profile));
   request.exchange.workers = WorkerLinksOf(profile);
   request.exchange.servers.assign(mode.servers, request.coordinator);
-  request.exchange.bytes = BytesOnWire(wire, vector_bytes);
+  request.exchange.bytes = BytesOnWire(job.wire, vector_bytes);
   // Sums for followers travel as float32.
+  const bool read = !job.state && job.wire == WireFormat::kFloat32 && mode.servers == 0;
   const double times = vector_bytes / request.exchange.bytes;
-  request.exchange.followers = profile.workers.size() > 1 ? kFollowers * times : 0;
-  request.slice_bytes = BytesOnWire(wire, request.slice_bytes);
+  request.exchange.followers = profile.workers.size() > 1 && !read ? kFollowers * times : 0;
+  request.slice_bytes = BytesOnWire(job.wire, request.slice_bytes);
   request.floats = std::max<uint64_t>(1, std::llround(vector_bytes / sizeof(float)));
   for (const WorkerProfile& worker : profile.workers) {
     const double both = worker.link.Up().latency_seconds + worker.link.Down().latency_seconds;

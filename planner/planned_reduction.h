@@ -8,8 +8,8 @@
 // worker's own link carries what others own: (1 - x) M each way. If slices stream, publishing is
 // hidden behind the answers, except for what both together take longer than the answers alone.
 //
-// Each range has a follower, to which its owner sends the sums. Owners are not stragglers here, and
-// none is lost.
+// Each range has a follower, to which its owner sends the sums, unless followers read the new
+// values (docs/decisions/0052-followers-read.md). Owners are not stragglers here, and none is lost.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace motley {
 
-// A vector of so many bytes as float32, which travels as `wire`. `sharded:S` means S servers on
-// machines of their own, each with a link like the server's.
+// A vector of so many bytes as float32. `sharded:S` means S servers on machines of their own, each
+// with a link like the server's.
 ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
-                          const ReduceMode& mode, WireFormat wire = WireFormat::kFloat32);
+                          const ReduceMode& mode, const PlannedJob& job = {});
 
 // The placement for a job in which these workers take part. Precondition: cluster.reduction.
 Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among);

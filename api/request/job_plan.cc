@@ -10,6 +10,7 @@
 #include "coding/gradient_code.h"
 #include "collective/algorithm.h"
 #include "fmt/core.h"
+#include "runtime/coordinator/server_node.h"
 #include "training/models/architecture.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -181,18 +182,6 @@ Status PlanWire(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// Refuses the sums of collective/ (docs/decisions/0054-jobs-use-no-collectives.md).
-Status CheckNoCollective(const std::string& reduce) {
-  const bool mpi = reduce == "mpi";
-  if (!mpi && !FindCollective(reduce).ok()) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "`reduce` {0}: such a sum waits for every worker, and a job's steps do not wait for slow "
-      "ones. A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
-      "ring. To compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum "
-      "--reduce {0}",
-      reduce, mpi ? "mpirun -n 4 " : ""));
-}
-
 // Refuses options for starting or disturbing workers, because a server's workers are started
 // elsewhere.
 Status CheckServesOthers(const JobRequest& request) {
@@ -304,12 +293,25 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   return plan;
 }
 
+Result<ReduceMode> ReadReduce(const std::string& option, const std::string& reduce) {
+  const bool mpi = reduce == "mpi";
+  if (mpi || FindCollective(reduce).ok()) {
+    return Status::InvalidArgument(fmt::format(
+        "{2} {0}: such a sum waits for every worker, and a job's steps do not wait for slow ones. "
+        "A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
+        "ring. To compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum "
+        "--reduce {0}",
+        reduce, mpi ? "mpirun -n 4 " : "", option));
+  }
+  Result<ReduceMode> mode = ParseReduce(reduce);
+  if (!mode.ok()) return mode.status().WithContext(option);
+  return mode;
+}
+
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
-  MOTLEY_RETURN_IF_ERROR(CheckNoCollective(request.reduce));
-  const Result<ReduceMode> mode = ParseReduce(request.reduce);
-  if (!mode.ok()) return mode.status().WithContext("`reduce`");
-  const bool chosen = mode->kind == Reduce::kAuto, sharded = mode->kind == Reduce::kSharded;
-  if (mode->kind == Reduce::kStar) {
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("`reduce`", request.reduce));
+  const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
+  if (mode.kind == Reduce::kStar) {
     if (request.followers == 0) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
         "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, sharded:S "
@@ -322,7 +324,7 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   }
   // Audits need answers at the server.
   if (chosen && (here || request.audit > 0)) return Status::Ok();
-  if (mode->kind == Reduce::kDirect && job.workers < 2) {
+  if (mode.kind == Reduce::kDirect && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }
   if (sharded && here) {
@@ -332,10 +334,6 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
         "leave `reduce` out",
         request.reduce));
   }
-  if (mode->servers > kMostShardServers) {
-    return Status::InvalidArgument(fmt::format("`reduce` {}: at most {} shard servers are possible",
-                                               request.reduce, kMostShardServers));
-  }
   if (request.audit > 0) {
     return Status::InvalidArgument(
         "`audit` needs answers at the server: leave it out, or use `reduce` star");
@@ -343,9 +341,9 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   using Holders = JobOptions::Holders;
   job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
   job.followers = std::max(request.followers, 1U);
-  if (!here) job.shard_servers = sharded ? mode->servers : kMostShardServers;
+  if (!here) job.shard_servers = sharded ? mode.servers : kMostShardServers;
   if (chosen) return Status::Ok();
-  job.shards = sharded ? mode->servers : job.workers;
+  job.shards = sharded ? mode.servers : job.workers;
   job.audit_fraction = 0;
   return Status::Ok();
 }
@@ -386,6 +384,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
         "`sample_count`");
   }
   MOTLEY_RETURN_IF_ERROR(PlanCheckpoints(request, plan.job.checkpoint));
+  if (plan.job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(plan.job));
   return plan;
 }
 

@@ -39,7 +39,6 @@ inline constexpr Duration kGatherTime = std::chrono::seconds(30);
 inline constexpr uint32_t kUsualWorkers = 2;        // Default of all-in-one jobs.
 inline constexpr uint32_t kUsualServedWorkers = 8;  // Default limit of a server.
 inline constexpr uint32_t kMostWorkers = 1024;      // Largest limit of a server.
-inline constexpr uint32_t kMostShardServers = 64;
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
 // Checks all options that can be checked without data: names, counts, speeds, and the code against
@@ -47,6 +46,9 @@ inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 // file. `most_workers` is at most kMostSimulatedWorkers. kInvalidArgument for every failure.
 Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
                         uint32_t most_workers = kMostSimulatedWorkers);
+// The value of an option named `option`, as in ParseReduce. Sums of collective/ are refused with
+// the reason (docs/decisions/0054-jobs-use-no-collectives.md).
+Result<ReduceMode> ReadReduce(const std::string& option, const std::string& reduce);
 // Sets who holds the vector, for a job with all its workers known. `here`: all of them are in this
 // process, so no links are worth measuring. kInvalidArgument: no job can place its vector so.
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job);

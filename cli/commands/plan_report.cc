@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/reports/job_report.h"
+#include "api/request/job_plan.h"
 #include "base/suggest.h"
 #include "cli/commands/simulation.h"
 #include "cli/report/compare.h"
@@ -16,6 +17,8 @@
 #include "fmt/core.h"
 #include "planner/planned_reduction.h"
 #include "profiles/ideal_step.h"
+#include "training/optimizers/optimizer.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -138,7 +141,7 @@ Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJo
   for (const WorkerProfile& worker : profile.workers) {
     vector.words.workers.push_back(worker.device.name);
   }
-  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode, job.wire);
+  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode, job);
   MOTLEY_ASSIGN_OR_RETURN(vector.placed, ChooseReduction(request));
   ReduceRequest direct = request;
   direct.mode = {Reduce::kDirect};
@@ -160,6 +163,7 @@ Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, const PlanFl
   flags.job.options.batch = plan.batch;
   flags.job.reduce = plan.reduce;
   flags.job.wire = plan.wire;
+  flags.job.optimizer = plan.optimizer;
   flags.job.code = code.code;
   flags.job.options.tolerate = code.tolerate;
   flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
@@ -225,10 +229,13 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   PlanOptions options;
   options.most_copies = flags.copies;
   PlanReport report;
-  const Result<ReduceMode> mode = ParseReduce(flags.reduce);
-  if (!mode.ok()) return mode.status().WithContext("--reduce");
+  const Result<ReduceMode> mode = ReadReduce("--reduce", flags.reduce);
+  if (!mode.ok()) return mode.status();
   MOTLEY_RETURN_IF_ERROR(TakeWire(flags.wire, job.wire));
   report.wire = job.wire;
+  MOTLEY_RETURN_IF_ERROR(Optimizer::Create(UsualOptions(flags.optimizer), 1).status());
+  job.state = OptimizerVectors(flags.optimizer) > 0;
+  report.optimizer = flags.optimizer;
   if (profile.gradient_bytes == 0 && mode->kind != Reduce::kStar && mode->kind != Reduce::kAuto) {
     return Status::InvalidArgument(fmt::format(
         "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",

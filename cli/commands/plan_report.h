@@ -29,6 +29,7 @@ struct PlanFlags {
   uint32_t copies = 3;    // The largest number.
   std::string reduce = "star";
   std::string wire = "float32";
+  std::string optimizer = "sgd";  // As motley train has it.
   bool explain = false;
   bool json = false;
   bool quiet = false;
@@ -101,6 +102,7 @@ struct PlanReport {
   bool losses = false;       // Workers may be lost.
 
   WireFormat wire = WireFormat::kFloat32;
+  std::string optimizer = PlanFlags().optimizer;
 
   // True if jobs can do what the plan is about.
   bool Runs() const { return !vector || vector->placed.kind != Reduce::kSharded; }

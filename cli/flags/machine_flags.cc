@@ -84,13 +84,26 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
 
 namespace {
 
-// The flags of a process that joins a job.
-void AddStaying(CLI::App* app, WorkerFlags& flags, const char* forever) {
+// The flags of a process that joins a job as `what`. Returns --server.
+CLI::Option* AddJoining(CLI::App* app, WorkerFlags& flags, const std::string& what,
+                        const char* threads) {
+  CLI::Option* server = app->add_option("--server", flags.server,
+                                        "Address of the job's server, as motley train prints it")
+                            ->type_name("ADDRESS");
+  app->add_option("--name", flags.name,
+                  "Name of the " + what + " in messages; default: this host's name")
+      ->type_name("NAME");
+  app->add_option("--threads", flags.threads, threads)->type_name("N")->transform(Within(1U, 256U));
   CLI::Option* wait =
       AddValue(app, "--wait", flags.wait, "TIME",
                "Time to look for the server, at the start and whenever the connection is lost");
-  app->add_flag("--forever", flags.forever, forever)->excludes(wait);
+  app->add_flag("--forever", flags.forever,
+                "Serve one job after the other: wait for the server without limit, even after a "
+                "job is done or refuses this " +
+                    what + ". Ctrl-C or SIGTERM ends it")
+      ->excludes(wait);
   app->add_flag("-v,--verbose", flags.verbose, "Begin each message with the time");
+  return server;
 }
 
 }  // namespace
@@ -98,27 +111,13 @@ void AddStaying(CLI::App* app, WorkerFlags& flags, const char* forever) {
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
-  worker->add_option("--server", flags.server, "Address of the server, as motley train prints it")
-      ->type_name("ADDRESS");
-  worker
-      ->add_option("--name", flags.name,
-                   "Name of the worker in messages and the job's table; default: this host's name")
-      ->type_name("NAME");
-  worker
-      ->add_option("--threads", flags.threads,
-                   "Threads that compute, on the processor; default: as many as this process may "
-                   "use")
-      ->type_name("N")
-      ->transform(Within(1U, 256U));
+  AddJoining(worker, flags, "worker",
+             "Threads that compute, on the processor; default: as many as this process may use");
   worker
       ->add_option("--devices", flags.devices,
                    "Devices that compute: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 as one "
                    "worker each. Default: all graphics cards as one worker, or the processor")
       ->type_name("LIST");
-  AddStaying(
-      worker, flags,
-      "Serve one job after the other: wait for the server without limit, even after a job is "
-      "done or refuses this worker. Ctrl-C or SIGTERM ends it");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. Choose one once, of 16\n"
       "characters or more, and set it for motley train --remote as well: then this command serves\n"
@@ -142,24 +141,9 @@ CLI::App* AddShardServer(CLI::App& app, ShardServerFlags& flags) {
           "Own and follow ranges of the vector, and compute nothing. The only kind of server "
           "that this command runs; motley train is the server of a job")
       ->required();
-  server
-      ->add_option("--server", flags.server,
-                   "Address of the job's server, as motley train prints it")
-      ->type_name("ADDRESS")
+  AddJoining(server, flags, "shard server",
+             "Threads that sum and update; default: as many as this process may use")
       ->required();
-  server
-      ->add_option("--name", flags.name,
-                   "Name of this shard server in messages; default: this host's name")
-      ->type_name("NAME");
-  server
-      ->add_option("--threads", flags.threads,
-                   "Threads that sum and update; default: as many as this process may use")
-      ->type_name("N")
-      ->transform(Within(1U, 256U));
-  AddStaying(
-      server, flags,
-      "Serve one job after the other: wait for the server without limit, even after a job is "
-      "done or refuses this shard server. Ctrl-C or SIGTERM ends it");
   server->footer(
       "A job with motley train --reduce sharded:S waits for S shard servers. Jobs with --reduce\n"
       "direct or auto use those that joined before the first step. Workers and shard servers must\n"

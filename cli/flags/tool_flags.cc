@@ -60,6 +60,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
   AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
   AddValue(plan, "--wire", flags.wire, "FORMAT",
            "How gradients and parameters travel: float32, bf16 or int8");
+  AddValue(plan, "--optimizer", flags.optimizer, "NAME", "Update rule of the job");
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));
   plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");

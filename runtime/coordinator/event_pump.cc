@@ -13,10 +13,33 @@ EventPump::~EventPump() { Stop(); }
 
 void EventPump::Raise(Event event) {
   if (stopped_) return;
+  const auto* lost = std::get_if<WorkerLost>(&event);
+  if (lost != nullptr && Forget(lost->worker)) return;
   if (pumping_) return events_.push_back(std::move(event));
   pumping_ = true;
   Handle(event);
   HandleKept();
+}
+
+// The scheduler has not heard of this incarnation, which is lost. Commands for it would reach the
+// next one. False: it has heard of it.
+bool EventPump::Forget(WorkerId worker) {
+  bool joined = false;
+  for (size_t i = 0; i < events_.size();) {
+    const auto of_worker = [worker](const auto& each) {
+      if constexpr (requires { each.worker; }) return each.worker == worker;
+      return false;
+    };
+    const bool kept = std::holds_alternative<WorkerNotComing>(events_[i]);
+    const bool gone = !kept && std::visit(of_worker, events_[i]);
+    joined |= gone && std::holds_alternative<WorkerJoined>(events_[i]);
+    if (joined && gone) {
+      events_.Take(i);
+    } else {
+      ++i;
+    }
+  }
+  return joined;
 }
 
 void EventPump::Release() {

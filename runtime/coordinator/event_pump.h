@@ -24,7 +24,7 @@ class EventPump {
 
   // Feeds the event now, or after those that are being handled.
   void Raise(Event event);
-  // Keeps events until Release.
+  // Keeps events until Release. A worker that joins and is lost meanwhile leaves none.
   void Hold() { pumping_ = true; }
   void Release();
   // Feeds and executes nothing more.
@@ -33,6 +33,7 @@ class EventPump {
   SchedulerStats Stats() const { return scheduler_->Stats(); }
 
  private:
+  bool Forget(WorkerId worker);
   void Handle(const Event& event);
   void HandleKept();
   void SetTimer();

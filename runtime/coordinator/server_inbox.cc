@@ -236,9 +236,7 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
     fine = server_.answers.OnReleased(worker, *released);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
-  } else if (IsOfShards(worker, control, fine)) {
-    server_.watch.Progress();
-  } else if (control.body.type != wire::Body::NONE) {
+  } else if (!IsOfShards(worker, control, fine) && control.body.type != wire::Body::NONE) {
     fine = Status::DataError(
         fmt::format("a worker does not send {}", wire::EnumNameBody(control.body.type)));
   }

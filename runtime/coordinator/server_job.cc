@@ -105,6 +105,7 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
   hooks.raise = [this](Event event) { pump_.Raise(std::move(event)); };
   hooks.failed = [this](const Status& why) { end_.End(why); };
   hooks.notice = [this](const JobNotice& notice) { server_.Say(notice); };
+  hooks.progress = [this] { watch_.Progress(); };
   hooks.first = [this] {
     ShardState start = server_.model->GiveAway();
     if (!server_.options.read_every_version) server_.model->Forget();

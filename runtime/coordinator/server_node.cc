@@ -21,26 +21,6 @@ constexpr uint32_t kMaxWorkers = 1024;
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
-// What does not go with updates of each worker's own.
-Status CheckOwnUpdates(const JobOptions& options) {
-  const std::string sync = NameOf(options.sync);
-  if (options.holders != JobOptions::Holders::kServer) {
-    return Status::InvalidArgument(
-        fmt::format("with `sync` {} the server holds the parameters: use `reduce` star", sync));
-  }
-  if (options.checkpoint.every > 0 || options.resume != nullptr) {
-    return Status::InvalidArgument(fmt::format(
-        "a job with `sync` {} cannot be saved: a checkpoint would have to say which later updates "
-        "were applied before earlier ones",
-        sync));
-  }
-  if (options.audit_fraction > 0) {
-    return Status::InvalidArgument(fmt::format(
-        "audits compare the answers to one update at a time: with `sync` {} use `audit` 0", sync));
-  }
-  return Status::Ok();
-}
-
 Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
   if (options.workers == 0 || options.workers > kMaxWorkers) {
     return Status::InvalidArgument(fmt::format("{} worker{}: a job takes 1 to {}", options.workers,
@@ -125,6 +105,25 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
 }
 
 }  // namespace
+
+Status CheckOwnUpdates(const JobOptions& options) {
+  const std::string sync = NameOf(options.sync);
+  if (options.holders != JobOptions::Holders::kServer) {
+    return Status::InvalidArgument(
+        fmt::format("with `sync` {} the server holds the parameters: use `reduce` star", sync));
+  }
+  if (options.checkpoint.every > 0 || options.resume != nullptr) {
+    return Status::InvalidArgument(fmt::format(
+        "a job with `sync` {} cannot be saved: a checkpoint would have to say which later updates "
+        "were applied before earlier ones",
+        sync));
+  }
+  if (options.audit_fraction > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "audits compare the answers to one update at a time: with `sync` {} use `audit` 0", sync));
+  }
+  return Status::Ok();
+}
 
 Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
                                                        const DataSource& data,

@@ -36,6 +36,9 @@ struct Env {
   Device* shard_device = nullptr;
 };
 
+// Refuses what does not go with updates of each worker's own (options.sync). Create does so, too.
+Status CheckOwnUpdates(const JobOptions& options);
+
 class ServerNode {
  public:
   using Finished = std::function<void(JobResult)>;

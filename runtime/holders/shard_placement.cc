@@ -139,7 +139,7 @@ void ShardPlacement::SendHold(uint32_t number, WorkerId node, const ShardState* 
 
 // Tells a node what it holds, with the followers of today. Its answer shows that it is there.
 void ShardPlacement::SendAgain(uint32_t number, WorkerId node) {
-  told_.emplace(number, node);
+  repeated_.emplace(number, node);
   Tell(node, HoldFor(number, node));
 }
 
@@ -164,17 +164,19 @@ void ShardPlacement::SendState(uint32_t number, WorkerId worker, const ShardStat
   }
 }
 
-Status ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
+Result<bool> ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
   if (held.shard >= shards_.size()) {
     return Status::DataError("it holds a shard that does not exist");
   }
-  if (held.rollbacks != rollback_.count) return Status::Ok();
+  const Hold hold(held.shard, worker);
+  repeated_.erase(hold);  // The node is there, even if it has not gone back yet.
+  if (held.rollbacks != rollback_.count) return false;
+  bool confirms = rolling_.erase(hold) > 0;
   // A new owner must know that it is one. Followers are what they were under any owner.
   const Shard& shard = shards_[held.shard];
-  told_.erase({held.shard, worker});
-  rolling_.erase({held.shard, worker});
-  if (held.epoch == shard.epoch || worker != shard.owner) pending_.erase({held.shard, worker});
-  return Status::Ok();
+  const bool as_meant = held.epoch == shard.epoch || worker != shard.owner;
+  if (as_meant && pending_.erase(hold) > 0) confirms = true;
+  return confirms;
 }
 
 void ShardPlacement::Announce() const {
@@ -212,7 +214,7 @@ void ShardPlacement::Left(WorkerId worker, Incarnation incarnation) {
 ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
   const auto of_worker = [worker](const Hold& hold) { return hold.second == worker; };
   std::erase_if(pending_, of_worker);
-  std::erase_if(told_, of_worker);
+  std::erase_if(repeated_, of_worker);
   std::erase_if(rolling_, of_worker);
   Loss loss;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
@@ -264,7 +266,7 @@ bool ShardPlacement::CanLose(WorkerId worker) const {
 std::optional<WorkerId> ShardPlacement::HeirOf(uint32_t number) const {
   for (const WorkerId follower : shards_[number].followers) {
     const Hold hold(number, follower);
-    if (!pending_.contains(hold) && !told_.contains(hold)) return follower;
+    if (!pending_.contains(hold) && !repeated_.contains(hold)) return follower;
   }
   return std::nullopt;
 }
@@ -278,7 +280,7 @@ void ShardPlacement::Ask(const std::set<WorkerId>& nodes) {
 }
 
 bool ShardPlacement::Silent(WorkerId node) const {
-  return std::any_of(told_.begin(), told_.end(),
+  return std::any_of(repeated_.begin(), repeated_.end(),
                      [node](const Hold& hold) { return hold.second == node; });
 }
 

@@ -101,7 +101,8 @@ class ShardPlacement {
   void Joined(WorkerId worker, const std::string& address);
   // A worker's incarnation is gone. Lose follows.
   void Left(WorkerId worker, Incarnation incarnation);
-  Status OnHeld(WorkerId worker, const wire::ShardHeldT& held);
+  // True: it confirms what updates wait for, and not only that the node is there.
+  Result<bool> OnHeld(WorkerId worker, const wire::ShardHeldT& held);
 
   struct Loss {
     bool any = false;                    // The worker held something.
@@ -142,9 +143,9 @@ class ShardPlacement {
   std::vector<Shard> shards_;
   bool reads_ = false;
   std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
-  // Holds that were not confirmed: those without which no update may go on, and the others.
-  std::set<Hold> pending_, told_;
-  std::set<Hold> rolling_;  // Those that have to go back to an earlier version first.
+  std::set<Hold> pending_;   // Those that have to be confirmed before an update may go on.
+  std::set<Hold> repeated_;  // Those that were sent again and not answered.
+  std::set<Hold> rolling_;   // Those that have to go back to an earlier version first.
   struct {
     uint32_t count = 0;
     uint64_t version = 0;

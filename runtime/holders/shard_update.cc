@@ -61,15 +61,15 @@ bool ShardUpdate::AllWhole() const {
 }
 
 // A row may have come from other workers in other shards.
-Status ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
-  if (!placement_.Owns(worker, row.shard) || !IsOpen(row.step, row.attempt)) return Status::Ok();
+Result<bool> ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
+  if (!placement_.Owns(worker, row.shard) || !IsOpen(row.step, row.attempt)) return false;
   const bool lists = open_->lists;
   if (!lists && row.row >= code_.form->workers) {
     return Status::DataError(fmt::format("row {} of {} is whole", row.row, code_.form->workers));
   }
   std::set<uint32_t>& where =
       came_[lists ? Key{row.worker, row.order, row.row} : Key{0, 0, row.row}];
-  if (!where.insert(row.shard).second) return Status::Ok();
+  if (!where.insert(row.shard).second) return false;
   if (2 * where.size() - 2 >= shards_.size()) {
     --shards_[row.shard].behind;
   } else if (2 * where.size() >= shards_.size()) {
@@ -77,30 +77,33 @@ Status ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
       if (!where.contains(each)) ++shards_[each].behind;
     }
   }
-  if (where.size() < shards_.size()) return Status::Ok();
+  if (where.size() < shards_.size()) return true;
   hooks_.whole(row);
   // Sums that may end with any rows do not end by themselves. All rows are enough.
   if (!lists && keep_rows_ && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
-  return Status::Ok();
+  return true;
 }
 
 // The step needs no more answers when every shard has its sum.
-void ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
-  if (!placement_.Owns(worker, summed.shard) || !IsOpen(summed.step, summed.attempt)) return;
+bool ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
+  if (!placement_.Owns(worker, summed.shard) || !IsOpen(summed.step, summed.attempt)) return false;
   Shard& shard = shards_[summed.shard];
-  const bool last = !shard.sum && ++sums_ == shards_.size();
+  const bool first = !shard.sum;
+  const bool last = first && ++sums_ == shards_.size();
   shard.sum = summed;
   shard.have_sum.insert(worker);
   if (last && !open_->lists && !keep_rows_) hooks_.decodable();
   Check();
+  return first;
 }
 
-void ShardUpdate::OnSafe(WorkerId worker, const wire::ShardSafeT& safe) {
+bool ShardUpdate::OnSafe(WorkerId worker, const wire::ShardSafeT& safe) {
   const std::vector<ShardPlacement::Shard>& placed = placement_.shards();
-  if (safe.shard >= placed.size() || !placed[safe.shard].followers.contains(worker)) return;
-  if (!IsOpen(safe.step, safe.attempt)) return;
-  shards_[safe.shard].have_sum.insert(worker);
+  if (safe.shard >= placed.size() || !placed[safe.shard].followers.contains(worker)) return false;
+  if (!IsOpen(safe.step, safe.attempt)) return false;
+  const bool first = shards_[safe.shard].have_sum.insert(worker).second;
   Check();
+  return first;
 }
 
 void ShardUpdate::EndSum(bool approximately, Summed summed) {
@@ -142,15 +145,17 @@ void ShardUpdate::Apply(wire::ShardApplyT apply, Applied applied) {
   placement_.TellAll(apply);
 }
 
-void ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied) {
-  if (applied.shard >= shards_.size() || applied_ == nullptr || applied.step != open_->step) return;
+bool ShardUpdate::OnApplied(WorkerId worker, const wire::ShardAppliedT& applied) {
+  if (applied.shard >= shards_.size() || applied_ == nullptr) return false;
+  if (applied.step != open_->step) return false;
   if (!applied.finite) {
     apply_status_ = Status::DataError("training diverged");
   } else if (!applied.error.empty()) {
     apply_status_ = Status::Resource(applied.error);
   }
-  shards_[applied.shard].applied.insert(worker);
+  const bool first = shards_[applied.shard].applied.insert(worker).second;
   Check();
+  return first;
 }
 
 // The nodes that have not done their part for the shard.

@@ -73,10 +73,11 @@ class ShardUpdate {
   // Followers read the new values, which takes as long as their links need.
   bool reading() const { return placement_.reads() && applying(); }
 
-  Status OnRow(WorkerId worker, const wire::ShardRowT& row);
-  void OnSummed(WorkerId worker, const wire::ShardSummedT& summed);
-  void OnSafe(WorkerId worker, const wire::ShardSafeT& safe);
-  void OnApplied(WorkerId worker, const wire::ShardAppliedT& applied);
+  // What nodes report. True: it brings the open update forward.
+  Result<bool> OnRow(WorkerId worker, const wire::ShardRowT& row);
+  bool OnSummed(WorkerId worker, const wire::ShardSummedT& summed);
+  bool OnSafe(WorkerId worker, const wire::ShardSafeT& safe);
+  bool OnApplied(WorkerId worker, const wire::ShardAppliedT& applied);
 
   // A worker holds nothing any more. Check follows.
   void Lost(WorkerId worker) { code_.nodes.erase(worker); }

@@ -4,25 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/assert.h"
 
 namespace motley {
 namespace {
-
-Status Belied(const Answers::Slice& slice, const Sketch& sketch) {
-  const Claim& claim = slice.claim;
-  const double norm = std::sqrt(sketch.squares);
-  const bool of_norm = !(norm <= claim.norm_limit && norm >= claim.norm_least);
-  return Status::DataError(
-      fmt::format("slice {} of an answer has {} {:.9g} instead of the declared {:.9g}: its values "
-                  "are not those that were sent",
-                  slice.index, of_norm ? "norm" : "sketch", of_norm ? norm : sketch.projection,
-                  of_norm ? claim.norm_limit : claim.projection));
-}
 
 // A late answer to a row of an open step would be taken for what that row is now.
 Event Late(const OrderBook& orders, WorkerId worker, const OrderBook::Order& row) {
@@ -33,17 +20,18 @@ Event Late(const OrderBook& orders, WorkerId worker, const OrderBook::Order& row
   return RowLate{worker, row.step, row.row};
 }
 
+// The answer has ended. `sum` is null if its slices went to other nodes.
+Status Missing(const OrderBook::Order& order, const UpdateSum* sum) {
+  if (sum == nullptr) return Status::DataError("slices of the answer are missing");
+  return Status::DataError(fmt::format("{} of {} slices came", order.came, sum->cut().count()));
+}
+
 }  // namespace
 
 Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)
     : hooks_(std::move(hooks)), orders_(workers, partitions) {}
 
 // --- Updates ---
-
-// Sketches are kept of one update at a time.
-AnswerLog* Answers::LogOf(StepId id) const {
-  return log_ != nullptr && log_->Keeps(id) ? log_ : nullptr;
-}
 
 void Answers::SetRemote(RemoteShards* remote) {
   MOTLEY_ASSERT(open_.empty());
@@ -62,23 +50,29 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
     open_[id].sum = std::move(sum);
   }
   OpenUpdate& open = open_.at(id);
-  if (open.sum != nullptr && form != nullptr) {
-    open.sum->OpenRows(form);
-  } else if (open.sum != nullptr) {
-    open.sum->OpenLists();
-  }
   open.counts = std::move(counts);
   open.row_done.assign(form != nullptr ? form->workers : 0, false);
   open.decodable = false;
+  orders_.Open(update, form);
+  const uint32_t attempt = orders_.Find(id)->attempt();
+  if (open.sum != nullptr) {
+    using Answer = UpdateSum::Answer;
+    UpdateSum::Hooks hooks;
+    hooks.arrived = [this, id](const Answer& answer) { Whole(id, answer); };
+    hooks.decodable = [this, id] { OnSummed(id); };
+    hooks.refused = [this, id](const Answer& answer, bool touched, const Status& why) {
+      Refused(id, answer, touched, why);
+    };
+    hooks.came = [this, id](const Answer& answer, bool added) { Came(id, answer, added); };
+    open.sum->Open(update, attempt, form, std::move(hooks), log_);
+  }
   if (log_ != nullptr && form != nullptr) {
     log_->Open(id, form, open.sum->cut(), open.sum->ends());
   } else if (log_ != nullptr) {
     log_->OpenLeases(id, orders_.partitions(), open.sum->cut(), open.sum->ends());
   }
   const bool sent = form == nullptr || form->kept_parts == 0;
-  orders_.Open(update, form);
-  if (remote_ == nullptr || !sent) return Status::Ok();
-  return remote_->Open(update, orders_.Find(id)->attempt(), form);
+  return remote_ != nullptr && sent ? remote_->Open(update, attempt, form) : Status::Ok();
 }
 
 Answers::OpenUpdate Answers::End(StepId id) {
@@ -96,7 +90,7 @@ Result<std::shared_ptr<UpdateSum>> Answers::Close(StepId id) {
     return Status::Internal(fmt::format("{} of {} partitions are in no vector that came",
                                         page.missing(), orders_.partitions()));
   }
-  if (open.sum != nullptr) MOTLEY_RETURN_IF_ERROR(open.sum->Finish());
+  if (open.sum != nullptr) MOTLEY_RETURN_IF_ERROR(open.sum->EndSum());
   return open.sum;
 }
 
@@ -107,8 +101,7 @@ void Answers::GiveUp(StepId id) {
 Result<Answers::Approximation> Answers::CloseApproximately(StepId id) {
   const OpenUpdate open = End(id);
   MOTLEY_ASSERT(!orders_.Find(id)->listed());
-  MOTLEY_ASSIGN_OR_RETURN(ApproximateDecoding best,
-                          open.sum->FinishApproximately(static_cast<RowId>(open.row_done.size())));
+  MOTLEY_ASSIGN_OR_RETURN(ApproximateDecoding best, open.sum->EndApproximately());
   return Approximation{open.sum, std::move(best)};
 }
 
@@ -118,14 +111,13 @@ bool Answers::decodable(StepId id) const {
 }
 
 const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row) {
-  const UpdateSum* sum = open_.at(id).sum.get();
-  return orders_.GiveRow(worker, id, row, sum != nullptr ? sum->cut().count() : 0);
+  return orders_.GiveRow(worker, id, row);
 }
 
 // --- Slices ---
 
 Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, Slice& slice) {
-  slice.order = 0;
+  slice.coming = false;
   if (remote_ != nullptr) return Status::DataError("a slice of a shard that a worker holds");
   const uint32_t number = header.row_id;
   Order* order = fenced ? nullptr : orders_.First(worker, header.step, number);
@@ -141,121 +133,118 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
     return false;
   }
   if (order->settled) return false;
-  Status fine = Check(header, *order, slice);
-  if (!fine.ok()) return Refuse(worker, *order, std::move(fine));
-  MOTLEY_RETURN_IF_ERROR(open_.at(header.step).sum->MakeRoom(slice.index, slice.values));
-  MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
-  order->came.tally = header.tally;
-  open_.at(header.step).sum->SawVersion(header.version);
-  slice.step = header.step;
-  slice.order = number;
+  if (Status fine = Check(header, *order); !fine.ok()) {
+    return Refuse(worker, *order, std::move(fine));
+  }
+  const OrderBook::Page& page = *orders_.Find(order->step);
+  UpdateSum& sum = *open_.at(order->step).sum;
+  // The order says what the answer is for. A newer version than ordered is as good.
+  Header own = header;
+  own.attempt = page.attempt();
+  own.row = order->listed ? order->added_vectors : order->row;
+  own.version = page.update().base_version;
+  Result<bool> wanted = sum.Begin(worker, own, slice);
+  if (wanted.code() == StatusCode::kDataError) return Refuse(worker, *order, wanted.status());
+  if (!wanted.ok() || !*wanted) return wanted;
+  order->tally = header.tally;
+  sum.SawVersion(header.version);
   return true;
 }
 
-Status Answers::Check(const Header& header, const Order& order, Slice& slice) const {
-  const OpenUpdate& open = open_.at(order.step);
+Status Answers::Check(const Header& header, const Order& order) const {
   const OrderBook::Page& page = *orders_.Find(order.step);
   if (!order.listed && page.form()->kept_parts > 0) {
     return Status::DataError(fmt::format("an answer for row {} of step {}, which was to be kept",
                                          order.row, header.step));
   }
-  MOTLEY_ASSIGN_OR_RETURN(slice.index, SliceOf(open.sum->cut(), header));
-  MOTLEY_ASSIGN_OR_RETURN(slice.claim, ClaimOf(header));
   const uint64_t base = page.update().base_version;
   if (header.version < base || header.version > std::max(base, hooks_.newest())) {
     return Status::DataError(fmt::format(
         "an answer for step {} from parameters of version {}, where version {} was ordered",
         header.step, header.version, base));
   }
-  MOTLEY_RETURN_IF_ERROR(order.came.Check(slice.index, header.tally, order.listed));
-  if (order.came.tally || order.listed) return CheckTally(header.tally);
-  return CheckTally(header.tally, open.counts, *page.form(), order.row);
+  if (order.tally && *order.tally != header.tally) {
+    return Status::DataError("a slice of an answer declares another loss or weight than the first");
+  }
+  if (order.tally || order.listed) return CheckTally(header.tally);
+  return CheckTally(header.tally, open_.at(order.step).counts, *page.form(), order.row);
 }
 
 Status Answers::Finish(WorkerId worker, Slice& slice) {
-  const uint32_t number = std::exchange(slice.order, 0);
-  if (number == 0) return Status::Ok();
-  Order* order = orders_.First(worker, slice.step, number);
-  if (order == nullptr) return Status::Ok();
-  (void)slice.packed.Finish(slice.values);  // Bytes that make no sense become NaN.
-  return order->listed ? FinishOfList(worker, *order, slice) : FinishRow(worker, *order, slice);
-}
-
-Status Answers::FinishRow(WorkerId worker, Order& row, Slice& slice) {
-  std::vector<Event> events = std::exchange(events_, {});
-  if (orders_.Counts(row)) {
-    Status added = Decode(worker, row, slice, events);
-    const auto sum = open_.at(row.step).sum;
-    sum->GiveBack(std::exchange(slice.values, {}));
-    if (added.code() == StatusCode::kResource) return added;
-    row.added |= sum->Spoiled(slice.index);
-    if (!added.ok()) return Refuse(worker, row, std::move(added));
-  } else if (!std::exchange(row.settled, true)) {
-    events.push_back(Late(orders_, worker, row));  // The step ended meanwhile.
+  if (!slice.coming) return Status::Ok();
+  const StepId step = slice.header.step;
+  Order* order = orders_.First(worker, step, slice.header.row_id);
+  if (order == nullptr || !orders_.Counts(*order)) {
+    slice.coming = false;  // The step ended meanwhile.
+    const bool late = order != nullptr && !std::exchange(order->settled, true);
+    if (late) hooks_.raise(Late(orders_, worker, *order));
+    return Status::Ok();
   }
+  finishing_ = true;
+  const Status added = open_.at(step).sum->Finish(worker, slice);
+  finishing_ = false;
+  const Status refusal = std::exchange(refusal_, Status::Ok());
+  std::vector<Event> events = std::exchange(events_, {});
+  if (!added.ok()) return added;
   for (Event& event : events) hooks_.raise(std::move(event));  // A hook may change anything here.
   events.clear();
   events_ = std::move(events);
-  return Status::Ok();
+  return refusal;
 }
 
-Status Answers::Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events) {
-  const Tally& tally = *row.came.tally;
-  OpenUpdate& open = open_.at(row.step);
-  UpdateSum& sum = *open.sum;
-  AnswerLog* const log = LogOf(row.step);
-  double sketch = 0;  // Computed before the decoder takes the values.
-  if (log != nullptr) {
-    sketch = log->Project(slice.values, sum.cut().begin(slice.index), slice.claim.projection);
-  }
-  const auto outcome = sum.AddSlice(row.row, slice.index, slice.values, slice.claim, tally);
-  if (!outcome.ok()) return outcome.status();
-  const bool added = *outcome == StreamDecoder::Outcome::kAdded;
-  if (log != nullptr) {
-    // The decoder does not read slices that it does not need. Damage on the way is not the worker's
-    // fault.
-    const bool damaged =
-        !added && log->secret() && !slice.claim.HoldsFor(SketchOf(slice.values, slice.claim.key));
-    if (damaged) sketch = std::numeric_limits<double>::quiet_NaN();
-    log->AddSlice(worker, row.row, slice.index, sketch, slice.claim, tally, added);
-  }
-  row.added |= added;
-  row.came.Add(slice.index);
-  const bool whole = row.came.count == sum.cut().count();
-  if (!row.settled && open.row_done[row.row]) {  // Another worker was faster.
-    row.settled = true;
-    events.push_back(RowLate{worker, row.step, row.row});
-  } else if (!row.settled && (added || whole) && sum.RowComplete(row.row)) {
-    row.settled = true;
-    open.row_done[row.row] = true;
-    events.push_back(RowArrived{worker, row.step, row.row});
-  }
-  if (!open.decodable && sum.Decodable()) {
-    open.decodable = true;
-    events.push_back(StepDecodable{row.step});
-  }
-  return Status::Ok();
+void Answers::Raise(Event event) {
+  if (!finishing_) return hooks_.raise(std::move(event));
+  events_.push_back(std::move(event));
 }
 
-Status Answers::FinishOfList(WorkerId worker, Order& list, Slice& slice) {
-  // The slice is still in the cache.
-  const Sketch sketch = SketchOf(slice.values, slice.claim.key);
-  if (!slice.claim.HoldsFor(sketch)) return Refuse(worker, list, Belied(slice, sketch));
-  const Slicing& cut = open_.at(list.step).sum->cut();
-  const size_t count = cut.count();
-  if (list.came.count == 0) {
-    list.came.seen.assign(count, false);
-    list.slices.resize(count);
-    list.sketches.resize(count);
+// --- What the sums report ---
+
+void Answers::Came(StepId id, const UpdateSum::Answer& answer, bool added) {
+  Order& order = *orders_.Find(answer.worker, id, answer.order);
+  const OpenUpdate& open = open_.at(id);
+  ++order.came;
+  if (order.listed) {
+    if (order.came < open.sum->cut().count()) Raise(LeaseSlice{answer.worker, id});
+    return;
   }
-  list.came.Add(slice.index);
-  if (AnswerLog* log = LogOf(list.step)) {
-    list.sketches[slice.index] =
-        log->Project(slice.values, cut.begin(slice.index), slice.claim.projection);
+  order.added |= added;
+  if (open.row_done[answer.row] && !std::exchange(order.settled, true)) {
+    Raise(RowLate{answer.worker, id, answer.row});  // Another worker was faster.
   }
-  list.slices[slice.index] = std::exchange(slice.values, {});
-  if (list.came.count < count) hooks_.raise(LeaseSlice{worker, slice.step});
-  return Status::Ok();
+}
+
+void Answers::Whole(StepId id, const UpdateSum::Answer& answer) {
+  OpenUpdate& open = open_.at(id);
+  const OrderBook::Page& page = *orders_.Find(id);
+  Order* order = orders_.Find(answer.worker, id, answer.order);
+  if (page.listed()) {
+    const bool counts = order != nullptr && order->listed && !order->settled;
+    if (counts) order->whole.push_back(answer.tally);
+    return;
+  }
+  if (answer.row >= open.row_done.size() || open.row_done[answer.row]) return;
+  const Status fine = CheckTally(answer.tally, open.counts, *page.form(), answer.row);
+  if (order != nullptr) order->settled = true;
+  if (!fine.ok()) {
+    return Raise(RowRejected{answer.worker, id, answer.row, /*touched=*/true, fine});
+  }
+  open.row_done[answer.row] = true;
+  Raise(RowArrived{answer.worker, id, answer.row});
+}
+
+void Answers::Refused(StepId id, const UpdateSum::Answer& answer, bool touched, const Status& why) {
+  Order* order = orders_.Find(answer.worker, id, answer.order);
+  if (order != nullptr) {
+    order->added |= touched;
+    refusal_ = Refuse(answer.worker, *order, why);
+  } else if (touched && !orders_.Find(id)->listed()) {
+    Raise(RowRejected{answer.worker, id, answer.row, true, why});
+  }
+}
+
+void Answers::OnSummed(StepId id) {
+  if (!open_.contains(id) || std::exchange(open_.at(id).decodable, true)) return;
+  Raise(StepDecodable{id});
 }
 
 // --- What workers say ---
@@ -312,13 +301,9 @@ void Answers::EndRow(WorkerId worker, const Order& row, bool finished) {
   } else if (live && !row.cancelled) {
     // The slices that arrived are right and stay in the sums; another worker's answer completes
     // them.
-    hooks_.raise(RowRejected{
-        worker, row.step, row.row, false,
-        remote_ != nullptr
-            ? Status::DataError("the worker gave it up")
-            : Status::DataError(fmt::format("{} of {} slices came{}", row.came.count,
-                                            open_.at(row.step).sum->cut().count(),
-                                            finished ? "" : ", and then the worker gave it up"))});
+    hooks_.raise(RowRejected{worker, row.step, row.row, false,
+                             finished ? Missing(row, open_.at(row.step).sum.get())
+                                      : Status::DataError("the worker gave it up")});
   } else if (finished) {
     hooks_.raise(Late(orders_, worker, row));
   }
@@ -331,16 +316,8 @@ Status Answers::CheckVector(const OpenUpdate& open, const Order& list, uint32_t 
     return Status::DataError(
         fmt::format("a vector over {} entries of a list that has {} left", entries, left));
   }
-  if (open.sum == nullptr) {
-    if (list.added_vectors >= list.whole.size()) return Status::DataError("no vector came");
-    tally = list.whole[list.added_vectors];
-  } else {
-    const size_t slices = open.sum->cut().count();
-    if (list.came.count < slices) {
-      return Status::DataError(fmt::format("{} of {} slices came", list.came.count, slices));
-    }
-    tally = *list.came.tally;
-  }
+  if (list.added_vectors >= list.whole.size()) return Missing(list, open.sum.get());
+  tally = list.whole[list.added_vectors];
   return CheckTally(tally, open.counts, std::span(list.entries).subspan(list.covered, entries));
 }
 
@@ -350,21 +327,23 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
   Status fine = CheckVector(open, list, entries, tally);
   if (!fine.ok()) return Refuse(worker, list, std::move(fine));
   const std::span<const PartitionId> covered = orders_.Cover(list, entries);
+  const uint32_t vector = list.added_vectors++;
   if (open.sum != nullptr) {
-    open.sum->AddVector(std::exchange(list.slices, {}), tally);
+    MOTLEY_ASSIGN_OR_RETURN(std::vector<double> sketches,
+                            open.sum->Add({worker, list.number, vector, tally}));
+    const bool logs = log_ != nullptr && log_->Keeps(list.step);
+    if (logs) log_->AddVector(worker, covered, std::move(sketches), tally);
   } else {
     wire::ShardAddT add;
     add.step = list.step;
     add.attempt = orders_.Find(list.step)->attempt();
     add.worker = worker;
     add.order = list.number;
-    add.row = list.added_vectors++;
+    add.row = vector;
     remote_->Add(add);
   }
-  list.came = {};
-  if (AnswerLog* log = LogOf(list.step))
-    log->AddVector(worker, covered, std::move(list.sketches), tally);
-  list.sketches = {};
+  list.came = 0;
+  list.tally.reset();
   hooks_.covered(worker, list.step, covered);
   hooks_.raise(LeaseVector{worker, list.step, entries});
   return Status::Ok();
@@ -383,44 +362,17 @@ bool Answers::Awaits(WorkerId worker, const wire::AnswerEndT& end) {
 }
 
 void Answers::OnWhole(const wire::ShardRowT& whole) {
-  const auto found = open_.find(whole.step);
   const OrderBook::Page* page = orders_.Find(whole.step);
-  if (found == open_.end() || page->attempt() != whole.attempt) return;
-  OpenUpdate& open = found->second;
+  if (!open_.contains(whole.step) || page->attempt() != whole.attempt) return;
   const Tally tally{FromWire(whole.loss), FromWire(whole.weight)};
-  Order* order = orders_.Find(whole.worker, whole.step, whole.order);
-  if (page->listed()) {
-    if (order == nullptr || !order->listed || order->settled) return;
-    order->whole.push_back(tally);
-    return;
-  }
-  if (whole.row >= open.row_done.size() || open.row_done[whole.row]) return;
-  const Status fine = CheckTally(tally, open.counts, *page->form(), whole.row);
-  if (order != nullptr) order->settled = true;
-  if (!fine.ok()) {
-    hooks_.raise(RowRejected{whole.worker, whole.step, whole.row, /*touched=*/true, fine});
-    return;
-  }
-  open.row_done[whole.row] = true;
-  hooks_.raise(RowArrived{whole.worker, whole.step, whole.row});
-}
-
-void Answers::OnSummed(StepId id) {
-  if (!open_.contains(id) || std::exchange(open_.at(id).decodable, true)) return;
-  hooks_.raise(StepDecodable{id});
+  Whole(whole.step, {whole.worker, whole.order, whole.row, tally});
 }
 
 void Answers::OnRefused(const wire::ShardRefusedT& refused) {
   const OrderBook::Page* page = orders_.Find(refused.step);
   if (!open_.contains(refused.step) || page->attempt() != refused.attempt) return;
-  Status why = Status::DataError(refused.error);
-  Order* order = orders_.Find(refused.worker, refused.step, refused.order);
-  if (order != nullptr) {
-    order->added |= refused.touched;
-    (void)Refuse(refused.worker, *order, std::move(why));  // The event says it all.
-  } else if (refused.touched && !page->listed()) {
-    hooks_.raise(RowRejected{refused.worker, refused.step, refused.row, true, std::move(why)});
-  }
+  Refused(refused.step, {refused.worker, refused.order, refused.row, {}}, refused.touched,
+          Status::DataError(refused.error));
 }
 
 // --- What does not count ---
@@ -450,7 +402,7 @@ Status Answers::Refuse(WorkerId worker, Order& order, Status why) {
     orders_.FirstLate(worker, order.step, order.number);
     orders_.EndList(worker);
   }
-  hooks_.raise(rejected);
+  Raise(rejected);
   return why;
 }
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the slices of answers as they arrive, decides which count, and reports to the scheduler
-// what became of them. All fencing is here and in the OrderBook: a worker's message counts only for
-// an order of the (job, incarnation, step) that the worker has now. Loop thread only.
+// Decides which answers count, and reports to the scheduler what became of them. All fencing is
+// here and in the OrderBook: a worker's message counts only for an order of the (job, incarnation,
+// step) that the worker has now. The slices go on to the update's sum (UpdateSum) if the shards are
+// here. Otherwise they go to other nodes, and these report what came (RemoteShards). Loop thread
+// only.
 //
-// If the cover is known (rows of a code), slices go into the stream decoder one by one, so those of
-// a straggler count even if the rest never comes. If the answer's end states the cover (lists),
-// slices wait in buffers of their own, and the vector is added whole or not at all. A half-sent or
-// refused list therefore leaves the sum as it was. Both kinds pass the same checks: place, declared
-// norm, sketch, tally and version.
-//
-//   row 2 of worker 0     Begin, Finish (decoded), Begin, Finish: RowArrived     OnEnd: finished
-//   3 4 5 of worker 1     Begin, Finish (waits), Begin, Finish                   OnEnd: added,
-//                                                                                LeaseVector
+//   row 2 of worker 0     Begin, Finish, Begin, Finish: RowArrived     OnEnd: finished
+//   3 4 5 of worker 1     Begin, Finish, Begin, Finish                 OnEnd: added, LeaseVector
 //
 // Workers may keep rows (CodeForm::kept_parts). Such a row has arrived when the worker's end of the
 // answer says so. Nothing is decoded until the step is opened again with the code of the answers.
@@ -23,12 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_memory.h"
 #include "base/ids.h"
-#include "coding/decode/stream_decoder.h"
 #include "runtime/audit/answer_log.h"
-#include "runtime/links/packed_slice.h"
-#include "runtime/links/slicing.h"
 #include "runtime/shard/batch_weight.h"
 #include "runtime/shard/order_book.h"
 #include "runtime/shard/remote_shards.h"
@@ -56,16 +47,7 @@ class Answers {
   };
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.
-  struct Slice {
-    AlignedVector values;
-    PackedSlice packed;
-    StepId step = 0;
-    uint32_t order = 0;  // 0: no slice is arriving.
-    size_t index = 0;
-    Claim claim;  // The claim in the header.
-
-    std::span<std::byte> Room() { return packed.Room(values); }  // For the payload.
-  };
+  using Slice = RangeAnswers::Slice;
 
   Answers(uint32_t workers, uint32_t partitions, Hooks hooks);
 
@@ -140,11 +122,11 @@ class Answers {
   };
 
   OpenUpdate End(StepId id);
-  AnswerLog* LogOf(StepId id) const;
-  Status Check(const Header& header, const Order& order, Slice& slice) const;
-  Status FinishRow(WorkerId worker, Order& row, Slice& slice);
-  Status Decode(WorkerId worker, Order& row, Slice& slice, std::vector<Event>& events);
-  Status FinishOfList(WorkerId worker, Order& list, Slice& slice);
+  void Raise(Event event);
+  Status Check(const Header& header, const Order& order) const;
+  void Came(StepId id, const UpdateSum::Answer& answer, bool added);
+  void Whole(StepId id, const UpdateSum::Answer& answer);
+  void Refused(StepId id, const UpdateSum::Answer& answer, bool touched, const Status& why);
   void EndRow(WorkerId worker, const Order& row, bool finished);
   Status EndVector(WorkerId worker, Order& list, uint32_t entries);
   Status CheckVector(const OpenUpdate& open, const Order& list, uint32_t entries,
@@ -157,7 +139,10 @@ class Answers {
   std::map<StepId, OpenUpdate> open_;
   AnswerLog* log_ = nullptr;
   RemoteShards* remote_ = nullptr;  // Null: the shards are here.
-  std::vector<Event> events_;       // Reused memory for the next events.
+  // Inside Finish. Its events wait, because receivers may call back.
+  bool finishing_ = false;
+  std::vector<Event> events_;  // Those that wait.
+  Status refusal_;             // The last one.
 };
 
 }  // namespace motley

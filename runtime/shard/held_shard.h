@@ -15,12 +15,13 @@ namespace motley {
 
 struct ShardHost::Held {
   Held(uint32_t number, const Job& job, Transport& transport, Device& device, bool keep,
-       RangeAnswers::Hooks hooks)
+       SpareSlices& spare, RangeAnswers::Hooks hooks)
       : shard(number),
         count(job.route.parameters(number)),
         // All workers' slices may come before the update is opened here.
-        answers(job.route, number, job.slice_length, job.wire, device.parallel(), keep,
-                job.workers * job.route.size(number), std::move(hooks)),
+        answers({job.route, number, job.slice_length, job.wire, keep,
+                 job.workers * job.route.size(number)},
+                spare, device.parallel(), /*home=*/{}, std::move(hooks)),
         publisher(
             transport, job.route.Parameters(job.slice_length, job.wire), number,
             [this](uint64_t asked) { return asked == version && !in_place ? parameters : nullptr; },
@@ -50,6 +51,15 @@ struct ShardHost::Held {
     version = to;
     parameters = std::exchange(before, nullptr);
     optimizer->SetSteps(steps_before);
+  }
+
+  // The answer to ShardHold.
+  wire::ShardHeldT AsHeld() const {
+    wire::ShardHeldT held;
+    held.shard = shard;
+    held.epoch = epoch;
+    held.rollbacks = rollbacks;
+    return held;
   }
 
   const uint32_t shard;

@@ -64,20 +64,18 @@ void OrderBook::Close(StepId id) {
 
 OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
   Order& order = seats_[worker].orders.push();
-  SlicesCame came = std::move(order.came);  // The memory is used again.
-  order = Order{.step = page.update_.id, .number = ++page.last_, .came = std::move(came)};
+  order = Order{.step = page.update_.id, .number = ++page.last_};
   return order;
 }
 
 // A row's message differs from step to step only by its numbers.
-const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, size_t slices) {
+const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row) {
   Page* page = PageOf(id);
   MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
   MOTLEY_ASSERT(ListOf(worker) == nullptr);  // A list is the last order of its worker.
   const CodeForm& form = *page->form_;
   MOTLEY_ASSERT(row < form.rows.size());
   Order& given = Add(worker, *page);
-  given.came.Start(slices);
   given.row = row;
   if (page->form_ != written_) {
     messages_.assign(form.rows.size(), {});
@@ -118,7 +116,6 @@ Result<wire::OrderT> OrderBook::Extend(WorkerId worker, StepId id,
   if (list == nullptr) {
     list = &Add(worker, *page);
     list->listed = true;
-    list->came = {};
   }
   for (const PartitionId p : partitions) {
     if (p >= leases.size() || leases[p] != Lease::kFree) {

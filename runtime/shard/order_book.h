@@ -26,12 +26,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/aligned_memory.h"
+#include "base/bytes.h"
 #include "base/fifo.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "coding/code_form.h"
-#include "runtime/shard/step_sum.h"
 #include "transport/wire/control.h"
 
 namespace motley {
@@ -41,7 +41,8 @@ class OrderBook {
   struct Order {
     StepId step = 0;
     uint32_t number = 0;
-    SlicesCame came;  // Slices that arrived; for a list, since its last answer.
+    std::optional<Tally> tally;  // That all slices of the answer declare, once one came.
+    size_t came = 0;             // Slices that came; for a list, since its last answer.
     // For a row:
     RowId row = 0;
     bool added = false;  // Part of it is in the sums.
@@ -54,10 +55,7 @@ class OrderBook {
     size_t done = 0;     // Entries that the worker reported as done.
     // Entries asked back, one list for each unanswered request.
     std::vector<std::vector<PartitionId>> revoked;
-    std::vector<AlignedVector> slices;  // Slices of the answer that is arriving.
-    std::vector<double> sketches;       // Their sketches, for the log.
-    // With shards on other nodes: the tallies of vectors that all shards have, and how many of them
-    // were added.
+    // The tallies of vectors that all shards have, and how many of them were added.
     std::vector<Tally> whole;
     uint32_t added_vectors = 0;
   };
@@ -99,9 +97,8 @@ class OrderBook {
   StepId newest() const { return newest_; }  // The highest update that was ever opened.
   uint32_t partitions() const { return partitions_; }
 
-  // Adds a row of the open update to the orders of a worker that has no list. The answer
-  // has `slices` slices. Returns the message.
-  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, size_t slices);
+  // Adds a row of the open update to the orders of a worker that has no list. Returns the message.
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row);
   // Adds partitions to the end of the worker's list, or starts a list if it has none.
   Result<wire::OrderT> Extend(WorkerId worker, StepId id, std::span<const PartitionId> partitions);
   // Asks the worker to give partitions back, or (Flush) to send its sum so far. Empty if it has no

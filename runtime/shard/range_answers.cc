@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,22 +22,25 @@ DecodeLimits LimitsOf(const Route& route, bool keep_rows) {
 
 }  // namespace
 
-RangeAnswers::RangeAnswers(Route route, uint32_t shard, size_t slice_length, WireFormat wire,
-                           ParallelFor& parallel, bool keep_rows, size_t most_waiting, Hooks hooks)
-    : route_(std::move(route)),
-      shard_(shard),
-      whole_(route_.Answers(slice_length, wire)),
-      most_waiting_(most_waiting),
+RangeAnswers::RangeAnswers(Shape shape, SpareSlices& spare, ParallelFor& parallel,
+                           std::span<float> home, Hooks hooks)
+    : shape_(std::move(shape)),
+      whole_(shape_.route.Answers(shape_.slice_length, shape_.wire)),
+      lent_(!home.empty()),
       hooks_(std::move(hooks)),
-      sum_(route_.size(shard), slice_length, parallel, LimitsOf(route_, keep_rows), spare_) {}
+      spare_(spare),
+      sum_(shape_.route.size(shape_.shard), shape_.slice_length, parallel,
+           LimitsOf(shape_.route, shape_.keep_rows), spare_) {
+  if (lent_) sum_.SetHome(home);
+}
 
 // --- Updates ---
 
 void RangeAnswers::Open(const Update& update, uint32_t attempt,
                         std::shared_ptr<const CodeForm> form) {
   parts_.clear();
-  if (home_ == nullptr || home_.use_count() > 1) {
-    home_ = std::make_shared<AlignedVector>(route_.size(shard_));
+  if (!lent_ && (home_ == nullptr || home_.use_count() > 1)) {
+    home_ = std::make_shared<AlignedVector>(shape_.route.size(shape_.shard));
     sum_.SetHome(*home_);
   }
   update_ = update;
@@ -44,7 +48,7 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
   form_ = std::move(form);
   open_ = true;
   decodable_ = false;
-  const std::vector<uint64_t> ends = route_.ends();
+  const std::vector<uint64_t> ends = shape_.route.ends();
   std::vector<size_t> cut_ends(ends.begin(), ends.end());
   if (form_ != nullptr) {
     spare_.Limit(form_->workers);
@@ -83,24 +87,35 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
 Status RangeAnswers::EndSum() {
   MOTLEY_ASSERT(open_ && (form_ == nullptr || decodable_));
   open_ = false;
+  parts_.clear();  // Vectors that are not in the sum will never be.
   return sum_.Finish();
 }
 
 Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) {
   MOTLEY_ASSERT(open_ && form_ != nullptr);
   open_ = false;
+  parts_.clear();
   return sum_.FinishApproximately(rows);
 }
 
 // --- Slices ---
 
+AnswerLog* RangeAnswers::LogNow() const {
+  return log_ != nullptr && log_->Keeps(update_.id) ? log_ : nullptr;
+}
+
+// Slices of a row may come twice. Those of a vector may not, even if all of it is here.
+bool RangeAnswers::NotWanted(const Part& part) const {
+  return part.refused || (part.arrived && form_ != nullptr);
+}
+
 size_t RangeAnswers::slices() const {
-  return cut_.first_slice(shard_ + 1) - cut_.first_slice(shard_);
+  return cut_.first_slice(shape_.shard + 1) - cut_.first_slice(shape_.shard);
 }
 
 Result<size_t> RangeAnswers::LocalSlice(const Header& header) const {
   MOTLEY_ASSIGN_OR_RETURN(const size_t slice, SliceOf(cut_, header));
-  if (header.shard != shard_) {
+  if (header.shard != shape_.shard) {
     return Status::DataError(
         fmt::format("a slice of shard {}, which is on another node", header.shard));
   }
@@ -112,7 +127,7 @@ Result<size_t> RangeAnswers::LocalSlice(const Header& header) const {
   if (form_ != nullptr && header.row >= form_->workers) {
     return Status::DataError(fmt::format("an answer for row {} of {}", header.row, form_->workers));
   }
-  return slice - cut_.first_slice(shard_);
+  return slice - cut_.first_slice(shape_.shard);
 }
 
 Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& slice) {
@@ -125,14 +140,14 @@ Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& s
     const Result<size_t> index = LocalSlice(header);
     if (!index.ok()) return index.status();
     const auto found = parts_.find({worker, header.row_id, header.row});
-    if (found != parts_.end() && found->second.settled) return false;
+    if (found != parts_.end() && NotWanted(found->second)) return false;
   } else if (floats > whole_.length() || header.format != whole_.format() ||
              WireBytes(header.format, floats) != header.length) {
     return Status::DataError(fmt::format("a slice of {} bytes as {}, where {} as {} are the most",
                                          header.length, NameOf(header.format),
                                          WireBytes(whole_.format(), whole_.length()),
                                          NameOf(whole_.format())));
-  } else if (waiting_ + floats > most_waiting_) {
+  } else if (waiting_ + floats > shape_.most_waiting) {
     return Status::DataError(
         fmt::format("too many slices for steps after {}, which is open", update_.id));
   }
@@ -162,14 +177,14 @@ Status RangeAnswers::Take(WorkerId worker, Slice& slice) {
   const Answer answer{worker, header.row_id, header.row, header.tally};
   MOTLEY_ASSIGN_OR_RETURN(const size_t index, LocalSlice(header));
   Part& part = parts_[{worker, header.row_id, header.row}];
-  if (part.settled) return Status::Ok();
+  if (NotWanted(part)) return Status::Ok();
   if (part.came.seen.empty()) part.came.Start(slices());
   Status fine = CheckTally(header.tally);
   const auto claim = ClaimOf(header);
   if (fine.ok() && !claim.ok()) fine = claim.status();
   if (fine.ok()) fine = part.came.Check(index, header.tally, form_ == nullptr);
   if (!fine.ok()) {
-    Refuse(answer, part, form_ != nullptr && sum_.decoder().Touched(header.row), fine);
+    Refuse(answer, part, part.added, fine);
     return Status::Ok();
   }
   part.came.tally = header.tally;
@@ -181,19 +196,33 @@ Status RangeAnswers::Take(WorkerId worker, Slice& slice) {
 Status RangeAnswers::TakeRow(const Answer& answer, Part& part, size_t index, Slice& slice,
                              const Claim& claim) {
   StreamDecoder& decoder = sum_.decoder();
+  AnswerLog* const log = LogNow();
+  const size_t number = index + cut_.first_slice(shape_.shard);
+  double sketch = 0;  // Computed before the decoder takes the values.
+  if (log != nullptr) sketch = log->Project(slice.values, cut_.begin(number), claim.projection);
   const auto outcome = decoder.AddSlice(answer.row, index, slice.values, claim, *part.came.tally);
+  const bool added = outcome.ok() && *outcome == StreamDecoder::Outcome::kAdded;
+  if (log != nullptr && outcome.ok()) {
+    // The decoder does not read slices that it does not need. Damage on the way is not the worker's
+    // fault.
+    const bool damaged =
+        !added && log->secret() && !claim.HoldsFor(SketchOf(slice.values, claim.key));
+    if (damaged) sketch = std::numeric_limits<double>::quiet_NaN();
+    log->AddSlice(answer.worker, answer.row, number, sketch, claim, answer.tally, added);
+  }
   spare_.GiveBack(std::exchange(slice.values, {}));
   if (!outcome.ok() && outcome.status().code() == StatusCode::kResource) return outcome.status();
   if (!outcome.ok()) {
-    Refuse(answer, part, decoder.Touched(answer.row) || decoder.spoiled(), outcome.status());
+    Refuse(answer, part, part.added || decoder.spoiled(), outcome.status());
     return Status::Ok();
   }
   part.came.Add(index);
+  part.added |= added;
+  if (hooks_.came) hooks_.came(answer, added);
   bool arrived = false;
   const bool whole = part.came.count == slices();
-  const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   if (!row_done_[answer.row] && (added || whole) && decoder.RowComplete(answer.row)) {
-    row_done_[answer.row] = part.settled = arrived = true;
+    row_done_[answer.row] = part.arrived = arrived = true;
   }
   const bool now_decodable = !decodable_ && decoder.Decodable();
   decodable_ |= now_decodable;
@@ -211,30 +240,37 @@ void RangeAnswers::TakeOfList(const Answer& answer, Part& part, size_t index, Sl
                                     "declares"));
   }
   if (part.slices.empty()) part.slices.resize(slices());
+  if (AnswerLog* log = LogNow()) {
+    const size_t begin = cut_.begin(index + cut_.first_slice(shape_.shard));
+    part.sketches.resize(slices());
+    part.sketches[index] = log->Project(slice.values, begin, claim.projection);
+  }
   part.slices[index] = std::exchange(slice.values, {});
   part.came.Add(index);
+  if (hooks_.came) hooks_.came(answer, false);
   if (part.came.count < slices()) return;
-  part.settled = true;
+  part.arrived = true;
   hooks_.arrived(answer);
 }
 
 void RangeAnswers::Refuse(const Answer& answer, Part& part, bool touched, const Status& why) {
-  if (std::exchange(part.settled, true)) return;
+  if (std::exchange(part.refused, true)) return;
   part.slices.clear();
   hooks_.refused(answer, touched, why);
 }
 
-Status RangeAnswers::Add(const Answer& which) {
+Result<std::vector<double>> RangeAnswers::Add(const Answer& which) {
   const auto found = parts_.find({which.worker, which.order, which.row});
   const bool here = open_ && form_ == nullptr && found != parts_.end() &&
-                    found->second.slices.size() == slices() && found->second.settled;
+                    found->second.slices.size() == slices() && found->second.arrived &&
+                    !found->second.refused;
   if (!here) {
     return Status::DataError(fmt::format("vector {} of order {} of worker {} is not here",
                                          which.row, which.order, which.worker));
   }
   Part& part = found->second;
   sum_.AddVector(std::exchange(part.slices, {}), *part.came.tally);
-  return Status::Ok();
+  return std::move(part.sketches);
 }
 
 }  // namespace motley

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the slices of answers to one shard on another node than the coordinator, and adds up what
-// counts there. It knows the code and not the orders: a slice says itself to which row or vector of
-// which attempt at which update it belongs. The coordinator decides when an update is enough, and
-// which vectors of lists count. Loop thread only.
+// Takes the slices of answers to one shard, and adds up what counts there. It knows the code and
+// not the orders: a slice says itself to which row or vector of which attempt at which update it
+// belongs. The coordinator decides when an update is enough, and which vectors of lists count. Its
+// own shards are the ranges of an UpdateSum, and a ShardHost has those of other nodes. Loop thread
+// only.
 //
 //   Open(5, attempt 1, a code)   Begin, Finish ... arrived(row 2)   Begin, Finish ... decodable()
 //   Open(6, attempt 1, lists)    Begin, Finish ... arrived(vector)  Add(vector)  Finish()
+//
+// Rows go into the stream decoder slice by slice, so those of a straggler count even if the rest
+// never comes. Slices of lists wait, and their vector is added whole or not at all. A half-sent or
+// refused vector therefore leaves the sum as it was. Both pass the same checks: place, declared
+// norm, sketch and tally.
 //
 // Slices may overtake the message that opens their update, because they come over other
 // connections. Such slices wait.
@@ -16,6 +22,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -24,8 +31,10 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "coding/code_form.h"
+#include "runtime/audit/answer_log.h"
 #include "runtime/links/packed_slice.h"
 #include "runtime/links/route.h"
+#include "runtime/links/slicing.h"
 #include "runtime/shard/step_sum.h"
 #include "transport/wire/header.h"
 
@@ -47,6 +56,8 @@ class RangeAnswers {
     // The answer was refused. `touched`: part of it is in the sum, so the update must be opened
     // again.
     std::function<void(const Answer&, bool touched, const Status& why)> refused;
+    // A slice passed the checks. `added`: it is in the sum of rows. May be null.
+    std::function<void(const Answer&, bool added)> came;
   };
   // A slice that is arriving, of one connection.
   struct Slice {
@@ -58,11 +69,22 @@ class RangeAnswers {
     std::span<std::byte> Room() { return packed.Room(values); }  // For the payload.
   };
 
-  // `slice_length` is in floats, and `wire` is how answers travel. The sum is formed here, and
-  // `parallel` is borrowed. `keep_rows` is as in DecodeLimits. All slices that wait have at most
-  // `most_waiting` floats together.
-  RangeAnswers(Route route, uint32_t shard, size_t slice_length, WireFormat wire,
-               ParallelFor& parallel, bool keep_rows, size_t most_waiting, Hooks hooks);
+  struct Shape {
+    Route route;
+    uint32_t shard = 0;
+    size_t slice_length = 0;                 // Floats.
+    WireFormat wire = WireFormat::kFloat32;  // How answers travel.
+    bool keep_rows = false;                  // As in DecodeLimits.
+    size_t most_waiting = 0;  // Floats of all slices together that overtake their update.
+  };
+
+  // The memory for slices, `parallel` and `home` are borrowed. The sum is formed in `home`, or, if
+  // that is empty, in memory of this object.
+  RangeAnswers(Shape shape, SpareSlices& spare, ParallelFor& parallel, std::span<float> home,
+               Hooks hooks);
+
+  // From now on, sketches of slices go to the log while it keeps the open update. Borrowed.
+  void SetLog(AnswerLog* log) { log_ = log; }
 
   // An update starts, or starts again, with rows of `form`, or with lists if it is null. What came
   // for the attempt before is gone. Slices that waited for this are taken now.
@@ -75,12 +97,15 @@ class RangeAnswers {
   // hook.
   Status Finish(WorkerId worker, Slice& slice);
 
-  // The coordinator's decision that a vector that arrived counts. kDataError: there is none.
-  Status Add(const Answer& which);
+  // The coordinator's decision that a vector that arrived counts. Returns the sketches of its
+  // slices if there is a log. kDataError: there is no such vector.
+  Result<std::vector<double>> Add(const Answer& which);
   // Ends the sum, and the update takes no more slices. Rows must be decodable.
   Status EndSum();
   Result<ApproximateDecoding> EndSum(const std::vector<bool>& rows);
 
+  const Slicing& cut() const { return cut_; }  // The cut of whole answers to the open update.
+  bool Complete(RowId row) const { return sum_.decoder().RowComplete(row); }
   bool open() const { return open_; }
   StepId step() const { return update_.id; }
   uint32_t attempt() const { return attempt_; }
@@ -95,7 +120,10 @@ class RangeAnswers {
   struct Part {                                          // The part of an answer that is here.
     SlicesCame came;
     std::vector<AlignedVector> slices;  // The slices of a list's vector.
-    bool settled = false;               // It arrived or was refused.
+    std::vector<double> sketches;       // Theirs, for the log.
+    bool added = false;                 // A slice of a row is in the sum.
+    bool arrived = false;
+    bool refused = false;
   };
   struct Early {
     WorkerId worker;
@@ -103,19 +131,21 @@ class RangeAnswers {
   };
 
   size_t slices() const;
+  AnswerLog* LogNow() const;
+  bool NotWanted(const Part& part) const;
   Result<size_t> LocalSlice(const Header& header) const;
   Status Take(WorkerId worker, Slice& slice);
   Status TakeRow(const Answer& answer, Part& part, size_t index, Slice& slice, const Claim& claim);
   void TakeOfList(const Answer& answer, Part& part, size_t index, Slice& slice, const Claim& claim);
   void Refuse(const Answer& answer, Part& part, bool touched, const Status& why);
 
-  const Route route_;
-  const uint32_t shard_;
+  const Shape shape_;
   const Slicing whole_;  // The cut of whole vectors.
-  const size_t most_waiting_;
+  const bool lent_;      // The sum is formed in memory of others.
   Hooks hooks_;
-  std::shared_ptr<AlignedVector> home_;  // Null before the first update.
-  SpareSlices spare_;
+  std::shared_ptr<AlignedVector> home_;  // Null before the first update, and if it is lent.
+  AnswerLog* log_ = nullptr;
+  SpareSlices& spare_;
   StepSum sum_;
   Update update_;
   uint32_t attempt_ = 0;

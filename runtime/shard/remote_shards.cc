@@ -62,18 +62,18 @@ void RemoteShards::Apply(const wire::ShardApplyT& apply, ShardUpdate::Applied ap
 }
 
 Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& control) {
-  Status fine;
+  Result<bool> forward = false;
   if (const auto* row = control.body.AsShardRow()) {
-    fine = update_.OnRow(worker, *row);
+    forward = update_.OnRow(worker, *row);
   } else if (const auto* summed = control.body.AsShardSummed()) {
-    update_.OnSummed(worker, *summed);
+    forward = update_.OnSummed(worker, *summed);
   } else if (const auto* safe = control.body.AsShardSafe()) {
-    update_.OnSafe(worker, *safe);
+    forward = update_.OnSafe(worker, *safe);
   } else if (const auto* applied = control.body.AsShardApplied()) {
-    update_.OnApplied(worker, *applied);
+    forward = update_.OnApplied(worker, *applied);
   } else if (const auto* held = control.body.AsShardHeld()) {
-    fine = placement_.OnHeld(worker, *held);
-    if (fine.ok()) CheckPlaced();
+    forward = placement_.OnHeld(worker, *held);
+    if (forward.ok()) CheckPlaced();
   } else if (const auto* refused = control.body.AsShardRefused()) {
     const bool counts =
         placement_.Owns(worker, refused->shard) && update_.IsOpen(refused->step, refused->attempt);
@@ -82,7 +82,9 @@ Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& cont
     return false;
   }
   late_nodes_.Watch();
-  if (!fine.ok()) return fine;
+  if (!forward.ok()) return forward.status();
+  // An answer to a question is no progress, however often a node that hangs gives it.
+  if (*forward) hooks_.progress();
   return true;
 }
 

@@ -63,6 +63,8 @@ class RemoteShards {
     std::function<void(WorkerId lost, const std::map<uint32_t, WorkerId>& owners)> moved;
     // A shard is lost, or an update failed in one: the job cannot go on.
     std::function<void(const Status&)> failed;
+    // A node has done what the open update, or the placement, waits for.
+    std::function<void()> progress;
   };
   struct Setup {
     Route route;

@@ -16,6 +16,16 @@ bool MayPass(const Command& command) {
          std::holds_alternative<PlacePartitions>(command);
 }
 
+// The worker that the command is for.
+std::optional<WorkerId> WorkerOf(const Command& command) {
+  return std::visit(
+      [](const auto& each) -> std::optional<WorkerId> {
+        if constexpr (requires { each.worker; }) return each.worker;
+        return std::nullopt;
+      },
+      command);
+}
+
 // The update that the command opens.
 std::optional<StepId> Opens(const Command& command) {
   if (const auto* rows = std::get_if<OpenStep>(&command)) return rows->step;
@@ -52,7 +62,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
                  hooks_.notice(notice::ShardsMoved{lost, owners});
                },
-               hooks_.failed}),
+               hooks_.failed, hooks_.progress}),
       placement_(loop, transport, options, route,
                  {hooks_.node,
                   [this](const std::vector<WorkerId>& owners) {
@@ -68,7 +78,10 @@ bool RemoteUpdates::Holds(const Command& command) {
   if (!began() && Opens(command)) placement_.Decide(ready_);
   if (held_.empty() && !draining_ && MayGo(command)) return false;
   if (const std::optional<StepId> opens = Opens(command)) GiveUp(*opens);
-  held_.push_back(command);
+  // The scheduler has not heard yet that this worker is lost, and another incarnation may join
+  // before the command is carried out.
+  const std::optional<WorkerId> worker = WorkerOf(command);
+  if (!worker || hooks_.node(*worker)) held_.push_back(command);
   return true;
 }
 
@@ -140,14 +153,7 @@ Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
 void RemoteUpdates::Lost(WorkerId worker, Incarnation incarnation, const Status& why) {
   ready_.erase(worker);
   // What waits was meant for this incarnation, and not for one that joins soon.
-  std::erase_if(held_, [worker](const Command& each) {
-    return std::visit(
-        [worker](const auto& command) {
-          if constexpr (requires { command.worker; }) return command.worker == worker;
-          return false;
-        },
-        each);
-  });
+  std::erase_if(held_, [worker](const Command& each) { return WorkerOf(each) == worker; });
   losing_ = true;
   placement_.Lost(worker);
   shards_.Lost(worker, incarnation, why);

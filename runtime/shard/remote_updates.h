@@ -41,6 +41,7 @@ class RemoteUpdates {
     std::function<ShardState()> first;
     // The server keeps all shards. Commands that waited follow.
     std::function<void()> star;
+    std::function<void()> progress;  // As in RemoteShards.
   };
 
   RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options, const Route& route,

@@ -110,6 +110,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
   const bool back = held != nullptr && hold.known && hold.rollbacks > held->rollbacks;
   if (back && held->applying) {
     held->waiting = hold;
+    Report(held->AsHeld());  // With the rollbacks so far: the node is there, and goes back later.
     return Status::Ok();
   }
   // Readers name the epoch and the rollbacks. They also refer to what is replaced below.
@@ -122,7 +123,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     MOTLEY_ASSIGN_OR_RETURN(const OptimizerOptions options, OptimizerOf(hold));
     auto& place = held_[hold.shard];
     place = std::make_unique<Held>(hold.shard, job_, parts_.transport, parts_.device,
-                                   hold.keep_rows, HooksOf(hold.shard));
+                                   hold.keep_rows, spare_, HooksOf(hold.shard));
     held = place.get();
     MOTLEY_ASSIGN_OR_RETURN(held->optimizer, Optimizer::Create(options, held->count));
     const bool begins = hold.state_floats == 0 && hold.optimizer_steps == 0;
@@ -188,11 +189,7 @@ void ShardHost::Ready(Held& held) {
   for (const auto& [id, peer] : peers_) {
     if (peer->joined) Serve(held, *peer, id);
   }
-  wire::ShardHeldT answer;
-  answer.shard = held.shard;
-  answer.epoch = held.epoch;
-  answer.rollbacks = held.rollbacks;
-  Report(answer);
+  Report(held.AsHeld());
 }
 
 // The connection that still reads the oldest version is cut; the worker may connect again.
@@ -231,7 +228,7 @@ Status ShardHost::Add(const wire::ShardAddT& add) {
   for (const auto& [shard, held] : held_) {
     RangeAnswers& answers = held->answers;
     if (!held->owner || answers.step() != add.step || answers.attempt() != add.attempt) continue;
-    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}));
+    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}).status());
   }
   return Status::Ok();
 }

@@ -129,6 +129,7 @@ class ShardHost final : public Receiver {
 
   Parts parts_;
   Job job_;
+  SpareSlices spare_;  // All shards use it.
   std::map<uint32_t, std::unique_ptr<Held>> held_;
   std::map<PeerId, std::unique_ptr<Peer>> peers_;
   std::map<WorkerId, Incarnation> gone_;  // The last one of each worker that is gone.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/shard/update_sum.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "runtime/memory_need.h"
@@ -11,96 +12,99 @@ namespace motley {
 
 UpdateSum::UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows,
                      WireFormat wire)
-    : own_(route.end(route.shards() - 1)), home_(own_), wire_(wire) {
-  MakeSums(route, slice_length, parallel, keep_rows);
+    : own_(route.end(route.shards() - 1)), home_(own_) {
+  MakeRanges({route, 0, slice_length, wire, keep_rows, 0}, parallel);
 }
 
 UpdateSum::UpdateSum(std::span<float> home, const Route& route, size_t slice_length,
                      ParallelFor& parallel, bool keep_rows, WireFormat wire)
-    : home_(home), wire_(wire) {
-  MakeSums(route, slice_length, parallel, keep_rows);
+    : home_(home) {
+  MakeRanges({route, 0, slice_length, wire, keep_rows, 0}, parallel);
 }
 
-void UpdateSum::MakeSums(const Route& route, size_t slice_length, ParallelFor& parallel,
-                         bool keep_rows) {
-  DecodeLimits limits{.keep_rows = keep_rows};
-  limits.waiting_bytes /= route.shards();  // The limit is that of the whole vector.
-  for (size_t shard = 0; shard < route.shards(); ++shard) {
-    ends_.push_back(route.end(shard));
-    sums_.push_back(
-        std::make_unique<StepSum>(route.size(shard), slice_length, parallel, limits, spare_));
-    sums_.back()->SetHome(home_.subspan(route.begin(shard), route.size(shard)));
+void UpdateSum::MakeRanges(RangeAnswers::Shape shape, ParallelFor& parallel) {
+  const Route& route = shape.route;
+  for (shape.shard = 0; shape.shard < route.shards(); ++shape.shard) {
+    ends_.push_back(route.end(shape.shard));
+    const auto home = home_.subspan(route.begin(shape.shard), route.size(shape.shard));
+    ranges_.push_back(
+        std::make_unique<RangeAnswers>(shape, spare_, parallel, home, HooksOfRange()));
   }
 }
 
-void UpdateSum::OpenRows(const std::shared_ptr<const CodeForm>& form) {
-  spare_.Limit(form->workers);
-  for (const auto& sum : sums_) sum->OpenRows(form);
-  Cut();
+RangeAnswers::Hooks UpdateSum::HooksOfRange() {
+  Hooks hooks;
+  hooks.arrived = [this](const Answer& answer) { Arrived(answer); };
+  hooks.decodable = [this] {
+    if (++decodable_ == ranges_.size()) hooks_.decodable();
+  };
+  hooks.refused = [this](const Answer& answer, bool touched, const Status& why) {
+    hooks_.refused(answer, touched, why);
+  };
+  hooks.came = [this](const Answer& answer, bool added) { hooks_.came(answer, added); };
+  return hooks;
 }
 
-void UpdateSum::OpenLists() {
-  spare_.Limit(SIZE_MAX);
-  for (const auto& sum : sums_) sum->OpenLists();
-  Cut();
+// A row may have come from other workers in other shards.
+void UpdateSum::Arrived(const Answer& answer) {
+  const bool row = rows_ > 0;
+  const auto key = std::tuple(row ? 0 : answer.worker, row ? 0 : answer.order, answer.row);
+  if (++have_[key] == ranges_.size()) hooks_.arrived(answer);
 }
 
-// An answer is cut as its shards cut their parts of it.
-void UpdateSum::Cut() {
+void UpdateSum::Open(const Update& update, uint32_t attempt,
+                     const std::shared_ptr<const CodeForm>& form, Hooks hooks, AnswerLog* log) {
+  hooks_ = std::move(hooks);
+  rows_ = form != nullptr ? form->workers : 0;
+  have_.clear();
+  decodable_ = 0;
   oldest_ = kNoVersion;
-  std::vector<size_t> ends;
-  for (const auto& sum : sums_) {
-    ends.push_back((ends.empty() ? 0 : ends.back()) + sum->cut().total());
-  }
-  if (cut_.total() == ends.back()) return;
-  cut_ = Slicing(std::move(ends), sums_.front()->cut().length(), wire_);
-}
-
-Result<StreamDecoder::Outcome> UpdateSum::AddSlice(RowId row, size_t slice, AlignedVector& values,
-                                                   const Claim& claim, const Tally& tally) {
-  const size_t shard = cut_.ShardOf(slice);
-  return sums_[shard]->decoder().AddSlice(row, slice - cut_.first_slice(shard), values, claim,
-                                          tally);
-}
-
-bool UpdateSum::RowComplete(RowId row) const {
-  return std::all_of(sums_.begin(), sums_.end(),
-                     [row](const auto& sum) { return sum->decoder().RowComplete(row); });
-}
-
-bool UpdateSum::Decodable() const {
-  return std::all_of(sums_.begin(), sums_.end(),
-                     [](const auto& sum) { return sum->decoder().Decodable(); });
-}
-
-void UpdateSum::AddVector(std::vector<AlignedVector> slices, const Tally& tally) {
-  for (size_t shard = 0; shard < sums_.size(); ++shard) {
-    const auto begin = static_cast<std::ptrdiff_t>(cut_.first_slice(shard));
-    const auto end = static_cast<std::ptrdiff_t>(cut_.first_slice(shard + 1));
-    std::vector<AlignedVector> own(std::make_move_iterator(slices.begin() + begin),
-                                   std::make_move_iterator(slices.begin() + end));
-    sums_[shard]->AddVector(std::move(own), tally);
+  for (const auto& range : ranges_) {
+    range->SetLog(log);
+    range->Open(update, attempt, form);
   }
 }
 
-Status UpdateSum::Finish() {
-  for (const auto& sum : sums_) MOTLEY_RETURN_IF_ERROR(sum->Finish());
+Result<bool> UpdateSum::Begin(WorkerId worker, const Header& header, Slice& slice) {
+  if (header.shard < ranges_.size()) return ranges_[header.shard]->Begin(worker, header, slice);
+  return Status::DataError(
+      fmt::format("a slice of shard {}, where {} are", header.shard, ranges_.size()));
+}
+
+Status UpdateSum::Finish(WorkerId worker, Slice& slice) {
+  return ranges_[slice.header.shard]->Finish(worker, slice);
+}
+
+Result<std::vector<double>> UpdateSum::Add(const Answer& vector) {
+  std::vector<double> sketches;
+  for (const auto& range : ranges_) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<double> own, range->Add(vector));
+    sketches.insert(sketches.end(), own.begin(), own.end());
+  }
+  return sketches;
+}
+
+Status UpdateSum::EndSum() {
+  for (const auto& range : ranges_) MOTLEY_RETURN_IF_ERROR(range->EndSum());
   return Status::Ok();
 }
 
-Result<ApproximateDecoding> UpdateSum::FinishApproximately(RowId rows) {
+Result<ApproximateDecoding> UpdateSum::EndApproximately() {
   std::vector<bool> complete;
-  for (RowId row = 0; row < rows; ++row) complete.push_back(RowComplete(row));
-  Result<ApproximateDecoding> best = sums_.front()->FinishApproximately(complete);
-  for (size_t shard = 1; shard < sums_.size() && best.ok(); ++shard) {
-    best = sums_[shard]->FinishApproximately(complete);
+  for (RowId row = 0; row < rows_; ++row) {
+    complete.push_back(std::all_of(ranges_.begin(), ranges_.end(),
+                                   [row](const auto& range) { return range->Complete(row); }));
+  }
+  Result<ApproximateDecoding> best = ranges_.front()->EndSum(complete);
+  for (size_t shard = 1; shard < ranges_.size() && best.ok(); ++shard) {
+    best = ranges_[shard]->EndSum(complete);
   }
   return best;
 }
 
 double UpdateSum::amplification() const {
   double largest = 0;
-  for (const auto& sum : sums_) largest = std::max(largest, sum->amplification());
+  for (const auto& range : ranges_) largest = std::max(largest, range->amplification());
   return largest;
 }
 

@@ -6,21 +6,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/aligned_memory.h"
 #include "base/parallel.h"
 #include "runtime/links/route.h"
 #include "runtime/links/slicing.h"
-#include "runtime/shard/step_sum.h"
+#include "runtime/shard/range_answers.h"
 
 namespace motley {
 
 class UpdateSum {
  public:
+  using Answer = RangeAnswers::Answer;
+  using Slice = RangeAnswers::Slice;
+  using Hooks = RangeAnswers::Hooks;
+
   // `slice_length` is in floats. `keep_rows` is as in DecodeLimits. `wire` is how answers travel.
   UpdateSum(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows,
             WireFormat wire = WireFormat::kFloat32);
@@ -28,56 +33,51 @@ class UpdateSum {
   UpdateSum(std::span<float> home, const Route& route, size_t slice_length, ParallelFor& parallel,
             bool keep_rows, WireFormat wire = WireFormat::kFloat32);
 
-  // The sum once it is finished. Nobody else may touch it from OpenRows or OpenLists until then.
+  // The sum once it has ended. Nobody else may touch it from Open until then.
   std::span<float> values() { return home_; }
 
   // The ends of the shards' ranges of the vector.
   const std::vector<size_t>& ends() const { return ends_; }
 
-  // The update starts, or starts again.
-  void OpenRows(const std::shared_ptr<const CodeForm>& form);
-  void OpenLists();
-  const Slicing& cut() const { return cut_; }  // The cut of whole answers to the open update.
+  // The update starts, or starts again, with rows of `form`, or with lists if it is null. The hooks
+  // `arrived` and `decodable` run when they hold for all shards. `log` (may be null) is borrowed.
+  void Open(const Update& update, uint32_t attempt, const std::shared_ptr<const CodeForm>& form,
+            Hooks hooks, AnswerLog* log);
+  // The cut of whole answers to the open update.
+  const Slicing& cut() const { return ranges_.front()->cut(); }
 
-  // Memory for a slice. kResource when there is none.
-  Status MakeRoom(size_t slice, AlignedVector& values) {
-    return spare_.MakeRoom(values, cut_.size(slice));
-  }
-  void GiveBack(AlignedVector values) { spare_.GiveBack(std::move(values)); }
-
-  // As StreamDecoder::AddSlice, with the slice's number in the whole answer.
-  Result<StreamDecoder::Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values,
-                                          const Claim& claim, const Tally& tally);
-  bool Spoiled(size_t slice) const { return Of(slice).decoder().spoiled(); }
-  bool RowComplete(RowId row) const;
-  bool Decodable() const;
-  // Adds a whole vector over a list, cut into slices.
-  void AddVector(std::vector<AlignedVector> slices, const Tally& tally);
+  // As in RangeAnswers.
+  Result<bool> Begin(WorkerId worker, const Header& header, Slice& slice);
+  Status Finish(WorkerId worker, Slice& slice);
+  Result<std::vector<double>> Add(const Answer& vector);
+  Status EndSum();
+  // The best sum of the rows that are complete in all shards. All shards weigh the same rows, so
+  // that the sum is one.
+  Result<ApproximateDecoding> EndApproximately();
 
   // An answer was computed with this version of the parameters.
   void SawVersion(uint64_t version) { oldest_ = std::min(oldest_, version); }
   uint64_t oldest_version() const { return oldest_; }  // Precondition: there is an answer.
 
-  Status Finish();
-  // As StreamDecoder::FinishApproximately, with the rows that are complete in all shards. All
-  // shards weigh the same rows, so that the sum is one.
-  Result<ApproximateDecoding> FinishApproximately(RowId rows);
-  const Tally& tally() const { return sums_.front()->tally(); }  // As StepSum has it.
-  double amplification() const;                                  // The largest of any shard.
+  const Tally& tally() const { return ranges_.front()->tally(); }  // As StepSum has it.
+  double amplification() const;                                    // The largest of any shard.
 
  private:
   static constexpr uint64_t kNoVersion = UINT64_MAX;
-  StepSum& Of(size_t slice) const { return *sums_[cut_.ShardOf(slice)]; }
-  void MakeSums(const Route& route, size_t slice_length, ParallelFor& parallel, bool keep_rows);
-  void Cut();
+  void MakeRanges(RangeAnswers::Shape shape, ParallelFor& parallel);
+  RangeAnswers::Hooks HooksOfRange();
+  void Arrived(const Answer& answer);
 
   AlignedVector own_;  // Empty if the memory is borrowed.
   const std::span<float> home_;
-  const WireFormat wire_;
   std::vector<size_t> ends_;
+  Hooks hooks_;
   SpareSlices spare_;
-  std::vector<std::unique_ptr<StepSum>> sums_;  // By shard.
-  Slicing cut_;
+  std::vector<std::unique_ptr<RangeAnswers>> ranges_;  // By shard.
+  RowId rows_ = 0;                                     // The open update has so many; 0: lists.
+  // The number of shards that have a row, or a vector of a list: worker, order and number.
+  std::map<std::tuple<WorkerId, uint32_t, uint32_t>, size_t> have_;
+  size_t decodable_ = 0;  // The number of shards that decode.
   uint64_t oldest_ = kNoVersion;
 };
 

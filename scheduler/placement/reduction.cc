@@ -136,12 +136,12 @@ Result<ReduceMode> ParseReduce(std::string_view text) {
     uint32_t servers = 0;
     const auto [end, error] = std::from_chars(number.data(), last, servers);
     const bool valid = error == std::errc() && end == last && servers > 0;
-    if (valid && servers <= RangeRules().most_ranges) {
+    if (valid && servers <= kMostShardServers) {
       return ReduceMode{Reduce::kSharded, servers};
     }
     return Status::InvalidArgument(fmt::format(
         "'{}': after the colon write the number of server processes, 1 to {}, like sharded:4", text,
-        RangeRules().most_ranges));
+        kMostShardServers));
   }
   return Status::InvalidArgument(
       fmt::format("'{}' is no way to reduce: write auto, star, sharded:S or direct", text));

@@ -37,11 +37,14 @@ namespace motley {
 // Another placement is worth it if it takes less than this part of the star's time.
 inline constexpr double kWorthLeavingStar = 0.95;
 
+// A job has places for so many server processes.
+inline constexpr uint32_t kMostShardServers = 64;
+
 enum class Reduce : uint8_t { kAuto, kStar, kSharded, kDirect };
 
 struct ReduceMode {
   Reduce kind = Reduce::kAuto;
-  uint32_t servers = 0;  // At least 1 for kSharded; otherwise 0.
+  uint32_t servers = 0;  // 1 to kMostShardServers for kSharded; otherwise 0.
 
   bool operator==(const ReduceMode&) const = default;
 };

@@ -332,7 +332,8 @@ TEST(PlanCommand, CountsVectorsAsTheyTravel) {
 }
 
 TEST(PlanCommand, RefusesToPlaceAVectorThatItDoesNotKnow) {
-  EXPECT_THAT(Report("ring", Thin()).status().ToString(), HasSubstr("--reduce: 'ring'"));
+  EXPECT_THAT(Report("ring", Thin()).status().ToString(), HasSubstr("waits for every worker"));
+  EXPECT_THAT(Report("rung", Thin()).status().ToString(), HasSubstr("--reduce: 'rung'"));
   ClusterProfile unknown = Thin();
   unknown.gradient_bytes = 0;
   EXPECT_THAT(Report("direct", unknown).status().message(), HasSubstr("gradient_bytes"));

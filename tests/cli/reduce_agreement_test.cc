@@ -39,7 +39,8 @@ ClusterProfile ClusterOf(const std::vector<Link>& links, uint64_t gradient_bytes
   return cluster;
 }
 
-SimulateFlags FlagsFor(const std::string& reduce, const std::string& wire) {
+SimulateFlags FlagsFor(const std::string& reduce, const std::string& wire,
+                       const std::string& optimizer) {
   SimulateFlags flags;
   flags.job.options.batch = 256;
   flags.job.options.steps = 60;
@@ -47,8 +48,7 @@ SimulateFlags FlagsFor(const std::string& reduce, const std::string& wire) {
   flags.job.reduce = reduce;
   flags.job.wire = wire;
   flags.job.shares = "equal";
-  // Without a state of the optimizer followers would get no sums, and the planner counts them.
-  flags.job.options.optimizer = "momentum";
+  flags.job.optimizer = optimizer;
   flags.job.quiet = true;
   return flags;
 }
@@ -58,8 +58,10 @@ Result<SimSummary> Simulated(const ClusterProfile& cluster, const SimulateFlags&
   return RunSeeds(flags, sim, nullptr);
 }
 
-double PlannedSeconds(const ClusterProfile& profile, const std::string& reduce, WireFormat wire) {
+double PlannedSeconds(const ClusterProfile& profile, const std::string& reduce, WireFormat wire,
+                      bool state) {
   PlannedJob job;
+  job.state = state;
   job.samples = 256;
   job.reduce = *ParseReduce(reduce);
   job.wire = wire;
@@ -87,17 +89,21 @@ TEST_P(ReduceAgreement, UndisturbedStepsTakeWhatTheStepModelSays) {
     if (GetParam() == WireFormat::kInt8 && links.front().up != links.back().up) continue;
     const ClusterProfile cluster = ClusterOf(links, 100'000'000);
     const std::string wire = NameOf(GetParam());
-    const auto summary = Simulated(cluster, FlagsFor("direct", wire));
-    ASSERT_TRUE(summary.ok()) << summary.status().ToString();
-    std::vector<double> steps = summary->step_seconds;
-    steps.erase(steps.begin(), steps.begin() + 20);
-    const double planned = PlannedSeconds(cluster, "direct", GetParam());
-    // The last sums for followers leave when no answers are left to be sent beside them. That
-    // counts for more where answers are short and sums are not.
-    const double most = GetParam() == WireFormat::kFloat32 ? 0.02 : 0.05;
-    EXPECT_NEAR(Mean(steps) / planned, 1, most)
-        << links.size() << " workers, the first has " << links[0].up << ", " << wire;
-    EXPECT_GT(Mean(steps), summary->ideal_seconds);
+    for (const bool state : {true, false}) {
+      const std::string optimizer = state ? "momentum" : "sgd";
+      const auto summary = Simulated(cluster, FlagsFor("direct", wire, optimizer));
+      ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+      std::vector<double> steps = summary->step_seconds;
+      steps.erase(steps.begin(), steps.begin() + 20);
+      const double planned = PlannedSeconds(cluster, "direct", GetParam(), state);
+      // The last sums for followers leave when no answers are left to be sent beside them. That
+      // counts for more where answers are short and sums are not.
+      const double most = GetParam() == WireFormat::kFloat32 ? 0.02 : 0.05;
+      EXPECT_NEAR(Mean(steps) / planned, 1, most)
+          << links.size() << " workers, the first has " << links[0].up << ", " << wire << ", "
+          << optimizer;
+      EXPECT_GT(Mean(steps), summary->ideal_seconds);
+    }
   }
 }
 

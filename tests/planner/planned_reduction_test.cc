@@ -82,6 +82,21 @@ TEST(PlannedReduction, WorkersTakeWhatTheClosedFormSays) {
   ExpectStep(streams, 0.4);
 }
 
+// Workers that follow read the new values if there is nothing else to keep.
+TEST(PlannedReduction, OnlySumsForFollowersTakeTime) {
+  const ClusterProfile profile = ProfileOf({1, 1, 1, 1}, 1);
+  const auto copies = [&](const ReduceMode& mode, bool state, WireFormat wire) {
+    PlannedJob job;
+    job.state = state;
+    job.wire = wire;
+    return ReductionOf(profile, kBytes, mode, job).exchange.followers;
+  };
+  EXPECT_EQ(copies({Reduce::kDirect}, /*state=*/false, WireFormat::kFloat32), 0);
+  EXPECT_EQ(copies({Reduce::kDirect}, /*state=*/true, WireFormat::kFloat32), 1);
+  EXPECT_EQ(copies({Reduce::kDirect}, /*state=*/false, WireFormat::kBf16), 2);
+  EXPECT_EQ(copies({Reduce::kSharded, 2}, /*state=*/false, WireFormat::kFloat32), 1);
+}
+
 TEST(PlannedReduction, ASpareServerTakesPartOfTheVector) {
   PlannedCluster cluster = ClusterFor(ProfileOf({1, 1, 1, 1}, 1), {Reduce::kDirect});
   cluster.reduction->exchange.servers = {cluster.reduction->coordinator};

@@ -148,8 +148,8 @@ class ShardServers(ProgramTest):
         train = ("train", "--data", self.data)
         served = (*train, "--remote", "--listen", "127.0.0.1:0")
         for wrong, words in (((*train, "--reduce", "sharded:2"), "motley train --remote"),
-                             ((*served, "--reduce", "sharded:0"), "like sharded:4"),
-                             ((*served, "--reduce", "sharded:65"), "at most 64"),
+                             ((*served, "--reduce", "sharded:0"), "1 to 64, like sharded:4"),
+                             ((*served, "--reduce", "sharded:65"), "1 to 64, like sharded:4"),
                              ((*served, "--reduce", "sharded:2", "--audit", 0.5), "--audit"),
                              (("server", "--server", "127.0.0.1:1"), "--shard"),
                              (("server", "--shard"), "--server"),

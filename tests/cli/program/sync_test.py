@@ -43,6 +43,11 @@ class Sync(ProgramTest):
                              (("--sync", "ssp:2", "--checkpoint", self.folder / "saved"), "cannot be saved")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
+        # Before workers are asked to join.
+        served = self.run_program(*train, "--remote", "--listen", "127.0.0.1:0", "--sync", "asp",
+                                  "--reduce", "auto", expect=2)
+        self.assertIn("--reduce star", served.stderr)
+        self.assertNotIn("motley worker", served.stderr)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,13 @@ class LateNodesTest : public testing::Test {
     EXPECT_TRUE(placement_.settled());
   }
 
-  // The worker says what it holds.
-  void Answer(WorkerId worker) {
+  // The worker says what it holds, after so many rollbacks.
+  void Answer(WorkerId worker, uint32_t rollbacks = 0) {
     for (const uint32_t shard : {0, 1}) {
       wire::ShardHeldT held;
       held.shard = shard;
       held.epoch = 1;
+      held.rollbacks = rollbacks;
       EXPECT_TRUE(placement_.OnHeld(worker, held).ok());
     }
   }
@@ -114,6 +115,21 @@ TEST_F(LateNodesTest, ThatDoNotAnswerAreLateSoonAfterTheUsualTime) {
     Answer(0);
   }
   EXPECT_THAT(late_, ElementsAre(1));
+}
+
+// Their devices still apply the update that is taken back.
+TEST_F(LateNodesTest, ThatCannotGoBackYetAreNotLateIfTheyAnswer) {
+  placement_.RollBack(3);
+  late_nodes_.Watch();
+  for (Duration time{}; time < kReading; time += kMoment) {
+    loop_.RunUntilTime(loop_.Now() + kMoment);
+    Answer(0, 1);
+    Answer(1, 0);
+  }
+  EXPECT_THAT(late_, IsEmpty());
+  EXPECT_THAT(placement_.RollingBack(), ElementsAre(1));
+  Answer(1, 1);
+  EXPECT_TRUE(placement_.settled());
 }
 
 }  // namespace

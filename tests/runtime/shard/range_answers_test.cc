@@ -54,19 +54,19 @@ class RangeAnswersTest : public AnswersRig {
   int decodable = 0;
   std::vector<std::string> refused;
   bool touched = false;
-  RangeAnswers range{Route::Parse(kLength, {4, 10}).value(),
-                     /*shard=*/1,
-                     kSlice,
-                     WireFormat::kFloat32,
+  SpareSlices spare;
+  RangeAnswers range{{Route::Parse(kLength, {4, 10}).value(), /*shard=*/1, kSlice,
+                      WireFormat::kFloat32, /*keep_rows=*/false, /*most_waiting=*/12},
+                     spare,
                      *parallel,
-                     /*keep_rows=*/false,
-                     /*most_waiting=*/12,
+                     /*home=*/{},
                      {[this](const RangeAnswers::Answer& answer) { arrived.push_back(answer.row); },
                       [this] { ++decodable; },
                       [this](const RangeAnswers::Answer&, bool part, const Status& why) {
                         refused.push_back(why.ToString());
                         touched = part;
-                      }}};
+                      },
+                      nullptr}};
 };
 
 TEST_F(RangeAnswersTest, ReportsEachRowOnceAndThatTheyAreEnough) {

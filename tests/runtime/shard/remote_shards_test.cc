@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two workers own a shard each, and follow that of the other one.
+#include "runtime/shard/remote_shards.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/loop/virtual_loop.h"
+#include "runtime/links/messages.h"
+#include "tests/runtime/held_transport.h"
+
+namespace motley {
+namespace {
+
+class RemoteShardsTest : public testing::Test {
+ protected:
+  RemoteShardsTest() {
+    ShardState state;
+    state.parameters = std::make_shared<std::vector<float>>(8);
+    state.arrays = std::make_shared<std::vector<float>>();
+    shards_.Place({0, 1}, {{0, "a"}, {1, "b"}}, state);
+    for (const WorkerId worker : {0, 1}) Answer(worker);
+    EXPECT_TRUE(shards_.placed());
+    EXPECT_TRUE(shards_.Open({0, 0}, 1, nullptr).ok());
+    progress_ = 0;
+  }
+
+  static RemoteShards::Setup Shards() {
+    RemoteShards::Setup setup{Route(8, 2), 4, {.name = "momentum"}};
+    setup.workers = 2;
+    return setup;
+  }
+  RemoteShards::Hooks Hooks() {
+    RemoteShards::Hooks hooks;
+    hooks.node = [](WorkerId worker) { return LinkLoad::To{worker + 1, Header()}; };
+    hooks.placed = [] {};
+    hooks.progress = [this] { ++progress_; };
+    return hooks;
+  }
+
+  template <typename Message>
+  void Say(WorkerId worker, const Message& message) {
+    const auto control = DecodeControl(EncodeControl(message));
+    ASSERT_TRUE(control.ok());
+    const Result<bool> taken = shards_.OnMessage(worker, *control);
+    ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+    EXPECT_TRUE(*taken);
+  }
+  void Answer(WorkerId worker) {
+    for (const uint32_t shard : {0, 1}) {
+      wire::ShardHeldT held;
+      held.shard = shard;
+      held.epoch = 1;
+      Say(worker, held);
+    }
+  }
+
+  VirtualLoop loop_;
+  HeldTransport transport_;
+  int progress_ = 0;
+  RemoteShards shards_{loop_, transport_, Shards(), Hooks()};
+};
+
+// A job whose nodes only answer that they are there must reach its limit for a step.
+TEST_F(RemoteShardsTest, AnswersOfNodesAreNoProgress) {
+  for (int i = 0; i < 3; ++i) {
+    Answer(0);
+    Answer(1);
+  }
+  EXPECT_EQ(progress_, 0);
+}
+
+TEST_F(RemoteShardsTest, EachPartOfAnUpdateIsProgressOnce) {
+  wire::ShardSummedT sum;
+  sum.shard = 1;
+  sum.attempt = 1;
+  sum.loss = std::make_unique<wire::Weight>();
+  sum.weight = std::make_unique<wire::Weight>();
+  wire::ShardSafeT safe;
+  safe.shard = 1;
+  safe.attempt = 1;
+  for (int i = 0; i < 3; ++i) {
+    Say(1, sum);
+    Say(0, safe);
+  }
+  EXPECT_EQ(progress_, 2);
+  safe.attempt = 2;
+  Say(0, safe);
+  EXPECT_EQ(progress_, 2) << "there is no such attempt";
+}
+
+}  // namespace
+}  // namespace motley
