@@ -104,7 +104,8 @@ std::vector<std::string> Launch::WorkerVariables(const Worker& worker) const {
                                      "MOTLEY_TOKEN=" + plan_.token,
                                      "MOTLEY_WORKER_NAME=" + worker.place.name};
   // Lines of Python would otherwise arrive late, or never from a worker that is killed.
-  if (getenv("PYTHONUNBUFFERED") == nullptr) variables.emplace_back("PYTHONUNBUFFERED=1");
+  const char* unbuffered = getenv("PYTHONUNBUFFERED");
+  variables.push_back(fmt::format("PYTHONUNBUFFERED={}", unbuffered != nullptr ? unbuffered : "1"));
   if (plan_.threads == 0 || !worker.place.host.empty()) return variables;
   for (const char* name : {"OMP_NUM_THREADS", "MOTLEY_WORKER_THREADS"}) {
     if (getenv(name) == nullptr) variables.push_back(fmt::format("{}={}", name, plan_.threads));

@@ -263,6 +263,15 @@ class Jobs(RunTest):
         for found, true in re.findall(r"^ *(-?\d+\.\d+) \((.*)\)$", done.stdout, re.M):
             self.assertAlmostEqual(float(found), float(true), delta=0.01)
 
+    def test_variables_that_make_no_sense(self):
+        for name, value, words in (("MOTLEY_WORKERS", "many", "MOTLEY_WORKERS is 'many'"),
+                                   ("MOTLEY_LISTEN", "nowhere", "nowhere"),
+                                   ("MOTLEY_ADDRESS_FILE", "/nowhere/address", "MOTLEY_ADDRESS_FILE")):
+            done = subprocess.run([EXAMPLE], env={**os.environ, "MOTLEY_ROLE": "server", name: value}, text=True,
+                                  capture_output=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+
     def test_a_worker_is_killed_and_the_result_is_the_same(self):
         arguments = ["--steps", 2000, "--batch", 64, "--code", "none"]
         whole = json.loads(self.run_program("run", "--workers", 2, "--quiet", self.trains(), *arguments).stdout)
