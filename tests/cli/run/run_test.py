@@ -240,7 +240,7 @@ class Run(RunTest):
         for arguments, code, words in (
                 (["run"], 2, "needs a program"),
                 (["run", "--workers", 2], 2, "needs a program"),
-                (["run", "--wrokers", 2, "x.py"], 2, "unknown flag '--wrokers'"),
+                (["run", "--wrokers", 2, "x.py"], 2, "unknown flag '--wrokers'. Did you mean --workers?"),
                 (["run", "--workers", 0, "x.py", "--lr", "1"], 2, "--workers: 0 is not a whole number"),
                 (["run", "x.py"], 2, "looked for --workers, --hosts, and the variables of Open MPI"),
                 (["run", "--workers", 2, "/nowhere/x.py"], 3, "there is no program /nowhere/x.py"),
