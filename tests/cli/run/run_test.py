@@ -8,15 +8,14 @@ import os
 import pathlib
 import re
 import signal
-import stat
 import subprocess
 import sys
 import textwrap
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program"))
-from program import PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until  # noqa: E402
+from program import (  # noqa: E402, F401  (tests beside this one use some of them)
+    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until)
 
 EXAMPLE = os.environ.get("MOTLEY_EXAMPLE", "")
 

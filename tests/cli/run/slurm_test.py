@@ -14,9 +14,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program"))
-from program import PATIENCE_S, PROGRAM, alive, wait_until  # noqa: E402
-from run_test import RunTest  # noqa: E402
+from run_test import PATIENCE_S, PROGRAM, RunTest, alive, wait_until
 
 SOURCE = pathlib.Path(__file__).parents[3]
 NODES = 3

@@ -14,9 +14,7 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program"))
-from program import PATIENCE_S, PROGRAM, TOKEN, Running, alive, wait_until  # noqa: E402
-from run_test import RunTest  # noqa: E402
+from run_test import PATIENCE_S, PROGRAM, TOKEN, Running, RunTest, alive, wait_until
 
 # Runs the command here, after it has forgotten what ssh does not pass on.
 FAKE_SSH = """
