@@ -44,6 +44,8 @@ install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 # A worker as a service (docs/how-to/service.md), in systemd's folder for units of packages.
 install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/system)
+# A batch job (docs/how-to/run.md), to copy and adapt.
+install(FILES packaging/slurm/motley.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/motley/slurm)
 
 # Files that the documentation names, and those that shells and man look for.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -176,6 +176,7 @@ class Installed(unittest.TestCase):
         self.assertIn(".TH MOTLEY 1", (share / "man/man1/motley.1").read_text())
         self.assertIn("complete -F", (share / "bash-completion/completions/motley").read_text())
         self.assertIn("#compdef motley", (share / "zsh/site-functions/_motley").read_text())
+        self.assertIn("motley run", (share / "motley/slurm/motley.sbatch").read_text())
         self.assertIn("complete -c motley", (share / "fish/vendor_completions.d/motley.fish").read_text())
         profiles = sorted(path.name for path in (SOURCE / "profiles").glob("*.toml"))
         self.assertEqual(sorted(path.name for path in (share / "motley/profiles").iterdir()), profiles)
