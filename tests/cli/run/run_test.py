@@ -13,7 +13,7 @@ import sys
 import textwrap
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program" / "tools"))
 from program import (  # noqa: E402, F401  (tests beside this one use some of them)
     PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until)
 
