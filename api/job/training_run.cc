@@ -171,8 +171,11 @@ void TrainingRun::Introduce() const {
                   Counted(plan_.job.model.features, "feature"), WorkerWords(plan_.job),
                   plan_.job.code, Counted(plan_.job.steps, "step"),
                   Counted(plan_.job.batch, "sample")));
+  JobRequest learning = chosen_;
+  const bool own = parts_.foreign != nullptr && parts_.foreign->apply;
+  if (own) learning.optimizer.name = "its own rule";
   events.Tell(MOTLEY_EVENT_NOTICE,
-              DescribeLearning(chosen_, judging_,
+              DescribeLearning(learning, judging_,
                                data_.validation != nullptr ? data_.validation->shape().rows : 0));
   if (const CheckpointOptions& saves = plan_.job.checkpoint; saves.every > 0) {
     events.Tell(MOTLEY_EVENT_NOTICE,
@@ -248,6 +251,7 @@ Result<JobResult> TrainingRun::Train() {
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
   plan_.job.foreign = ForServer(request, parts_.foreign);
+  plan_.job.newest = parts_.control.newest();
   plan_.job.meaning = {
       data_.class_labels, data_.input_scale, request.split, plan_.job.meaning.storage, table_,
       judging_.validation};
@@ -271,7 +275,7 @@ Result<JobResult> TrainingRun::Train() {
     plan_.job.audit_secret = FreshIncarnation();
     MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
   }
-  if (plan_.job.validation.samples != nullptr) {
+  if (plan_.job.validation.evaluates()) {
     MOTLEY_ASSIGN_OR_RETURN(evaluation_device_, MakeCpuDevice(loop, {.threads = 1}));
   }
   const Env env{loop,
@@ -283,7 +287,7 @@ Result<JobResult> TrainingRun::Train() {
   const auto tell = [this](const std::string& text) {
     parts_.events.Tell(MOTLEY_EVENT_NOTICE, text);
   };
-  ServerRun server(loop, plan_.faults, observers, tell, parts_.stop);
+  ServerRun server(loop, plan_.faults, observers, tell, {parts_.stop, parts_.control});
   MOTLEY_RETURN_IF_ERROR(server.Open(env, plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
