@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training job: create it from options, run it once, then read its results."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ._library import ffi, lib, new
+from .data import DataFile
+from .errors import Conflict, check, error_of, last_error, text
+from .event import Events, read_event
+from .metrics import Metrics, WorkerMetrics, read_metrics, read_worker_metrics
+from .options import JobOptions
+from .trainer import Trainer
+
+try:
+    from typing import Unpack
+except ImportError:  # pragma: no cover
+    raise ImportError("motley needs Python 3.11 or newer") from None
+
+Role: TypeAlias = Literal["all_in_one", "server", "worker", "shard_server"]
+ROLES: dict[str, int] = {"all_in_one": 0, "server": 1, "worker": 2, "shard_server": 3}
+
+# Options whose default value means "not given", unless their flag is set.
+_GIVEN = {"seed": 1, "l2": 2, "tolerate": 4, "dropout": 8}
+_LIMITS = {"uint32_t": (0, 2**32 - 1), "uint64_t": (0, 2**64 - 1), "int32_t": (-(2**31), 2**31 - 1)}
+_FIELDS = {name: field.type.cname for name, field in ffi.typeof("motley_job_options").fields
+           if name not in ("struct_size", "role", "given")}
+
+
+def _check_names(options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in _FIELDS:
+            near = difflib.get_close_matches(name, _FIELDS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; help(motley.JobOptions) lists them"
+            raise TypeError(f"there is no option {name!r}{hint}")
+
+
+def _number(name: str, kind: str, value: Any) -> int | float:
+    wanted = "a number" if kind == "double" else "a whole number"
+    if isinstance(value, str) or not hasattr(value, "__float__" if kind == "double" else "__index__"):
+        raise TypeError(f"{name}: {wanted} is needed, not {type(value).__name__}")
+    if kind == "double":
+        return float(value)
+    number = int(value.__index__())
+    low, high = _LIMITS[kind]
+    if not low <= number <= high:
+        raise ValueError(f"{name}: a number from {low} to {high} is needed, not {number}")
+    return number
+
+
+def _text(name: str, value: Any) -> Any:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: a text is needed, not {type(value).__name__}")
+    written = os.fsencode(value)
+    if b"\0" in written:
+        raise ValueError(f"{name}: a text must not contain a null character")
+    return ffi.new("char[]", written)
+
+
+def c_options(role: str, options: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The motley_job_options, and the texts that must live as long as it."""
+    _check_names(options)
+    if role not in ROLES:
+        raise ValueError(f"role: one of {', '.join(ROLES)} is needed, not {role!r}")
+    made, alive = new("motley_job_options"), list[Any]()
+    made.role = ROLES[role]
+    for name, value in options.items():
+        if value is None:
+            continue
+        kind = _FIELDS[name]
+        if kind == "char *":
+            alive.append(_text(name, value))
+            setattr(made, name, alive[-1])
+        elif kind == "char * *":
+            if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+                raise TypeError(f"{name}: a list of texts is needed, not {type(value).__name__}")
+            words = [_text(name, word) for word in value]
+            alive += [*words, ffi.new("char *[]", [*words, ffi.NULL])]
+            setattr(made, name, alive[-1])
+        else:
+            setattr(made, name, _number(name, kind, value))
+        made.given |= _GIVEN.get(name, 0)
+    return made, alive
+
+
+class Job:
+    """A job of one role. It runs once.
+
+    all_in_one: the server and its workers, which are threads of this process or, with `worker_command`, one process
+    each. server: takes in workers that are started elsewhere, at any time. worker: one of those. shard_server: holds
+    a part of the vector.
+
+    Events and callbacks arrive on the job's thread, while the caller of run() waits. If one raises an exception, the
+    job ends, and run() raises that exception. Methods may be called before and after the run from any thread; during
+    the run only stop() may, and the others within callbacks of events.
+    """
+
+    def __init__(self, role: Role = "all_in_one", *, trainer: Trainer | None = None, events: Events | None = None,
+                 **options: Unpack[JobOptions]) -> None:
+        """Checks the options, and creates the job; nothing is started yet.
+
+        TypeError and ValueError name an option with a wrong type or number, InvalidArgument one with a wrong value.
+        """
+        self._handle: Any = None
+        self._failure: BaseException | None = None
+        self._thread: int | None = None
+        self._running = False
+        self._ended = False
+        self._alive: list[Any] = []
+        self.trainer = trainer
+        given = cast("dict[str, Any]", options)
+        self._data = DataFile(given["data"]) if given.get("data") is not None else None
+        if self._data is not None:
+            given = given | {"data": self._data.path}
+        made, texts = c_options(role, given)
+        handle = ffi.new("motley_job **")
+        check(lib.motley_job_create(made, handle))
+        del texts  # The library has copied them.
+        self._handle = handle[0]
+        if trainer is not None:
+            self.set_trainer(trainer)
+        if events is not None:
+            self.set_events(events)
+
+    def set_trainer(self, trainer: Trainer) -> None:
+        """Sets the job's trainer, before run()."""
+        made, alive = trainer.c_struct(self._fail)
+        check(lib.motley_job_set_trainer(self._open(), made))
+        self._alive += alive
+        self.trainer = trainer
+
+    def set_events(self, events: Events) -> None:
+        """Sets the function that gets the job's events, before run(). It should return soon."""
+
+        def deliver(_context: Any, event: Any) -> None:
+            self._thread = threading.get_ident()
+            if self._failure is not None:
+                return
+            try:
+                events(read_event(event))
+            except BaseException as error:  # It must not pass through C.
+                self._fail(error)
+
+        callback = ffi.callback("motley_event_callback", deliver)
+        check(lib.motley_job_set_events(self._open(), callback, ffi.NULL))
+        self._alive.append(callback)
+
+    def run(self) -> None:
+        """Runs the job until it ends. For a worker, that is when its server ends the job.
+
+        Ctrl-C ends the job as stop() does, and then raises KeyboardInterrupt; so does any exception of a signal's
+        handler. Raises the exception of a callback as it was; Cancelled after stop(); Unavailable if the server was
+        not found or no workers are left.
+        """
+        job, done, result = self._open(), threading.Event(), list[Any]()
+
+        def call() -> None:
+            self._thread = threading.get_ident()
+            try:
+                status = lib.motley_job_run(job)
+                result.extend((status, last_error() if status else ""))
+            finally:
+                done.set()
+
+        # Python handles signals in its main thread only, and never during a call in C.
+        self._running = True
+        thread = threading.Thread(target=call, name="motley-job", daemon=True)
+        thread.start()
+        interrupted = self._wait(done)
+        self._running, self._ended, self._thread = False, True, None
+        if self._data is not None:
+            self._data.close()
+        self._raise(interrupted, *result)
+
+    def _wait(self, done: threading.Event) -> BaseException | None:
+        """Waits for the end of the run. Returns the first exception that a signal's handler raised meanwhile."""
+        first: BaseException | None = None
+        while True:
+            try:
+                done.wait()
+                return first
+            except BaseException as error:
+                first = first or error
+                self.stop()
+
+    def _raise(self, interrupted: BaseException | None, status: int, message: str) -> None:
+        failure, self._failure = self._failure, None
+        try:
+            if interrupted is not None:
+                raise interrupted
+            if failure is not None:
+                raise failure
+            if status != 0:
+                raise error_of(status, message)
+        finally:
+            del interrupted, failure  # Tracebacks hold this frame.
+
+    def _fail(self, error: BaseException) -> None:
+        """Keeps the first exception of a callback, and ends the job."""
+        if self._failure is None:
+            self._failure = error
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends the run soon, from any thread.
+
+        After a second call the job no longer waits for its workers to say goodbye. It waits for the last checkpoint.
+        """
+        if self._handle is not None:
+            lib.motley_job_stop(self._handle)
+
+    def metrics(self) -> Metrics:
+        """The numbers of a server or all-in-one job, within callbacks of events and after the run."""
+        made = new("motley_metrics")
+        check(lib.motley_job_metrics(self._own(), made))
+        return read_metrics(made)
+
+    def worker(self, number: int) -> WorkerMetrics:
+        """The numbers of one worker, at the same times. NotFound: that worker has not joined."""
+        made = new("motley_worker_metrics")
+        check(lib.motley_job_worker(self._own(), number, made))
+        return read_worker_metrics(made)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The report after the run: the object that `motley train --json` prints (docs/reference/results.md)."""
+        found = lib.motley_job_report(self._own())
+        if found == ffi.NULL:
+            raise error_of(lib.MOTLEY_CONFLICT, last_error())
+        report: dict[str, Any] = json.loads(text(found))
+        return report
+
+    def parameters(self) -> npt.NDArray[np.float32]:
+        """The trained parameters after the run: a new array, in the shape of the trainer's parameters or flat."""
+        job, count = self._own(), ffi.new("uint64_t *")
+        check(lib.motley_job_parameters(job, ffi.NULL, 0, count))
+        found = np.empty(count[0], np.float32)
+        check(lib.motley_job_parameters(job, ffi.cast("float *", found.ctypes.data), found.size, ffi.NULL))
+        return found if self.trainer is None else found.reshape(self.trainer.initial.shape)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model as safetensors after the run. The file replaces an existing one as a whole."""
+        check(lib.motley_job_save(self._own(), _text("path", path)))
+
+    def close(self) -> None:
+        """Frees the job and its parameters. A running job is stopped and not freed."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        if self._running:
+            lib.motley_job_stop(handle)
+            self._handle = handle
+            raise Conflict("the job is running: it is stopped now, and can be closed when run() has returned")
+        lib.motley_job_destroy(handle)
+        self._alive.clear()
+        if self._data is not None:
+            self._data.close()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None and not self._running:
+            self.close()
+
+    def _open(self) -> Any:
+        if self._handle is None:
+            raise Conflict("the job is closed")
+        return self._handle
+
+    def _own(self) -> Any:
+        """The handle, for calls that only the job's own thread may do while it runs."""
+        if self._running and self._thread != threading.get_ident():
+            raise Conflict("while a job runs, only the callback of its events may ask for its numbers")
+        return self._open()
+
+
