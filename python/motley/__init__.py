@@ -30,12 +30,14 @@ from .event import Event, EventKind
 from .job import Job
 from .metrics import Metrics, WorkerMetrics, WorkerState
 from .options import JobOptions
+from .step import Run, Step, StepKind, batch_samples
 from .trainer import Batch, Trainer
 
 __version__ = version()
 __all__ = [
-    "Batch", "CallbackError", "Cancelled", "Conflict", "Data", "DataError", "Error", "Event", "EventKind",
-    "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics", "NotDecodable", "NotFound", "PermissionDenied",
-    "ResourceError", "Trainer", "Unavailable", "WorkerMetrics", "WorkerState", "abi_version", "last_error",
+    "Batch", "CallbackError", "Cancelled", "Conflict", "Data", "DataError", "Error", "Event",
+    "EventKind", "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics", "NotDecodable",
+    "NotFound", "PermissionDenied", "ResourceError", "Run", "Step", "StepKind", "Trainer",
+    "Unavailable", "WorkerMetrics", "WorkerState", "abi_version", "batch_samples", "last_error",
     "status_name", "version",
 ]

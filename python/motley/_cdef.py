@@ -17,6 +17,8 @@ INITIAL: dict[str, dict[str, int]] = {
     "motley_trainer": {},
     "motley_evaluation": {},
     "motley_predict_options": {},
+    "motley_loop": {},
+    "motley_step": {},
 }
 
 CDEF = """
@@ -179,6 +181,7 @@ typedef struct motley_job_options {
   uint32_t followers;
   const char* wire;
   const char* sync;
+  uint64_t allowed_steps;
 } motley_job_options;
 enum {
   MOTLEY_GIVEN_SEED = 1,
@@ -233,6 +236,13 @@ motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trai
 motley_status motley_job_set_events(motley_job* job, motley_event_callback callback,
                                                void* context);
 motley_status motley_job_run(motley_job* job);
+motley_status motley_job_start(motley_job* job);
+motley_status motley_job_wait(motley_job* job, double timeout_seconds, int32_t* ended);
+motley_status motley_job_allow_steps(motley_job* job, uint64_t steps);
+motley_status motley_job_finish(motley_job* job);
+motley_status motley_job_set_rate(motley_job* job, double learning_rate);
+motley_status motley_job_copy_parameters(motley_job* job, float* parameters,
+                                                    uint64_t count, uint64_t* version);
 void motley_job_stop(motley_job* job);
 motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 motley_status motley_job_worker(const motley_job* job, uint32_t worker,
@@ -269,4 +279,63 @@ typedef struct motley_predict_options {
 } motley_predict_options;
 motley_status motley_predict(const motley_predict_options* options,
                                         motley_evaluation* evaluation, uint64_t* count);
+enum {
+  MOTLEY_LOOP_INITIALIZE = 1,
+  MOTLEY_LOOP_APPLY = 2
+};
+typedef struct motley_loop {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint64_t parameter_count;
+  uint64_t state_count;
+} motley_loop;
+enum {
+  MOTLEY_STEP_NONE = 0,
+  MOTLEY_STEP_INITIALIZE = 1,
+  MOTLEY_STEP_GRADIENT = 2,
+  MOTLEY_STEP_APPLY = 3,
+  MOTLEY_STEP_END = 4
+};
+typedef struct motley_run {
+  uint64_t first;
+  uint64_t count;
+  uint32_t partition;
+  uint32_t group;
+  const double* weights;
+} motley_run;
+typedef struct motley_step {
+  uint32_t struct_size;
+  int32_t kind;
+  uint64_t ticket;
+  uint64_t step;
+  uint64_t version;
+  uint64_t seed;
+  uint64_t parameter_count;
+  const float* parameters;
+  const uint64_t* samples;
+  uint64_t sample_count;
+  const motley_batch* batch;
+  const motley_run* runs;
+  uint32_t run_count;
+  uint32_t vectors;
+  float* const* sums;
+  double* losses;
+  double* weights;
+  const float* gradient;
+  float* new_parameters;
+  float* state;
+  uint64_t state_count;
+  double learning_rate;
+  double batch_weight;
+} motley_step;
+motley_status motley_job_set_loop(motley_job* job, const motley_loop* loop);
+motley_status motley_step_begin(motley_job* job, double timeout_seconds,
+                                           motley_step* step);
+motley_status motley_step_partial(motley_job* job, const motley_step* step,
+                                             uint64_t samples_done);
+motley_status motley_step_end(motley_job* job, const motley_step* step,
+                                         motley_status status);
+int motley_job_descriptor(motley_job* job);
+motley_status motley_batch_samples(uint64_t seed, uint64_t sample_count, uint32_t batch,
+                                              uint64_t step, uint64_t* samples, uint64_t* count);
 """

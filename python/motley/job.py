@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import json
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -19,6 +21,7 @@ from .errors import Conflict, check, error_of, last_error, text
 from .event import Events, read_event
 from .metrics import Metrics, WorkerMetrics, read_metrics, read_worker_metrics
 from .options import JobOptions
+from .step import Step, StepKind, begin
 from .trainer import Trainer
 
 try:
@@ -28,6 +31,9 @@ except ImportError:  # pragma: no cover
 
 Role: TypeAlias = Literal["all_in_one", "server", "worker", "shard_server"]
 ROLES: dict[str, int] = {"all_in_one": 0, "server": 1, "worker": 2, "shard_server": 3}
+
+# Seconds after which a waiting call looks for signals.
+POLL = 0.1
 
 # Options whose default value means "not given", unless their flag is set.
 _GIVEN = {"seed": 1, "l2": 2, "tolerate": 4, "dropout": 8}
@@ -92,6 +98,28 @@ def c_options(role: str, options: dict[str, Any]) -> tuple[Any, list[Any]]:
     return made, alive
 
 
+# Jobs that run on a thread of the library: their callbacks must live as long.
+_started: set[Job] = set()
+
+
+@atexit.register
+def _stop_started() -> None:
+    """Ends the jobs that still run when the program ends, while Python can still answer their callbacks."""
+    for job in list(_started):
+        job.stop()
+        lib.motley_job_wait(job._handle, -1, ffi.NULL)
+
+
+def deadline(timeout: float | None) -> float:
+    """The time of time.monotonic() at which a timeout in seconds has passed; None: never."""
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def left(end: float) -> float:
+    """Seconds until a deadline, at least 0."""
+    return max(0.0, end - time.monotonic())
+
+
 class Job:
     """A job of one role. It runs once.
 
@@ -99,9 +127,11 @@ class Job:
     each. server: takes in workers that are started elsewhere, at any time. worker: one of those. shard_server: holds
     a part of the vector.
 
-    Events and callbacks arrive on the job's thread, while the caller of run() waits. If one raises an exception, the
-    job ends, and run() raises that exception. Methods may be called before and after the run from any thread; during
-    the run only stop() may, and the others within callbacks of events.
+    run() does everything. start() and wait() leave the caller free meanwhile: to call the methods that say "any
+    thread", and to do the work itself (set_loop(), begin()).
+
+    Events and callbacks arrive on the job's thread. If one raises an exception, the job ends, and run() or wait()
+    raises that exception.
     """
 
     def __init__(self, role: Role = "all_in_one", *, trainer: Trainer | None = None, events: Events | None = None,
@@ -114,7 +144,6 @@ class Job:
         self._failure: BaseException | None = None
         self._thread: int | None = None
         self._running = False
-        self._ended = False
         self._alive: list[Any] = []
         self.trainer = trainer
         given = cast("dict[str, Any]", options)
@@ -176,10 +205,97 @@ class Job:
         thread = threading.Thread(target=call, name="motley-job", daemon=True)
         thread.start()
         interrupted = self._wait(done)
-        self._running, self._ended, self._thread = False, True, None
+        self._finished()
+        self._raise(interrupted, *result)
+
+    def start(self) -> None:
+        """Starts the job on a thread of the library, and returns at once; wait() has its result."""
+        check(lib.motley_job_start(self._open()))
+        self._running = True
+        _started.add(self)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for the end of a job that start() started; raises what run() raises.
+
+        False: it is still running after `timeout` seconds (None: no limit). A signal's handler that raises an
+        exception, like Ctrl-C, leaves the job running.
+        """
+        job, end, ended = self._open(), deadline(timeout), ffi.new("int32_t *")
+        while True:
+            status = lib.motley_job_wait(job, min(POLL, left(end)), ended)
+            if ended[0]:
+                self._finished()
+                self._raise(None, status, last_error() if status else "")
+                return True
+            if status != lib.MOTLEY_UNAVAILABLE:
+                check(status)
+            if left(end) == 0:
+                return False
+
+    def set_loop(self, parameter_count: int, *, initialize: bool = False, apply: bool = False,
+                 state_count: int = 0) -> None:
+        """Before start(): the caller's loop does the work, by begin() or steps(), in place of a trainer.
+
+        With `initialize` the loop fills in the first parameters, and with `apply` it applies updates. Then
+        `state_count` floats of the optimizer's own are kept between updates and saved in checkpoints.
+        """
+        loop = new("motley_loop")
+        loop.flags = (lib.MOTLEY_LOOP_INITIALIZE if initialize else 0) | (lib.MOTLEY_LOOP_APPLY if apply else 0)
+        loop.parameter_count, loop.state_count = parameter_count, state_count
+        check(lib.motley_job_set_loop(self._open(), loop))
+
+    def begin(self, timeout: float | None = None) -> Step | None:
+        """Takes a piece of work, from any thread; None: there was none within `timeout` seconds (None: no limit).
+
+        The work's kind is END once the job has ended. Ctrl-C interrupts the call.
+        """
+        job, end = self._open(), deadline(timeout)
+        while True:
+            found: Step | None = begin(job, min(POLL, left(end)))
+            if found is not None or left(end) == 0:
+                return found
+
+    def steps(self) -> Iterator[Step]:
+        """Takes work until the job has ended: `for step in job.steps(): with step: ...`."""
+        while (found := self.begin()) is not None and found.kind != StepKind.END:
+            yield found
+
+    def descriptor(self) -> int:
+        """A descriptor for poll: readable while begin(0) has work. It belongs to the job."""
+        found: int = lib.motley_job_descriptor(self._open())
+        if found < 0:
+            raise error_of(lib.MOTLEY_CONFLICT, last_error())
+        return found
+
+    def allow_steps(self, steps: int) -> None:
+        """A job with the option allowed_steps goes on until it has done so many steps in all. Any thread."""
+        check(lib.motley_job_allow_steps(self._open(), steps))
+
+    def finish(self) -> None:
+        """Ends the job as if its last step were done, with its last checkpoint. Any thread."""
+        check(lib.motley_job_finish(self._open()))
+
+    def set_rate(self, learning_rate: float) -> None:
+        """Sets the learning rate from the next update on; a schedule still multiplies it. Any thread."""
+        check(lib.motley_job_set_rate(self._open(), learning_rate))
+
+    def copy_parameters(self, out: npt.NDArray[np.float32]) -> int:
+        """Copies the newest parameters into `out` (float32, contiguous); returns the number of updates in them.
+
+        During the run and after it, from any thread. Unavailable: there is no version yet.
+        """
+        if out.dtype != np.float32 or not out.flags.c_contiguous or not out.flags.writeable:
+            raise TypeError("out: a writable, contiguous array of float32 is needed")
+        version = ffi.new("uint64_t *")
+        pointer = ffi.cast("float *", out.ctypes.data)
+        check(lib.motley_job_copy_parameters(self._open(), pointer, out.size, version))
+        return int(version[0])
+
+    def _finished(self) -> None:
+        self._running, self._thread = False, None
+        _started.discard(self)
         if self._data is not None:
             self._data.close()
-        self._raise(interrupted, *result)
 
     def _wait(self, done: threading.Event) -> BaseException | None:
         """Waits for the end of the run. Returns the first exception that a signal's handler raised meanwhile."""
@@ -219,15 +335,20 @@ class Job:
             lib.motley_job_stop(self._handle)
 
     def metrics(self) -> Metrics:
-        """The numbers of a server or all-in-one job, within callbacks of events and after the run."""
+        """The numbers of a server or all-in-one job, during the run and after it. Any thread."""
         made = new("motley_metrics")
-        check(lib.motley_job_metrics(self._own(), made))
+        check(lib.motley_job_metrics(self._open(), made))
         return read_metrics(made)
 
     def worker(self, number: int) -> WorkerMetrics:
-        """The numbers of one worker, at the same times. NotFound: that worker has not joined."""
+        """The numbers of one worker, at the same times. NotFound: that worker has not joined.
+
+        The name is "" during the run, except within callbacks of events.
+        """
         made = new("motley_worker_metrics")
-        check(lib.motley_job_worker(self._own(), number, made))
+        check(lib.motley_job_worker(self._open(), number, made))
+        if self._running and self._thread != threading.get_ident():
+            made.name = ffi.NULL
         return read_worker_metrics(made)
 
     @property
@@ -283,7 +404,7 @@ class Job:
     def _own(self) -> Any:
         """The handle, for calls that only the job's own thread may do while it runs."""
         if self._running and self._thread != threading.get_ident():
-            raise Conflict("while a job runs, only the callback of its events may ask for its numbers")
+            raise Conflict("while a job runs, only callbacks of its events may ask for its results")
         return self._open()
 
 

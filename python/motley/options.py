@@ -204,3 +204,6 @@ class JobOptions(TypedDict, total=False):
     # batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest
     # (docs/how-to/sync.md).
     sync: str | None
+    # All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
+    # motley_job_allow_steps or motley_job_finish. 0: no gate.
+    allowed_steps: int | None

@@ -120,7 +120,7 @@ class Trainer:
         shape = self.initial.shape
         theta = view(work.parameters, work.parameter_count, np.float32).reshape(shape)
         total = view(work.sum, work.parameter_count, np.float32, writable=True).reshape(shape)
-        samples = _samples(work)
+        samples = read_samples(work)
         weight = 0.0
         pieces = _pieces(work.sample_count, self.chunk)
         for piece in pieces:
@@ -149,7 +149,8 @@ class Trainer:
         return float(result[2]) if len(result) == 3 else count
 
 
-def _samples(work: Any) -> IndexArray | Batch:
+def read_samples(work: Any) -> IndexArray | Batch:
+    """The samples of a motley_work or motley_step: their numbers, or with data their rows."""
     indices = view(work.samples, work.sample_count, np.int64)
     if work.batch == ffi.NULL:
         return indices
@@ -157,7 +158,8 @@ def _samples(work: Any) -> IndexArray | Batch:
     labels = view(batch.labels, batch.rows, np.float32)
     if batch.row_begin == ffi.NULL:
         features = view(batch.features, batch.rows * batch.columns_count, np.float32)
-        return Batch(indices, features.reshape(batch.rows, batch.columns_count), labels, batch.columns_count, None, None)
+        features = features.reshape(batch.rows, batch.columns_count)
+        return Batch(indices, features, labels, batch.columns_count, None, None)
     begin = view(batch.row_begin, batch.rows + 1, np.int64)
     first, last = int(begin[0]), int(begin[-1])
     return Batch(indices, view(batch.features + first, last - first, np.float32), labels, batch.columns_count,

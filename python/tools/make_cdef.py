@@ -24,6 +24,24 @@ OPTION_TYPES = {
     "uint32_t": "int | None",
     "int32_t": "int | None",
 }
+OPTIONS_HEAD = '''# SPDX-License-Identifier: Apache-2.0
+"""Made from include/motley/options.h by tools/make_cdef.py; do not edit."""
+
+import os
+from collections.abc import Sequence
+from typing import TypedDict
+
+from .data import Data
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of a job; None is the default of each.
+
+    The comments are those of the C API, where NULL is None, and texts have the form of the flags of
+    `motley train`. `data` may also be arrays (see motley.Data).
+    """
+
+'''
 PATHS = ("checkpoint", "resume", "record_profile", "init")
 
 
@@ -119,11 +137,7 @@ def options_file(texts):
         if name in PATHS:
             type_name = "str | os.PathLike[str] | None"
         lines.append(f"    {name}: {'Data | None' if name == 'data' else type_name}")
-    return ('# SPDX-License-Identifier: Apache-2.0\n"""Made from include/motley/options.h by tools/make_cdef.py; '
-            'do not edit."""\n\nimport os\nfrom collections.abc import Sequence\nfrom typing import TypedDict\n\nfrom .data import Data\n\n\n'
-            'class JobOptions(TypedDict, total=False):\n    """The options of a job; None is the default of each.\n\n'
-            '    The comments are those of the C API, where NULL is None, and texts have the form of the flags of\n'
-            '    `motley train`. `data` may also be arrays (see motley.Data).\n    """\n\n' + "\n".join(lines) + "\n")
+    return OPTIONS_HEAD + "\n".join(lines) + "\n"
 
 
 def main():
