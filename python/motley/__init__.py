@@ -8,6 +8,7 @@
 * motley.sklearn: scikit-learn's estimators over the built-in models
 """
 
+from . import checkpoint
 from ._library import abi_version, version
 from .data import Data
 from .errors import (
@@ -29,15 +30,18 @@ from .errors import (
 from .event import Event, EventKind
 from .job import Job
 from .metrics import Metrics, WorkerMetrics, WorkerState
+from .model import Evaluation, Prediction, evaluate, predict
 from .options import JobOptions
 from .step import Run, Step, StepKind, batch_samples
+from .train import train
 from .trainer import Batch, Trainer
 
 __version__ = version()
 __all__ = [
-    "Batch", "CallbackError", "Cancelled", "Conflict", "Data", "DataError", "Error", "Event",
-    "EventKind", "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics", "NotDecodable",
-    "NotFound", "PermissionDenied", "ResourceError", "Run", "Step", "StepKind", "Trainer",
-    "Unavailable", "WorkerMetrics", "WorkerState", "abi_version", "batch_samples", "last_error",
-    "status_name", "version",
+    "Batch", "CallbackError", "Cancelled", "Conflict", "Data", "DataError", "Error", "Evaluation",
+    "Event", "EventKind", "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics",
+    "NotDecodable", "NotFound", "PermissionDenied", "Prediction", "ResourceError", "Run", "Step",
+    "StepKind", "Trainer", "Unavailable", "WorkerMetrics", "WorkerState", "abi_version",
+    "batch_samples", "checkpoint", "evaluate", "last_error", "predict", "status_name", "train",
+    "version",
 ]

@@ -21,19 +21,22 @@ class DataFile:
     all-in-one process reads data, and it sends workers their samples.
     """
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data | npt.ArrayLike, *, labelled: bool = True) -> None:
+        """Without `labelled`, `data` may also be an array of features alone."""
         self._files: list[Any] = []
         if isinstance(data, (str, os.PathLike)):
             self.path = os.fspath(data)
             return
-        if not isinstance(data, tuple) or len(data) != 2:
+        given = data if isinstance(data, tuple) else (data,)
+        if len(given) != 2 and (labelled or len(given) != 1):
             raise TypeError(f"data: a path or (features, labels) is needed, not {type(data).__name__}")
-        features, labels = np.asarray(data[0]), np.asarray(data[1])
-        if features.ndim != 2 or labels.shape != features.shape[:1]:
-            raise ValueError(f"data: features of N x D and labels of N numbers are needed, not arrays of the shapes "
-                             f"{features.shape} and {labels.shape}")
+        arrays = dict(zip(("features", "labels"), map(np.asarray, given)))
+        count = arrays["features"].shape[:1]
+        if arrays["features"].ndim != 2 or any(array.shape != count for array in list(arrays.values())[1:]):
+            raise ValueError("data: features of N x D and labels of N numbers are needed, not arrays of the shapes "
+                             + " and ".join(str(array.shape) for array in arrays.values()))
         try:
-            self.path = f"{self._save('features', features)}:labels={self._save('labels', labels)}"
+            self.path = ":labels=".join([self._save(name, array) for name, array in arrays.items()])
         except BaseException:
             self.close()
             raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 from .errors import InvalidArgument
 from .options import JobOptions
@@ -26,21 +26,22 @@ class Environment:
 
 
 def read_environment(variables: Mapping[str, str] = os.environ) -> Environment:
-    """Reads the variables above; InvalidArgument names one that is missing or wrong."""
+    """Reads the variables above; InvalidArgument names one that is missing or wrong.
+
+    A worker has no options: a job of the role worker without `server` reads the variables by itself.
+    """
     role = variables.get("MOTLEY_ROLE")
     if not role:
         return Environment(None, {})
     if role not in ("server", "worker"):
         raise InvalidArgument(f"MOTLEY_ROLE is {role!r}; server or worker is needed")
-    names = {"server": ("listen", "token"), "worker": ("server", "token")}[role]
-    options = {name: variables.get(f"MOTLEY_{name.upper()}") for name in names}
     if role == "worker":
-        if not options["server"]:
+        if not variables.get("MOTLEY_SERVER"):
             raise InvalidArgument("MOTLEY_ROLE is worker, and MOTLEY_SERVER is missing: the server's address")
-        options["name"] = variables.get("MOTLEY_WORKER_NAME")
-    found = cast(JobOptions, {name: value for name, value in options.items() if value})
-    if role == "server" and (workers := variables.get("MOTLEY_WORKERS")):
-        if not workers.isdigit() or int(workers) == 0:
-            raise InvalidArgument(f"MOTLEY_WORKERS is {workers!r}; a number from 1 is needed")
-        found["workers"] = found["min_workers"] = int(workers)
-    return Environment(cast("Literal['server', 'worker']", role), found)
+        return Environment("worker", {})
+    workers = variables.get("MOTLEY_WORKERS", "")
+    if workers and (not workers.isdigit() or int(workers) == 0):
+        raise InvalidArgument(f"MOTLEY_WORKERS is {workers!r}; a number from 1 is needed")
+    count = int(workers) if workers else None
+    return Environment("server", {"listen": variables.get("MOTLEY_LISTEN"), "token": variables.get("MOTLEY_TOKEN"),
+                                  "workers": count, "min_workers": count})

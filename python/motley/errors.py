@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ._library import ffi, lib
@@ -89,6 +90,16 @@ _BY_STATUS = {error.status: error for error in Error.__subclasses__()}
 def text(chars: Any) -> str:
     """A text of the library as str; "" for NULL."""
     return "" if chars == ffi.NULL else ffi.string(chars).decode(errors="replace")
+
+
+def c_text(name: str, value: Any) -> Any:
+    """A text or path for the library; TypeError and ValueError name the argument."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: a text is needed, not {type(value).__name__}")
+    written = os.fsencode(value)
+    if b"\0" in written:
+        raise ValueError(f"{name}: a text must not contain a null character")
+    return ffi.new("char[]", written)
 
 
 def last_error() -> str:

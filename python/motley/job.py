@@ -10,24 +10,19 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ._library import ffi, lib, new
 from .data import DataFile
-from .errors import Conflict, check, error_of, last_error, text
+from .errors import Conflict, c_text, check, error_of, last_error, text
 from .event import Events, read_event
 from .metrics import Metrics, WorkerMetrics, read_metrics, read_worker_metrics
 from .options import JobOptions
 from .step import Step, StepKind, begin
 from .trainer import Trainer
-
-try:
-    from typing import Unpack
-except ImportError:  # pragma: no cover
-    raise ImportError("motley needs Python 3.11 or newer") from None
 
 Role: TypeAlias = Literal["all_in_one", "server", "worker", "shard_server"]
 ROLES: dict[str, int] = {"all_in_one": 0, "server": 1, "worker": 2, "shard_server": 3}
@@ -63,15 +58,6 @@ def _number(name: str, kind: str, value: Any) -> int | float:
     return number
 
 
-def _text(name: str, value: Any) -> Any:
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name}: a text is needed, not {type(value).__name__}")
-    written = os.fsencode(value)
-    if b"\0" in written:
-        raise ValueError(f"{name}: a text must not contain a null character")
-    return ffi.new("char[]", written)
-
-
 def c_options(role: str, options: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The motley_job_options, and the texts that must live as long as it."""
     _check_names(options)
@@ -84,12 +70,12 @@ def c_options(role: str, options: dict[str, Any]) -> tuple[Any, list[Any]]:
             continue
         kind = _FIELDS[name]
         if kind == "char *":
-            alive.append(_text(name, value))
+            alive.append(c_text(name, value))
             setattr(made, name, alive[-1])
         elif kind == "char * *":
             if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
                 raise TypeError(f"{name}: a list of texts is needed, not {type(value).__name__}")
-            words = [_text(name, word) for word in value]
+            words = [c_text(name, word) for word in value]
             alive += [*words, ffi.new("char *[]", [*words, ffi.NULL])]
             setattr(made, name, alive[-1])
         else:
@@ -370,7 +356,7 @@ class Job:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model as safetensors after the run. The file replaces an existing one as a whole."""
-        check(lib.motley_job_save(self._own(), _text("path", path)))
+        check(lib.motley_job_save(self._own(), c_text("path", path)))
 
     def close(self) -> None:
         """Frees the job and its parameters. A running job is stopped and not freed."""
