@@ -6,7 +6,8 @@
  * with worker_command, one process each. MOTLEY_SERVER takes in workers that are started elsewhere,
  * at any time. MOTLEY_WORKER is one of those workers.
  *
- * Threads. A job belongs to one thread. Only motley_job_stop may be called from others.
+ * Threads. A job belongs to one thread. The functions that say "any thread" may be called from
+ * others, too, until the job is destroyed.
  */
 #ifndef MOTLEY_JOB_H
 #define MOTLEY_JOB_H
@@ -65,6 +66,50 @@ MOTLEY_API motley_status motley_job_set_events(motley_job* job, motley_event_cal
 MOTLEY_API motley_status motley_job_run(motley_job* job);
 
 /**
+ * Runs the job as motley_job_run does, on a thread of the library, and returns at once. Callbacks
+ * run on that thread, which receives no signals but SIGCHLD. A job with a loop (step.h) needs this
+ * call.
+ */
+MOTLEY_API motley_status motley_job_start(motley_job* job);
+
+/**
+ * Any thread. Waits until a job that motley_job_start started has ended, and returns its result
+ * with its message. `timeout_seconds` below 0 waits without limit. MOTLEY_UNAVAILABLE may also be a
+ * result, so *ended (may be NULL) says whether the job has ended (1) or is still running (0). Do
+ * not wait without limit on a thread that holds a step of the job: the job waits for that step.
+ */
+MOTLEY_API motley_status motley_job_wait(motley_job* job, double timeout_seconds, int32_t* ended);
+
+/**
+ * Server, all-in-one; any thread. Opens the gate of a job with the option allowed_steps: the job
+ * goes on until it has done `steps` steps in all, and then pauses. The number never goes down.
+ * MOTLEY_CONFLICT: the job has no gate.
+ */
+MOTLEY_API motley_status motley_job_allow_steps(motley_job* job, uint64_t steps);
+
+/**
+ * Server, all-in-one; any thread. Ends the job as if its last step were done: with the newest
+ * version, its last checkpoint, and MOTLEY_OK. A step that is not complete is dropped.
+ */
+MOTLEY_API motley_status motley_job_finish(motley_job* job);
+
+/**
+ * Server, all-in-one; any thread. Sets the learning rate from the next update on, in place of the
+ * option; a schedule still multiplies it. Checkpoints do not keep it. MOTLEY_INVALID_ARGUMENT: not
+ * a rate.
+ */
+MOTLEY_API motley_status motley_job_set_rate(motley_job* job, double learning_rate);
+
+/**
+ * Server, all-in-one; any thread. Copies the newest version of the parameters while the job runs,
+ * or after it. `parameters` has room for `count` floats, which is the number of parameters.
+ * *version (may be NULL) is set to the number of updates in them. MOTLEY_UNAVAILABLE: there is no
+ * version yet, or workers hold the newest one (`reduce`). MOTLEY_INVALID_ARGUMENT: another count.
+ */
+MOTLEY_API motley_status motley_job_copy_parameters(motley_job* job, float* parameters,
+                                                    uint64_t count, uint64_t* version);
+
+/**
  * Ends the run soon. May be called from any thread and from a signal handler. A call before
  * motley_job_run makes that run end at once. After a second call the job no longer waits for its
  * workers to say goodbye. It still waits until the last checkpoint is written, with a notice every
@@ -72,10 +117,13 @@ MOTLEY_API motley_status motley_job_run(motley_job* job);
  */
 MOTLEY_API void motley_job_stop(motley_job* job);
 
-/** The numbers of a server or all-in-one job, during callbacks and after the run. */
+/** The numbers of a server or all-in-one job, during the run and after it. Any thread. */
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 
-/** The numbers of one worker, at the same times. MOTLEY_NOT_FOUND: that worker has not joined. */
+/**
+ * The numbers of one worker, at the same times. Any thread, but the worker's name is valid only
+ * during callbacks and after the run. MOTLEY_NOT_FOUND: that worker has not joined.
+ */
 MOTLEY_API motley_status motley_job_worker(const motley_job* job, uint32_t worker,
                                            motley_worker_metrics* metrics);
 

@@ -7,6 +7,7 @@
  * - event.h: the events of a running job
  * - metrics.h: its numbers, and those of each worker
  * - trainer.h: your own gradient
+ * - step.h: your own training loop
  * - model.h: test a saved model, predict with it
  * - checkpoint.h: list, verify, restore and export checkpoints
  * - status.h: result codes, messages, versions
@@ -28,6 +29,7 @@
 #include <motley/model.h>
 #include <motley/options.h>
 #include <motley/status.h>
+#include <motley/step.h>
 #include <motley/trainer.h>
 
 #endif

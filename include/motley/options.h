@@ -206,6 +206,9 @@ typedef struct motley_job_options {
       batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest
       (docs/how-to/sync.md). */
   const char* sync;
+  /** All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
+      motley_job_allow_steps or motley_job_finish. 0: no gate. */
+  uint64_t allowed_steps;
 } motley_job_options;
 
 /**
@@ -225,7 +228,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL            \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0         \
   }
 
 #ifdef __cplusplus
