@@ -26,7 +26,7 @@ class Segment:
 
 
 def trained_parameters(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
-    """The parameters that the optimizer changes, in the order of its groups. Raises Refused for those we cannot send."""
+    """The parameters that the optimizer changes, in the order of its groups. Refused: one cannot be sent."""
     found = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
     if not found:
         raise Refused("the optimizer has no parameter that requires a gradient: give it model.parameters()")

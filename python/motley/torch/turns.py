@@ -50,16 +50,18 @@ class OptimizerCalls:
         calls = self
 
         def replaced_step(optimizer: Any, closure: Any = None) -> Any:
+            # Schedulers warn if they have not seen a step.
+            optimizer._opt_called = True
+            optimizer._step_count = getattr(optimizer, "_step_count", 0) + 1
             if not calls.active:
                 return calls.original_step() if closure is None else calls.original_step(closure)
             if closure is not None:
                 raise Refused("optimizer.step(closure) computes the loss again, and a step here has one gradient: call "
                               "backward() in the loop's body, and step() without a closure")
-            # Schedulers warn if they have not seen a step.
-            optimizer._opt_called = True
-            optimizer._step_count = getattr(optimizer, "_step_count", 0) + 1
             return step()
 
+        # Schedulers of PyTorch 1 and 2 need not wrap it again to count its calls.
+        replaced_step._with_counter = replaced_step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
         optimizer.step = types.MethodType(replaced_step, optimizer)  # type: ignore[method-assign]
         for owner in (optimizer, model):
             self._replace_zero_grad(owner, zero_grad)
