@@ -18,6 +18,7 @@ except ImportError as error:  # pragma: no cover
     raise ImportError("motley.torch needs PyTorch 1.13 or newer: pip install torch, or Debian's python3-torch"
                       ) from error
 
+from ..checkpoint import list_checkpoints
 from ..environment import read_environment
 from ..job import Job
 from .errors import Refused
@@ -62,14 +63,24 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
         made = WorkerLoader(samples, model, optimizer, settings, schedule,
                             Job("worker", name=os.environ.get("MOTLEY_WORKER_NAME")))
     else:
-        job = Job("server", **{**server_options, **environment.options})
+        resumed = _resumed_step(options.get("resume"), options.get("resume_step"))
+        gate = resumed or -(-len(samples) // batch_size)
+        job = Job("server", **{**server_options, **environment.options, "allowed_steps": gate})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:
             saves = options.get("checkpoint") is not None or options.get("resume") is not None
-            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves)
+            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves, resumed)
     atexit.register(made.close)
     return made
+
+
+def _resumed_step(folder: Any, step: int | None) -> int:
+    """Number of steps in the checkpoint that a job continues; 0: none."""
+    if folder is None or step:
+        return step or 0
+    found = list_checkpoints(folder)
+    return int(found[0]["step"]) if found else 0
 
 
 def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.Tensor], dataset: Sized, *,
@@ -83,6 +94,6 @@ def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.T
         for _ in range(epochs):
             for batch in batches:
                 optimizer.zero_grad()
-                loss(model, batch).backward()
+                torch.autograd.backward(loss(model, batch))
                 optimizer.step()
     return batches

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
+from ..errors import Unavailable
 from ..job import Job
 from ..step import Step, StepKind
 from .ending import leave, program_failed
@@ -22,8 +24,12 @@ class ServerLoader(Loader):
     """Waits for the updates of an epoch, and yields nothing. The module always has the newest parameters."""
 
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
-                 schedule: Schedule | Any | None, job: Job, saves: bool) -> None:
-        """`saves`: the job writes or continues checkpoints, so that it keeps the optimizer's state."""
+                 schedule: Schedule | Any | None, job: Job, saves: bool, resumed: int) -> None:
+        """`saves`: the job writes or continues checkpoints, so that it keeps the optimizer's state.
+
+        `resumed` is the number of steps that the job has done before. It must be gated there, or at the first epoch's
+        end if it is new (option allowed_steps).
+        """
         super().__init__(samples, model, optimizer, settings, schedule)
         parameters = trained_parameters(model, optimizer)
         self._flat = FlatParameters(parameters)
@@ -31,6 +37,8 @@ class ServerLoader(Loader):
         self._job = job
         self._job.set_loop(self._flat.count, initialize=True, apply=True,
                            state_count=self._state.count if self._state is not None else 0)
+        self.step = resumed
+        self._restores = resumed > 0  # The state comes with the first update.
         self._epochs = 0
         self._ended = False
 
@@ -43,9 +51,7 @@ class ServerLoader(Loader):
         while not self._ended and self.step < self._epochs * len(self):
             work = self._job.begin()
             assert work is not None
-            if work.kind == StepKind.END:
-                self._ended = True
-                self._job.wait()
+            if self._has_ended(work):
                 return
             with work:
                 self._do(work)
@@ -56,13 +62,37 @@ class ServerLoader(Loader):
             return
         if self._epochs == 1:
             self._job.start()
-        self._job.allow_steps(steps)
+            if self._restores:
+                self._take_parameters()
+        if steps > self.step:
+            self._job.allow_steps(steps)
+
+    def _take_parameters(self) -> None:
+        """Waits until the job has read its checkpoint, and takes the parameters from it."""
+        vector = np.empty(self._flat.count, np.float32)
+        while not self._ended:
+            try:
+                self._job.copy_parameters(vector)
+                self._flat.load(vector)
+                return
+            except Unavailable:
+                work = self._job.begin(0.02)
+            if work is not None:
+                self._has_ended(work)
+
+    def _has_ended(self, work: Step) -> bool:
+        """True if the job has ended well. Raises the error of one that did not."""
+        if work.kind != StepKind.END:
+            return False
+        self._ended = True
+        self._job.wait()
+        return True
 
     def _do(self, work: Step) -> None:
         if work.kind == StepKind.INITIALIZE:
             self._flat.store(work.new_parameters)
             return
-        if work.step != self.step:
+        if self._restores or work.step != self.step:
             self._go_to(work)
         self._flat.load_gradients(work.gradient)
         self._update(self.optimizer.step)
@@ -74,7 +104,8 @@ class ServerLoader(Loader):
         self.step += 1
 
     def _go_to(self, work: Step) -> None:
-        """Takes the parameters and the optimizer's state from the job, which continues a checkpoint."""
+        """Takes the parameters and the optimizer's state from the job."""
+        self._restores = False
         self._flat.load(work.new_parameters)
         if self._state is not None:
             self._state.load(work.state)

@@ -32,19 +32,20 @@ class Pace:
 
     def __init__(self, fixed: int | None) -> None:
         self._fixed = fixed
-        self._seconds = 0.0  # Of one sample.
+        self._seconds_of_sample = 0.0
 
     @property
     def samples(self) -> int:
         if self._fixed is not None:
             return self._fixed
-        if self._seconds == 0:
+        if self._seconds_of_sample == 0:
             return FEWEST_SAMPLES
-        return max(FEWEST_SAMPLES, int(CHUNK_SECONDS / self._seconds))
+        return max(FEWEST_SAMPLES, int(CHUNK_SECONDS / self._seconds_of_sample))
 
     def took(self, samples: int, seconds: float) -> None:
         measured = max(seconds / samples, 1e-9)
-        self._seconds = measured if self._seconds == 0 else self._seconds + 0.2 * (measured - self._seconds)
+        before = self._seconds_of_sample or measured
+        self._seconds_of_sample = before + 0.2 * (measured - before)
 
 
 def cut(positions: IndexArray, most: int) -> list[IndexArray]:

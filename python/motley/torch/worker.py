@@ -97,10 +97,9 @@ class WorkerLoader(Loader):
         self._sum = GradientSum(self._flat)
         self._job = job
         self._version: int | None = None
-        self._work: Step | None = None  # The work that is out.
-        self._closed = False
-        self._stream: Iterator[tuple[int, Any]] | None = None
-        self._held: tuple[int, Any] | None = None  # The first batch of the next epoch.
+        self._work: Step | None = None  # The work that is out, begun or not.
+        self._turns: Iterator[Any] | None = None  # Those of this work that are left.
+        self._started = self._ended = self._closed = False
         self._chunk: Chunk | None = None
         self._turn: Turn | None = None
         self._pace = Pace(settings.chunk)
@@ -119,45 +118,46 @@ class WorkerLoader(Loader):
         self._turn.weight = float(weight)
 
     def _epoch(self) -> Iterator[Any]:
-        if self._stream is None:
+        if not self._started:
+            self._started = True
             self._job.set_loop(self._flat.count)
             self._job.start()
-            self._stream = self._chunks()
         hooks = watch_batch_norm(self.model)
         self._backward.install()
         epoch: int | None = None
         try:
             while True:
-                found = self._held or next(self._stream, None)
-                self._held = None
-                if found is None:
-                    return
-                if epoch is not None and found[0] > epoch:
-                    self._held = found
-                    return
-                epoch = found[0]
-                self._calls.active = True
-                yield found[1]
-                self._calls.active = False
+                if self._turns is None:
+                    work = self._take(epoch)
+                    if work is None:
+                        return
+                    epoch = work.step // len(self)
+                    self._turns = self._turns_of(work)
+                for batch in self._turns:
+                    self._calls.active = True
+                    yield batch
+                    self._calls.active = False
+                self._turns = None
         finally:
             self._calls.active = False
             self._backward.remove()
             for hook in hooks:
                 hook.remove()
 
-    def _chunks(self) -> Iterator[tuple[int, Any]]:
-        """All chunks of the job, with the number of their epoch. It outlives the loops that take from it."""
-        while True:
-            work = self._job.begin()
-            assert work is not None
-            if work.kind == StepKind.END:
-                self._job.wait()
-                return
-            self._work = work
-            for batch in self._turns(work):
-                yield work.step // len(self), batch
+    def _take(self, epoch: int | None) -> Step | None:
+        """The next work of this epoch or an earlier one (None: of any); None: there is none."""
+        if self._ended:
+            return None
+        if self._work is None:
+            self._work = self._job.begin()
+            assert self._work is not None
+        if self._work.kind == StepKind.END:
+            self._work, self._ended = None, True
+            self._job.wait()
+            return None
+        return self._work if epoch is None or self._work.step // len(self) <= epoch else None
 
-    def _turns(self, work: Step) -> Iterator[Any]:
+    def _turns_of(self, work: Step) -> Iterator[Any]:
         self.step = work.step
         if work.version != self._version:
             self._flat.load(work.parameters)
@@ -170,7 +170,7 @@ class WorkerLoader(Loader):
         for chunk in whole_groups(work, self._pace) if whole else by_partition(work, self.settings.chunk):
             began = time.monotonic()
             batch = self._load(chunk, work)
-            if not whole:
+            if chunk.draws is not None:
                 seed_torch(work.seed, *chunk.draws)
             self._chunk, self._turn = chunk, Turn(len(chunk.positions), float(len(chunk.positions)))
             draws = None if self._draws is True else Draws(self._flat.devices)
@@ -225,7 +225,7 @@ class WorkerLoader(Loader):
 
     def close(self) -> None:
         """Leaves the job. What this worker has not finished goes to others."""
-        if self._closed:
+        if self._closed or not self._started or self._ended:
             return
         self._closed = True
         self._job.stop()
