@@ -9,6 +9,7 @@ import pytest
 from processes import Processes, run_plain
 
 SCRIPT = pathlib.Path(__file__).with_name("digits_script.py")
+TOKENS_SCRIPT = pathlib.Path(__file__).with_name("tokens_script.py")
 STEPS_PER_EPOCH = 10
 
 
@@ -99,3 +100,13 @@ def test_a_killed_job_goes_on_from_its_checkpoint(optimizer, tmp_path):
     assert 50 <= 120 - len(found["losses"]) and found["step"] == 120
     left = wanted["losses"][-len(found["losses"]):]
     assert max(abs(own - other) / other for own, other in zip(found["losses"], left)) <= 1e-6
+
+
+def test_means_over_tokens_are_those_of_one_process():
+    given = {"epochs": 3, "code": "none"}
+    wanted = run_plain(TOKENS_SCRIPT, given)
+    with Processes(TOKENS_SCRIPT, given, 4) as job:
+        found = job.result()
+    assert len(found["losses"]) == 24
+    assert max(abs(own - other) / other for own, other in zip(found["losses"], wanted["losses"])) <= 1e-6
+    assert wanted["of_parts"] > 0.01  # The mean of the parts' means is another.
