@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..job import Job
 from .checks import check_model, check_optimizer
 from .rates import Rates, Schedule
 from .samples import Samples
@@ -59,6 +60,11 @@ class Loader:
 
     def _epoch(self) -> Iterator[Any]:
         raise NotImplementedError
+
+    @property
+    def job(self) -> Job | None:
+        """The job, for its metrics during the run and the server's report after close(); None in a plain process."""
+        return None
 
     @property
     def epoch(self) -> int:

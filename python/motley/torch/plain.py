@@ -13,7 +13,7 @@ from ..trainer import IndexArray
 from .backward import BackwardCalls
 from .checks import watch_batch_norm
 from .loader import Loader, Settings
-from .randomness import seed_torch
+from .randomness import seed_all
 from .rates import Schedule
 from .samples import Samples
 from .turns import OptimizerCalls, Turn
@@ -57,8 +57,8 @@ class PlainLoader(Loader):
         pieces = cut(positions, self.settings.chunk or len(positions))
         self._done, self._pieces = [], len(pieces)
         for number, piece in enumerate(pieces):
-            seed_torch(self.settings.seed, self.step, number)
             batch = self._samples.load(piece, self.settings.seed, self.step)
+            seed_all(self.settings.seed, self.step, number)
             self._turn, self._last = Turn(len(piece), float(len(piece))), number + 1 == len(pieces)
             self._calls.active = True
             try:

@@ -22,13 +22,8 @@ def mixed(*numbers: int) -> int:
     return state >> 1
 
 
-def seed_torch(*numbers: int) -> None:
-    """Seeds PyTorch's generators, on all devices: dropout follows from them."""
-    torch.manual_seed(mixed(*numbers))
-
-
-def seed_everything(*numbers: int) -> None:
-    """Also seeds Python's and NumPy's generators, which data sets use for augmentation."""
+def seed_all(*numbers: int) -> None:
+    """Seeds the generators of PyTorch (on all devices), Python and, if it is loaded, NumPy."""
     seed = mixed(*numbers)
     torch.manual_seed(seed)
     random.seed(seed)
@@ -38,14 +33,15 @@ def seed_everything(*numbers: int) -> None:
 
 
 class Draws:
-    """Notices whether anything drew random numbers from PyTorch's generators."""
+    """Notices whether anything drew random numbers from the generators of Python and PyTorch."""
 
     def __init__(self, devices: set[torch.device]) -> None:
         self._cuda = [device for device in devices if device.type == "cuda"]
+        self._python = random.getstate()
         self._before = self._states()
 
     def drawn(self) -> bool:
-        return any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
+        return self._python != random.getstate() or any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
 
     def _states(self) -> list[torch.Tensor]:
         return [torch.get_rng_state()] + [torch.cuda.get_rng_state(device) for device in self._cuda]

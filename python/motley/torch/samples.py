@@ -11,7 +11,7 @@ from torch.utils.data import TensorDataset, default_collate
 
 from ..trainer import IndexArray
 from .errors import Refused
-from .randomness import seed_everything
+from .randomness import Draws, seed_all
 
 
 class Samples:
@@ -25,7 +25,8 @@ class Samples:
             raise Refused("the data set has no samples")
         self._dataset = dataset
         self._collate = collate or default_collate
-        self.random = random_samples
+        self._random = random_samples
+        self._checked = False
         # Tensors are indexed as a whole, which gives the same batch as one sample at a time.
         self._tensors = dataset.tensors if type(dataset) is TensorDataset and collate is None else None
 
@@ -38,12 +39,19 @@ class Samples:
             chosen = torch.from_numpy(positions)
             return [tensor[chosen] for tensor in self._tensors]
         numbers = positions.tolist()
-        if self.random:
+        if self._random:
             return self._collate([self._load_random(number, seed, step) for number in numbers])
+        draws = None if self._checked else Draws(set())
         if hasattr(self._dataset, "__getitems__"):
-            return self._collate(self._dataset.__getitems__(numbers))
-        return self._collate([self._dataset[number] for number in numbers])
+            batch = self._collate(self._dataset.__getitems__(numbers))
+        else:
+            batch = self._collate([self._dataset[number] for number in numbers])
+        if draws is not None and draws.drawn():
+            raise Refused("the data set draws random numbers: give random_samples=True to the loader, which then seeds "
+                          "them by step and sample, so that all workers see the same sample")
+        self._checked = True
+        return batch
 
     def _load_random(self, position: int, seed: int, step: int) -> Any:
-        seed_everything(seed, step, position)
+        seed_all(seed, step, position)
         return self._dataset[position]

@@ -42,6 +42,10 @@ class ServerLoader(Loader):
         self._epochs = 0
         self._ended = False
 
+    @property
+    def job(self) -> Job:
+        return self._job
+
     def weight(self, weight: float) -> None:
         """Nothing: the server's loop has no turns."""
 

@@ -17,7 +17,7 @@ from .ending import leave
 from .errors import Refused
 from .flat import FlatParameters, trained_parameters
 from .loader import Loader, Settings
-from .randomness import Draws, seed_torch
+from .randomness import Draws, seed_all
 from .rates import Schedule
 from .samples import Samples
 from .turns import OptimizerCalls, Turn
@@ -108,6 +108,10 @@ class WorkerLoader(Loader):
         self._backward = BackwardCalls(self._caught, self._passed)
         self._calls = OptimizerCalls(model, optimizer, self._stepped, lambda: False)
 
+    @property
+    def job(self) -> Job:
+        return self._job
+
     def weight(self, weight: float) -> None:
         if self._turn is None:
             return
@@ -169,9 +173,9 @@ class WorkerLoader(Loader):
         whole = self._draws is False
         for chunk in whole_groups(work, self._pace) if whole else by_partition(work, self.settings.chunk):
             began = time.monotonic()
-            batch = self._load(chunk, work)
+            batch = self._samples.load(chunk.positions, work.seed, work.step)
             if chunk.draws is not None:
-                seed_torch(work.seed, *chunk.draws)
+                seed_all(work.seed, *chunk.draws)
             self._chunk, self._turn = chunk, Turn(len(chunk.positions), float(len(chunk.positions)))
             draws = None if self._draws is True else Draws(self._flat.devices)
             yield batch
@@ -190,14 +194,6 @@ class WorkerLoader(Loader):
         self._sum.finish()
         self._work = None
         work.end()
-
-    def _load(self, chunk: Chunk, work: Step) -> Any:
-        draws = Draws(set()) if self._draws is None else None
-        batch = self._samples.load(chunk.positions, work.seed, work.step)
-        if draws is not None and draws.drawn() and not self._samples.random:
-            raise Refused("the data set draws random numbers: give random_samples=True to the loader, which then seeds "
-                          "them by step and sample, so that all workers see the same sample")
-        return batch
 
     def _finish_turn(self, work: Step) -> None:
         chunk, turn = self._chunk, self._turn
