@@ -3,16 +3,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from ..trainer import FloatArray
 from .errors import Refused
 
 #: Types of parameters that a float32 holds exactly.
 EXACT_TYPES = (torch.float32, torch.bfloat16)
+
+
+def over(vector: FloatArray) -> torch.Tensor:
+    """A tensor over the memory of an array, which may be read-only: torch.from_numpy would warn about it."""
+    if vector.size == 0:
+        return torch.empty(0)
+    memory = (ctypes.c_float * vector.size).from_address(vector.ctypes.data)
+    return torch.frombuffer(memory, dtype=torch.float32)
 
 
 @dataclasses.dataclass
@@ -103,19 +113,19 @@ class FlatParameters:
     def all_float32(self) -> bool:
         return all(segment.values.dtype == torch.float32 for segment in self.segments)
 
-    def load(self, buffer: Any) -> None:
-        """Sets the parameters from a buffer of `count` floats."""
-        self._copy(torch.frombuffer(buffer, dtype=torch.float32), lambda segment: segment.values)
+    def load(self, vector: FloatArray) -> None:
+        """Sets the parameters from `count` floats."""
+        self._copy(over(vector), lambda segment: segment.values)
 
-    def store(self, buffer: Any) -> None:
-        """Writes the parameters into a buffer of `count` floats."""
-        vector = torch.frombuffer(buffer, dtype=torch.float32)
+    def store(self, vector: FloatArray) -> None:
+        """Writes the parameters into `count` floats."""
+        target = over(vector)
         for segment in self.segments:
-            vector[segment.begin:segment.end].copy_(segment.values)
+            target[segment.begin:segment.end].copy_(segment.values)
 
-    def load_gradients(self, buffer: Any) -> None:
-        """Sets the gradients from a buffer of `count` floats, and makes every p.grad its view."""
-        self._copy(torch.frombuffer(buffer, dtype=torch.float32), lambda segment: segment.gradients)
+    def load_gradients(self, vector: FloatArray) -> None:
+        """Sets the gradients from `count` floats, and makes every p.grad its view."""
+        self._copy(over(vector), lambda segment: segment.gradients)
         for parameter, view in zip(self._parameters, self._gradients):
             parameter.grad = view
 
@@ -142,12 +152,12 @@ class FlatParameters:
         """A number that grows with every change of the gradients in place."""
         return sum(segment.gradients._version for segment in self.segments)
 
-    def add_gradients(self, buffer: Any, factor: float) -> None:
-        """Adds factor * gradients to a buffer of `count` floats."""
-        vector = torch.frombuffer(buffer, dtype=torch.float32)
+    def add_gradients(self, vector: FloatArray, factor: float) -> None:
+        """Adds factor * gradients to `count` floats."""
+        target = over(vector)
         for segment in self.segments:
             gradients = segment.gradients.to(device="cpu", dtype=torch.float32)
-            vector[segment.begin:segment.end].add_(gradients, alpha=factor)
+            target[segment.begin:segment.end].add_(gradients, alpha=factor)
 
     def _copy(self, vector: torch.Tensor, part: Callable[[Segment], torch.Tensor]) -> None:
         for segment in self.segments:

@@ -12,6 +12,7 @@ import torch
 
 from ..trainer import FloatArray
 from .errors import Refused
+from .flat import over
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ class OptimizerState:
 
     def store(self, vector: FloatArray) -> None:
         """Writes the state into `count` floats."""
-        target, at = torch.from_numpy(vector), 0
+        target, at = over(vector), 0
         for parameter, entries in zip(self._parameters, self._kept):
             for kept in entries:
                 value = torch.as_tensor(self._optimizer.state[parameter][kept.key])
@@ -58,7 +59,7 @@ class OptimizerState:
 
     def load(self, vector: FloatArray) -> None:
         """Sets the state from what store() wrote."""
-        source, at = torch.from_numpy(vector), 0
+        source, at = over(vector), 0
         for parameter, entries in zip(self._parameters, self._kept):
             for kept in entries:
                 part = source[at:at + kept.count]

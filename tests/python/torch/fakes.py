@@ -14,6 +14,7 @@ class FakeWork:
         self.kind = StepKind.GRADIENT
         self.step, self.version, self.seed = step, version, seed
         self.parameters = parameters.astype(np.float32)
+        self.parameters.flags.writeable = False
         self.samples = np.concatenate([np.asarray(samples, np.int64) for samples, _, _ in rows])
         ends = np.cumsum([len(samples) for samples, _, _ in rows])
         self.runs = [Run(int(end) - len(samples), len(samples), partition, group, tuple(weights))
