@@ -41,7 +41,9 @@ class Draws:
         self._before = self._states()
 
     def drawn(self) -> bool:
-        return self._python != random.getstate() or any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
+        if self._python != random.getstate():
+            return True
+        return any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
 
     def _states(self) -> list[torch.Tensor]:
         return [torch.get_rng_state()] + [torch.cuda.get_rng_state(device) for device in self._cuda]

@@ -120,7 +120,8 @@ def test_chunks_take_about_as_long_as_they_should():
 
 
 def test_seeds():
-    assert len({mixed(seed, step, partition) for seed in range(8) for step in range(8) for partition in range(8)}) == 512
+    numbers = [(seed, step, partition) for seed in range(8) for step in range(8) for partition in range(8)]
+    assert len({mixed(*number) for number in numbers}) == 512
     draws = Draws(set())
     assert not draws.drawn()
     torch.rand(1)
