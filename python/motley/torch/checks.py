@@ -39,8 +39,30 @@ def batch_norm_message(name: str, module: torch.nn.Module) -> str:
             "by calling .eval() on it after model.train()")
 
 
-def watch_batch_norm(model: torch.nn.Module) -> list[Any]:
-    """Refuses a BatchNorm that is in training mode when it is used. Returns the hooks, for remove()."""
+class NoScaling:
+    """Refuses GradScaler until remove(): it multiplies the losses, and changes the gradients of a part of the batch."""
+
+    def __init__(self) -> None:
+        self._scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+        self._original = original = self._scaler.scale
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            if scaler.is_enabled():
+                raise Refused("a GradScaler changes the gradients of a part of the batch: use autocast with bfloat16, "
+                              "which needs none, or float32")
+            return original(scaler, outputs)
+
+        self._scaler.scale = scale
+
+    def remove(self) -> None:
+        self._scaler.scale = self._original
+
+
+def watch(model: torch.nn.Module) -> list[Any]:
+    """Refuses what shows only when it is used: BatchNorm in training mode, and a GradScaler.
+
+    Returns what ends this by remove().
+    """
 
     def hook(name: str) -> Any:
         def refuse(module: torch.nn.Module, _inputs: Any) -> None:
@@ -48,5 +70,6 @@ def watch_batch_norm(model: torch.nn.Module) -> list[Any]:
                 raise Refused(batch_norm_message(name, module))
         return refuse
 
-    return [module.register_forward_pre_hook(hook(name)) for name, module in model.named_modules()
-            if isinstance(module, BatchNorm)]
+    hooks = [module.register_forward_pre_hook(hook(name)) for name, module in model.named_modules()
+             if isinstance(module, BatchNorm)]
+    return [*hooks, NoScaling()]

@@ -11,7 +11,7 @@ import torch
 from ..step import batch_samples
 from ..trainer import IndexArray
 from .backward import BackwardCalls
-from .checks import watch_batch_norm
+from .checks import watch
 from .loader import Loader, Settings
 from .randomness import seed_all
 from .rates import Schedule
@@ -38,7 +38,7 @@ class PlainLoader(Loader):
             self._turn.weight = float(weight)
 
     def _epoch(self) -> Iterator[Any]:
-        hooks = watch_batch_norm(self.model)
+        watches = watch(self.model)
         self._backward.install()
         try:
             for _ in range(self.step % len(self), len(self)):
@@ -46,8 +46,8 @@ class PlainLoader(Loader):
         finally:
             self._backward.remove()
             self._calls.active, self._turn = False, None
-            for hook in hooks:
-                hook.remove()
+            for found in watches:
+                found.remove()
 
     def _batch(self) -> IndexArray:
         return batch_samples(self.step, samples=len(self._samples), batch=self.settings.batch_size,

@@ -12,7 +12,7 @@ import torch
 from ..job import Job
 from ..step import Step, StepKind
 from .backward import BackwardCalls
-from .checks import watch_batch_norm
+from .checks import watch
 from .ending import leave
 from .errors import Refused
 from .flat import FlatParameters, trained_parameters
@@ -67,8 +67,7 @@ class GradientSum:
         """Called by optimizer.step()."""
         if self._flat.changes() != self._changes:
             raise Refused("the gradients were changed between backward() and optimizer.step(), where they are those of "
-                          "a part of the batch: for clipping, give clip_norm= to the loader. With mixed precision, use "
-                          "autocast with bfloat16 and no GradScaler")
+                          "a part of the batch: for clipping, give clip_norm= to the loader")
         self._flat.bind_gradients()
         self._changes = self._flat.changes()
 
@@ -126,7 +125,7 @@ class WorkerLoader(Loader):
             self._started = True
             self._job.set_loop(self._flat.count)
             self._job.start()
-        hooks = watch_batch_norm(self.model)
+        watches = watch(self.model)
         self._backward.install()
         epoch: int | None = None
         try:
@@ -145,8 +144,8 @@ class WorkerLoader(Loader):
         finally:
             self._calls.active = False
             self._backward.remove()
-            for hook in hooks:
-                hook.remove()
+            for found in watches:
+                found.remove()
 
     def _take(self, epoch: int | None) -> Step | None:
         """The next work of this epoch or an earlier one (None: of any); None: there is none."""

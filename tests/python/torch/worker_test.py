@@ -2,6 +2,7 @@
 """A worker's loader beside direct sums: what it adds for each row, and what it refuses."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -271,6 +272,16 @@ def test_refusals_name_what_to_do():
             chunk=4)
 
 
+@pytest.mark.skipif(not hasattr(torch.amp, "GradScaler"), reason="this PyTorch scales gradients on CUDA alone")
+def test_scaled_gradients_are_refused():
+    def body(model, optimizer, x, y):
+        scaler = torch.amp.GradScaler("cpu")
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        scaler.step(optimizer)
+    refused(body, "autocast with bfloat16")
+
+
 def test_batch_norm_is_refused_in_training_mode_alone():
     model = network(torch.nn.BatchNorm1d(16))
     refused(usual, "1d.* is in training mode", model=model)
@@ -401,7 +412,6 @@ def test_schedulers_may_wrap_the_optimizer_before_and_after():
     work = FakeWork(vector(model), ROWS["plain"])
     loader, optimizer, _ = make([work], model, optimizer=optimizer)
     second = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(loader, optimizer)
