@@ -116,5 +116,10 @@ def batch_samples(step: int, *, samples: int, batch: int, seed: int = 7) -> Inde
 def begin(job: Any, timeout: float) -> Any:
     """One motley_step_begin; None: nothing to do within the timeout in seconds."""
     made = new("motley_step")
-    check(lib.motley_step_begin(job, timeout, made))
-    return None if made.kind == 0 else Step(job, made)
+    try:
+        check(lib.motley_step_begin(job, timeout, made))
+        return None if made.kind == 0 else Step(job, made)
+    except BaseException:  # Ctrl-C may come after the library has given out work.
+        if made.kind not in (0, StepKind.END):
+            lib.motley_step_end(job, made, CALLBACK)
+        raise

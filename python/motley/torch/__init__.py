@@ -29,6 +29,9 @@ from .samples import Samples
 from .server import ServerLoader
 from .worker import WorkerLoader
 
+#: The loops of the script end the job, and not a number of steps.
+_NO_END = 2**40
+
 __all__ = ["Loader", "Refused", "loader", "train"]
 
 
@@ -61,11 +64,12 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     made: Loader
     if environment.role == "worker":
         made = WorkerLoader(samples, model, optimizer, settings, schedule,
-                            Job("worker", name=os.environ.get("MOTLEY_WORKER_NAME")))
+                            Job("worker", server=os.environ["MOTLEY_SERVER"], token=os.environ.get("MOTLEY_TOKEN"),
+                                name=os.environ.get("MOTLEY_WORKER_NAME")))
     else:
         resumed = _resumed_step(options.get("resume"), options.get("resume_step"))
         gate = resumed or -(-len(samples) // batch_size)
-        job = Job("server", **{**server_options, **environment.options, "allowed_steps": gate})
+        job = Job("server", **{**server_options, **environment.options, "allowed_steps": gate, "steps": _NO_END})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:

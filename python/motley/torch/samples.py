@@ -36,7 +36,7 @@ class Samples:
     def load(self, positions: IndexArray, seed: int, step: int) -> Any:
         """The samples as one batch. With random_samples, each is loaded after seeding by (seed, step, sample)."""
         if self._tensors is not None:
-            chosen = torch.from_numpy(positions)
+            chosen = torch.from_numpy(positions.copy())  # The library's array may be read-only.
             return [tensor[chosen] for tensor in self._tensors]
         numbers = positions.tolist()
         if self._random:

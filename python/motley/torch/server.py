@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ class ServerLoader(Loader):
         self._job = job
         self._job.set_loop(self._flat.count, initialize=True, apply=True,
                            state_count=self._state.count if self._state is not None else 0)
-        self.step = resumed
+        self.step = self._first_step = resumed
         self._restores = resumed > 0  # The state comes with the first update.
         self._epochs = 0
         self._ended = False
@@ -59,6 +60,7 @@ class ServerLoader(Loader):
                 return
             with work:
                 self._do(work)
+        self._note_losses()
         yield from ()
 
     def _allow(self, steps: int) -> None:
@@ -98,14 +100,23 @@ class ServerLoader(Loader):
             return
         if self._restores or work.step != self.step:
             self._go_to(work)
+        self._note_losses()
         self._flat.load_gradients(work.gradient)
         self._update(self.optimizer.step)
         self._flat.drop_gradients()
         self._flat.store(work.new_parameters)
         if self._state is not None:
             self._state.store(work.state)
-        self.losses.append(work.batch_loss)
         self.step += 1
+
+    def _note_losses(self) -> None:
+        """Takes the loss of the newest update from the job, which notes it a moment after the update."""
+        while len(self.losses) < self.step - self._first_step and not self._ended:
+            metrics = self._job.metrics()
+            if metrics.steps >= self.step:
+                self.losses.append(metrics.batch_loss)
+            else:
+                time.sleep(0.0002)
 
     def _go_to(self, work: Step) -> None:
         """Takes the parameters and the optimizer's state from the job."""

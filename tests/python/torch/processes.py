@@ -4,10 +4,21 @@
 import contextlib
 import json
 import os
+import pathlib
 import secrets
 import signal
 import subprocess
 import sys
+
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "python"
+
+
+def environment(**variables):
+    """Without what a surrounding job set, and with this package and one thread."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MOTLEY_")
+            or name == "MOTLEY_LIBRARY"}
+    return kept | {"PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"} | variables
 
 
 class Processes:
@@ -39,7 +50,7 @@ class Processes:
 
     def _start(self, role, **variables):
         return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=os.environ | {"MOTLEY_ROLE": role, "MOTLEY_TOKEN": self._token} | variables)
+                                env=environment(MOTLEY_ROLE=role, MOTLEY_TOKEN=self._token, **variables))
 
     def wait_for(self, line):
         """Reads the server's output up to a line."""
@@ -63,9 +74,7 @@ class Processes:
 
 def run_plain(script, given):
     """The JSON object of the script in a plain process."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MOTLEY_")
-                   or name == "MOTLEY_LIBRARY"}
-    run = subprocess.run([sys.executable, str(script), json.dumps(given)], env=environment, capture_output=True,
+    run = subprocess.run([sys.executable, str(script), json.dumps(given)], env=environment(), capture_output=True,
                          text=True, check=False)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.strip().split("\n")[-1])
