@@ -64,7 +64,7 @@ def make(name):
     draw = torch.Generator().manual_seed(8)
     if name == "mlp":
         samples = TensorDataset(torch.rand(8192, 784, generator=draw), torch.randint(10, (8192,), generator=draw))
-        return Task(nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)), samples, 512, 0.05, classes)
+        return Task(nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)), samples, 512, 0.01, classes)
     if name == "resnet":
         samples = TensorDataset(torch.rand(1024, 3, 32, 32, generator=draw),
                                 torch.randint(10, (1024,), generator=draw))
