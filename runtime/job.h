@@ -108,6 +108,8 @@ struct JobOptions : SchedulerOptions {
   DataMeaning meaning;
   ValidationOptions validation;
   CheckpointOptions checkpoint;
+  // Where the server keeps its newest version, for other threads. Null: for itself alone.
+  std::shared_ptr<class NewestVersion> newest;
   // The first version; null: the model or the trainer initializes it.
   std::shared_ptr<const std::vector<float>> first_parameters;
   // The checkpoint to go on from, after checks of all that must be the same; null: the job starts

@@ -16,8 +16,10 @@ namespace motley {
 // Options for the judgement, while a job trains, if it still improves (validator.h).
 struct ValidationOptions {
   uint64_t every = 0;  // Steps between two judgements; 0: no judgements.
-  // Validation samples; null: the mean loss of the steps themselves is judged.
+  // Validation samples. If nothing evaluates(), the mean loss of the steps themselves is judged.
   std::shared_ptr<const DataSource> samples;
+  bool by_trainer = false;  // Instead of samples: the caller's trainer evaluates versions.
+  bool evaluates() const { return samples != nullptr || by_trainer; }
   // The job ends after this many judgements without progress, and leaves its best version. 0: it
   // does all steps and leaves the last version.
   uint32_t patience = 0;

@@ -9,6 +9,7 @@
 
 #include "coding/schemes.h"
 #include "training/optimizers/optimizer_rule.h"
+#include "training/trainers/callback_trainer.h"
 #include "training/trainers/term_work.h"
 
 namespace motley {
@@ -69,34 +70,42 @@ uint64_t Versions(const JobOptions& options) {
   return kVersions + (options.sync.one_each ? options.workers : 0);
 }
 
+// Vectors of the optimizer's state.
+uint64_t StateVectors(const JobOptions& options) {
+  if (options.foreign == nullptr || !options.foreign->apply) {
+    return OptimizerVectors(options.optimizer.name);
+  }
+  const uint64_t count = options.foreign->parameter_count;
+  return options.foreign->state_count / count + (options.foreign->state_count % count > 0 ? 1 : 0);
+}
+
 bool Saves(const JobOptions& options) { return options.checkpoint.every > 0; }
 
 // Versions of the parameters that the validator holds.
 uint64_t JudgedVersions(const JobOptions& options) {
-  return options.validation.samples != nullptr ? 2 : 0;
+  return options.validation.evaluates() ? 2 : 0;
 }
 
 // A checkpoint holds a version and a copy of the state until it is written. It writes the best
 // version behind the state.
 uint64_t CheckpointVectors(const JobOptions& options) {
   if (!Saves(options)) return 0;
-  return (JudgedVersions(options) > 0 ? 2 : 1) * (1 + OptimizerVectors(options.optimizer.name));
+  return (JudgedVersions(options) > 0 ? 2 : 1) * (1 + StateVectors(options));
 }
 
 // Vectors of a server with the sums, the optimizer's state and so many versions.
 uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
   const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : versions / 2;
   const uint64_t audit = options.audit_fraction > 0 ? kAudit : 0;
-  return versions + packed + audit + kGradients + SumVectors(options) +
-         OptimizerVectors(options.optimizer.name) + JudgedVersions(options) +
-         CheckpointVectors(options);
+  return versions + packed + audit + kGradients + SumVectors(options) + StateVectors(options) +
+         JudgedVersions(options) + CheckpointVectors(options);
 }
 
 // Vectors of a server whose workers hold the shards. First it sends what they start with. Later it
 // reads versions to judge them (beside the best one and the one being evaluated), saves some with
 // the state, and returns the last.
 uint64_t CoordinatorVectors(const JobOptions& options) {
-  const uint64_t state = OptimizerVectors(options.optimizer.name);
+  const uint64_t state = StateVectors(options);
   const uint64_t start = options.resume != nullptr ? 1 + state : 1;
   return std::max(start,
                   std::max<uint64_t>(1, CheckpointVectors(options)) + JudgedVersions(options));
@@ -107,7 +116,7 @@ double PartVectors(const JobOptions& options) {
   const bool sharded = options.holders == JobOptions::Holders::kShardServers;
   const double owners = std::max<double>(sharded ? options.shard_servers : options.workers, 1);
   const double followers = std::min<double>(options.followers, owners - 1);
-  const auto state = static_cast<double>(OptimizerVectors(options.optimizer.name));
+  const auto state = static_cast<double>(StateVectors(options));
   // An owner has the newest version and the next one, as they travel too, and what a server has of
   // a sum. Of a follower's shard there are the newest version and the sum, or instead of it the
   // version before, where followers read.

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 
 #include "api/job/trainer.h"
+#include "api/loop/loop_trainer.h"
 #include "api/reports/event_stream.h"
 #include "api/reports/saved_vector.h"
 #include "api/request/begin_with.h"
@@ -21,6 +23,7 @@ namespace motley {
 Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
   MOTLEY_ASSIGN_OR_RETURN(JobRequest request, ReadJobOptions(options));
   std::unique_ptr<Job> job(new Job(std::move(request)));
+  if (job->request_.allowed_steps > 0) job->shared_.control.SetGate(job->request_.allowed_steps);
   if (job->request_.joins()) {
     MOTLEY_ASSIGN_OR_RETURN(job->task_, PlanWorker(job->request_));
   } else {
@@ -48,43 +51,113 @@ Status Job::CheckEnded() const {
                               : "the job has no results before motley_job_run has returned");
 }
 
-Status Job::SetTrainer(const motley_trainer& trainer) {
-  MOTLEY_RETURN_IF_ERROR(CheckFresh("a trainer is set before"));
+// `what`: "trainer" or "loop".
+Status Job::CheckBringsTrainer(const char* what) const {
+  MOTLEY_RETURN_IF_ERROR(CheckFresh(fmt::format("a {} is set before", what).c_str()));
   if (request_.role == MOTLEY_SHARD_SERVER) {
-    return Status::InvalidArgument("a shard server computes nothing, so it takes no trainer");
+    return Status::InvalidArgument(
+        fmt::format("a shard server computes nothing, so it takes no {}", what));
   }
   if (!request_.model.empty()) {
     return Status::InvalidArgument(fmt::format(
-        "`model` {} and a trainer: a job trains one of them. Leave `model` out", request_.model));
+        "`model` {} and a {}: a job trains one of them. Leave `model` out", request_.model, what));
   }
   if (!request_.init.empty() || request_.format != ModelFormat::kMotley) {
     return Status::InvalidArgument(
-        fmt::format("`{}`: only a trainer knows what its parameters are. Leave it out",
-                    request_.init.empty() ? "format" : "init"));
+        fmt::format("`{}`: only a {} knows what its parameters are. Leave it out",
+                    request_.init.empty() ? "format" : "init", what));
   }
-  MOTLEY_ASSIGN_OR_RETURN(foreign_, MakeForeign(trainer, request_.role != MOTLEY_SERVER));
+  return Status::Ok();
+}
+
+Status Job::SetTrainer(const motley_trainer& trainer) {
+  MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("trainer"));
+  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeForeign(trainer, request_.role != MOTLEY_SERVER));
+  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
+  foreign_ = std::move(made);
+  shared_.has_loop = false;
+  return Status::Ok();
+}
+
+// Updates of the caller's own.
+Status Job::CheckAppliesHere(const ForeignTrainer& foreign) const {
+  const bool serves = request_.role != MOTLEY_WORKER;
+  if (!foreign.apply || !serves || plan_->job.holders == JobOptions::Holders::kServer) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(
+      fmt::format("`reduce` {}: updates of your own need the whole vector at the server. Use "
+                  "`reduce` star",
+                  request_.reduce));
+}
+
+Status Job::SetLoop(const motley_loop& loop) {
+  MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("loop"));
+  const bool computes = request_.role != MOTLEY_SERVER;
+  const bool serves = request_.role != MOTLEY_WORKER;
+  const auto stopped = [this] { return shared_.stop.thrown() > 0; };
+  MOTLEY_ASSIGN_OR_RETURN(auto made,
+                          MakeLoopTrainer(loop, serves, computes, shared_.exchange, stopped));
+  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
+  foreign_ = std::move(made);
+  shared_.has_loop = true;
   return Status::Ok();
 }
 
 Status Job::SetEvents(motley_event_callback callback, void* context) {
   MOTLEY_RETURN_IF_ERROR(CheckFresh("events are asked for before"));
-  callback_ = callback;
-  context_ = context;
+  events_.callback = callback;
+  events_.context = context;
   return Status::Ok();
 }
 
+// Takes the job for one run.
+Status Job::Begin() {
+  State fresh = State::kFresh;
+  if (state_.compare_exchange_strong(fresh, State::kRunning)) return Status::Ok();
+  return CheckFresh("a job runs once, and");
+}
+
 Status Job::Run() {
-  MOTLEY_RETURN_IF_ERROR(CheckFresh("a job runs once, and"));
-  state_ = State::kRunning;
+  if (shared_.has_loop) {
+    return Status::Conflict(
+        "motley_job_run: the job has a loop of yours, and would wait on this thread for its steps. "
+        "Use motley_job_start");
+  }
+  MOTLEY_RETURN_IF_ERROR(Begin());
+  return RunHere();
+}
+
+Status Job::Start() {
+  MOTLEY_RETURN_IF_ERROR(Begin());
+  shared_.exchange.Open();
+  Status started =
+      thread_.Start([this] { return RunHere(); }, [this] { shared_.exchange.Close(); });
+  if (!started.ok()) state_ = State::kFresh;
+  return started;
+}
+
+Result<std::optional<Status>> Job::Wait(double timeout_seconds) {
+  if (!thread_.started()) {
+    return Status::Conflict("the job was not started by motley_job_start");
+  }
+  return thread_.Wait(timeout_seconds);
+}
+
+Status Job::RunHere() {
   struct Ended {
-    State& state;
-    ~Ended() { state = State::kDone; }
-  } ended{state_};
+    Job& job;
+    ~Ended() {
+      job.state_ = State::kDone;
+      // The results have the parameters now.
+      job.shared_.control.newest()->Set(std::make_shared<const std::vector<float>>(), 0);
+    }
+  } ended{*this};
   // Not when the job is made: a program may fork between that and this, and two processes must not
   // share an event loop's descriptors.
   MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
-  MOTLEY_RETURN_IF_ERROR(stop_.Open(*loop_));
-  if (stop_.thrown() > 0) return Status::Cancelled("stopped before it began");
+  MOTLEY_RETURN_IF_ERROR(shared_.stop.Open(*loop_));
+  if (shared_.stop.thrown() > 0) return Status::Cancelled("stopped before it began");
   const PipeSignalGuard guard;
   std::optional<ChildSignalGuard> children;
   if (!request_.worker_command.empty()) children.emplace();
@@ -111,21 +184,22 @@ Status Job::Train() {
     MOTLEY_RETURN_IF_ERROR(TakeUp(*initial, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
   }
-  TrainingRun run({request, *plan_, foreign_, *loop_, stop_, events, metrics_, std::move(initial)});
+  TrainingRun run({request, *plan_, foreign_, *loop_, shared_.stop, events, metrics_,
+                   std::move(initial), shared_.control});
   const Status ended = run.Run(outcome_);
   return thrown.ok() ? ended : thrown;
 }
 
 // An exception is kept in `thrown`, and ends the job.
 void Job::PassOn(const motley_event& event, Status& thrown) {
-  if (callback_ == nullptr || !thrown.ok()) return;
+  if (events_.callback == nullptr || !thrown.ok()) return;
   thrown = Tell(event);
   if (!thrown.ok()) Stop();
 }
 
 Status Job::Tell(const motley_event& event) const {
   try {
-    callback_(context_, &event);
+    events_.callback(events_.context, &event);
     return Status::Ok();
   } catch (const std::exception& error) {
     return Status::Callback(fmt::format("the event callback threw an exception: {}", error.what()));
@@ -139,8 +213,30 @@ Status Job::Work() {
   EventStream events([&](const motley_event& event) { PassOn(event, thrown); }, loop_.get());
   WorkerTask task = *task_;
   task.node.tell = [&events](const std::string& text) { events.Tell(MOTLEY_EVENT_NOTICE, text); };
-  const Status ended = RunWorkerTask(*loop_, stop_, task, foreign_);
+  const Status ended = RunWorkerTask(*loop_, shared_.stop, task, foreign_);
   return thrown.ok() ? ended : thrown;
+}
+
+Result<StepExchange*> Job::exchange() {
+  if (shared_.has_loop) return &shared_.exchange;
+  return Status::Conflict("the job has no loop of yours: call motley_job_set_loop before");
+}
+
+Result<JobControl*> Job::control() {
+  if (!request_.joins()) return &shared_.control;
+  return Status::Conflict("workers and shard servers do not steer their job: its server does");
+}
+
+Result<uint64_t> Job::CopyParameters(std::span<float> parameters) {
+  MOTLEY_ASSIGN_OR_RETURN(JobControl* const control, this->control());
+  Result<uint64_t> copied = control->CopyNewest(parameters);
+  const bool ended = state_ == State::kDone && outcome_.ended;
+  if (copied.ok() || !ended || copied.code() != StatusCode::kUnavailable) return copied;
+  MOTLEY_ASSIGN_OR_RETURN(const std::span<const float> values, this->parameters());
+  MOTLEY_RETURN_IF_ERROR(CheckRoom(parameters.size(), values.size()));
+  std::copy(values.begin(), values.end(), parameters.begin());
+  const ValidationSummary& judged = outcome_.job.validation;
+  return judged.kept_best ? judged.best_version : outcome_.job.steps;
 }
 
 Result<motley_metrics> Job::metrics() const {

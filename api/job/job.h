@@ -2,12 +2,16 @@
 // The implementation of a motley_job.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "api/job/training_run.h"
+#include "api/loop/job_control.h"
+#include "api/loop/job_thread.h"
+#include "api/loop/step_exchange.h"
 #include "api/reports/live_metrics.h"
 #include "api/request/job_plan.h"
 #include "api/stop_switch.h"
@@ -18,19 +22,32 @@
 
 namespace motley {
 
-// One thread, except for Stop.
+// One thread, except for what says any thread. state_ is atomic: it publishes the results of the
+// thread that runs the job.
 class Job {
  public:
   // Errors are those of motley_job_create.
   static Result<std::unique_ptr<Job>> Create(const motley_job_options& options);
 
   Status SetTrainer(const motley_trainer& trainer);
+  Status SetLoop(const motley_loop& loop);
   Status SetEvents(motley_event_callback callback, void* context);
   Status Run();
+  Status Start();
   bool running() const { return state_ == State::kRunning; }
-  void Stop() noexcept { stop_.Throw(); }
 
-  // kConflict for a worker, or before the run (`metrics` also works during the run).
+  // Any thread.
+  void Stop() noexcept { shared_.stop.Throw(); }
+  // The job's result; none: it is still running. kConflict: Start was not called.
+  Result<std::optional<Status>> Wait(double timeout_seconds);
+  // kConflict: the job has no loop.
+  Result<StepExchange*> exchange();
+  // kConflict: a worker.
+  Result<JobControl*> control();
+  bool has_gate() const { return request_.allowed_steps > 0; }
+  Result<uint64_t> CopyParameters(std::span<float> parameters);
+
+  // kConflict for a worker, or before the run. Any thread has `metrics` during the run, too.
   Result<motley_metrics> metrics() const;
   Result<motley_worker_metrics> WorkerMetrics(uint32_t worker) const;
   Result<const char*> report() const;
@@ -41,24 +58,36 @@ class Job {
   enum class State { kFresh, kRunning, kDone };
 
   explicit Job(JobRequest request) : request_(std::move(request)) {}
+  Status Begin();
+  Status RunHere();
   Status Train();
   Status Work();
   void PassOn(const motley_event& event, Status& thrown);
   Status Tell(const motley_event& event) const;
   Status CheckFresh(const char* what) const;
+  Status CheckBringsTrainer(const char* what) const;
+  Status CheckAppliesHere(const ForeignTrainer& foreign) const;
   Status CheckEnded() const;
 
   const JobRequest request_;
-  State state_ = State::kFresh;
+  std::atomic<State> state_ = State::kFresh;
   std::optional<JobPlan> plan_;     // Set for a server or an all-in-one job.
   std::optional<WorkerTask> task_;  // Set for a worker.
   std::shared_ptr<const ForeignTrainer> foreign_;
-  motley_event_callback callback_ = nullptr;
-  void* context_ = nullptr;
+  struct {
+    motley_event_callback callback = nullptr;
+    void* context = nullptr;
+  } events_;
   LiveMetrics metrics_;
   TrainingOutcome outcome_;
-  StopSwitch stop_;  // Outlives the loop.
+  struct {  // What threads other than the job's use. It outlives the event loop.
+    StopSwitch stop;
+    JobControl control;
+    StepExchange exchange;
+    bool has_loop = false;  // The caller's own; set before the job starts.
+  } shared_;
   std::unique_ptr<UvLoop> loop_;
+  JobThread thread_;  // Last: it uses all others.
 };
 
 }  // namespace motley

@@ -28,9 +28,9 @@ void ServerRun::Watch::OnEvent(const JobEvent& event) {
 }
 
 ServerRun::ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& observer, Tell tell,
-                     StopSwitch& stop)
+                     const Steering& steering)
     : loop_(loop),
-      stop_(stop),
+      steering_(steering),
       faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }),
       tell_(std::move(tell)) {
   observers_.Tell({&watch_, &observer, &faults_});
@@ -38,7 +38,8 @@ ServerRun::ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& obser
 
 ServerRun::~ServerRun() {
   loop_.SetOutOfMemory(nullptr);
-  stop_.Listen(nullptr);
+  steering_.control.Leave();
+  steering_.stop.Listen(nullptr);
   workers_.reset();
   server_.reset();
 }
@@ -64,14 +65,19 @@ void ServerRun::OnOutOfMemory() {
 Result<JobResult> ServerRun::Run(const StartWorkers& start, bool others_come) {
   others_come_ = others_come;
   loop_.SetOutOfMemory([this] { OnOutOfMemory(); });
-  stop_.Listen([this] { OnStop(); });
+  steering_.stop.Listen([this] { OnStop(); });
   if (start) {
     MOTLEY_ASSIGN_OR_RETURN(workers_, start(address_, [this](WorkerId worker, const Status& how) {
                               OnExited(worker, how);
                             }));
   }
+  const auto follow = [this] {
+    if (!finished_) server_->Follow(steering_.control.guidance());
+  };
+  steering_.control.Attach(loop_, follow);
+  follow();
   server_->Start([this](JobResult result) { OnFinished(std::move(result)); });
-  if (stop_.thrown() > 0) OnStop();
+  if (steering_.stop.thrown() > 0) OnStop();
   loop_.Run();
   return std::move(result_);
 }
@@ -85,7 +91,7 @@ void ServerRun::OnExited(WorkerId worker, const Status& how) {
   watch_.Note(how);
   // Once training began the server itself misses them; before, it would wait for others to come.
   // After a stop they leave because it said goodbye.
-  if (finished_ || stop_.thrown() > 0) return;
+  if (finished_ || steering_.stop.thrown() > 0) return;
   if (others_come_) {
     // Among the others it has whatever number was free; the server misses it by that.
     if (!watch_.started) tell_("the worker of this machine: " + how.ToString());
@@ -114,7 +120,8 @@ void ServerRun::OnFinished(JobResult result) {
     result_.status = watch_.callback;
   }
   if (workers_ == nullptr) return loop_.Stop();
-  workers_->Shutdown(stop_.thrown() > 1 ? Duration::zero() : kGrace, [this] { loop_.Stop(); });
+  workers_->Shutdown(steering_.stop.thrown() > 1 ? Duration::zero() : kGrace,
+                     [this] { loop_.Stop(); });
 }
 
 void ServerRun::OnStop() {

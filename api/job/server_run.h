@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/loop/job_control.h"
 #include "api/request/fault_script.h"
 #include "api/stop_switch.h"
 #include "api/workers/local_workers.h"
@@ -29,8 +30,13 @@ class ServerRun {
   // All references are borrowed.
   // Tells the user what happened to workers of this machine.
   using Tell = std::function<void(const std::string& text)>;
+  // What other threads ask of the run.
+  struct Steering {
+    StopSwitch& stop;
+    JobControl& control;
+  };
   ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& observer, Tell tell,
-            StopSwitch& stop);
+            const Steering& steering);
   ~ServerRun();  // The loop is not running.
 
   // Everything that can be refused without a worker. `env` is on the loop, and its transport
@@ -62,7 +68,7 @@ class ServerRun {
   void OnOutOfMemory();
 
   UvLoop& loop_;
-  StopSwitch& stop_;
+  const Steering steering_;
   Watch watch_;
   FaultScript faults_;
   ObserverFan observers_;

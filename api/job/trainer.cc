@@ -5,11 +5,16 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <vector>
 
+#include "api/loop/batch_view.h"
 #include "api/versioned.h"
+#include "training/optimizers/optimizer_rule.h"
 
 struct motley_work_state {
-  const motley::ForeignWork& work;
+  const std::atomic<bool>& cancelled;
+  const std::function<void(uint64_t)>& progress;
 };
 
 namespace motley {
@@ -33,21 +38,9 @@ Status Call(const char* callback, const std::atomic<bool>* cancelled, const Func
   }
 }
 
-motley_batch BatchOf(const Dataset& data) {
-  motley_batch batch{};
-  batch.struct_size = sizeof(motley_batch);
-  batch.columns_count = data.features;
-  batch.rows = data.rows();
-  batch.features = data.sparse ? data.value.data() : data.dense.data();
-  batch.row_begin = data.sparse ? data.row_begin.data() : nullptr;
-  batch.columns = data.sparse ? data.column.data() : nullptr;
-  batch.labels = data.label.data();
-  return batch;
-}
-
 Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
   const motley_batch batch = from.batch != nullptr ? BatchOf(*from.batch) : motley_batch{};
-  motley_work_state state{from};
+  motley_work_state state{from.cancelled, from.progress};
   motley_work work{};
   work.struct_size = sizeof(motley_work);
   work.first_partition = from.begin;
@@ -68,6 +61,92 @@ Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
               [&] { return trainer.accumulate(trainer.context, &work); });
 }
 
+Status AccumulateWeighted(const motley_trainer& trainer, const WeightedWork& from) {
+  const motley_batch batch = from.batch != nullptr ? BatchOf(*from.batch) : motley_batch{};
+  const std::vector<motley_run> runs = RunsOf(from);
+  motley_work_state state{from.cancelled, from.progress};
+  motley_weighted_work work{};
+  work.struct_size = sizeof(motley_weighted_work);
+  work.vectors = static_cast<uint32_t>(from.sums.size());
+  work.step = from.step;
+  work.version = from.version;
+  work.seed = from.seed;
+  work.parameters = from.parameters.data();
+  work.parameter_count = from.parameters.size();
+  work.samples = from.samples.data();
+  work.sample_count = from.samples.size();
+  work.batch = from.batch != nullptr ? &batch : nullptr;
+  work.runs = runs.data();
+  work.run_count = runs.size();
+  work.sums = from.sums.data();
+  work.losses = from.losses.data();
+  work.weights = from.weights.data();
+  work.state = &state;
+  return Call("accumulate_weighted", &from.cancelled,
+              [&] { return trainer.accumulate_weighted(trainer.context, &work); });
+}
+
+Status Apply(const motley_trainer& trainer, const RuleUpdate& by) {
+  motley_update update{};
+  update.struct_size = sizeof(motley_update);
+  update.step = by.steps - 1;
+  update.gradient = by.gradient;
+  update.parameters = by.parameters;
+  update.parameter_count = by.count;
+  update.state = by.state;
+  update.state_count = trainer.state_count;
+  update.learning_rate = by.rate;
+  update.batch_weight = by.weight;
+  return Call("apply", nullptr, [&] { return trainer.apply(trainer.context, &update); });
+}
+
+// What only a server calls.
+void AddServing(const motley_trainer& given, ForeignTrainer& foreign) {
+  if (given.initialize != nullptr) {
+    foreign.initialize = [given](uint64_t seed, std::span<float> parameters) {
+      return Call("initialize", nullptr, [&] {
+        return given.initialize(given.context, seed, parameters.data(), parameters.size());
+      });
+    };
+  }
+  if (given.apply != nullptr) {
+    foreign.apply = [given](const RuleUpdate& by) { return Apply(given, by); };
+    foreign.state_count = given.state_count;
+  }
+  if (given.evaluate != nullptr) {
+    foreign.evaluate = [given](uint64_t version, std::span<const float> parameters, double& loss) {
+      return Call("evaluate", nullptr, [&] {
+        return given.evaluate(given.context, version, parameters.data(), parameters.size(), &loss);
+      });
+    };
+  }
+}
+
+std::function<Status(PartitionId, uint64_t, uint64_t)> KeepingOf(
+    const char* name, void* context,
+    motley_status (*keeping)(void*, uint32_t, uint64_t, uint64_t)) {
+  if (keeping == nullptr) return nullptr;
+  return [=](PartitionId partition, uint64_t first, uint64_t count) {
+    return Call(name, nullptr, [&] { return keeping(context, partition, first, count); });
+  };
+}
+
+Status CheckTrainer(const motley_trainer& given, bool computes) {
+  if ((given.flags & ~uint32_t{MOTLEY_WHOLE_ROWS}) != 0) {
+    return Status::InvalidArgument(
+        fmt::format("motley_trainer: flags {:#x} has flags that this release does not know. Begin "
+                    "with MOTLEY_TRAINER_INIT",
+                    given.flags));
+  }
+  if (computes && given.accumulate == nullptr && given.accumulate_weighted == nullptr) {
+    return Status::InvalidArgument(
+        "motley_trainer: accumulate is NULL, but workers need it to compute gradients");
+  }
+  if (given.apply != nullptr || given.state_count == 0) return Status::Ok();
+  return Status::InvalidArgument(
+      "motley_trainer: state_count is the state of apply, which is NULL");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& trainer,
@@ -75,49 +154,56 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& 
   MOTLEY_ASSIGN_OR_RETURN(const motley_trainer given,
                           ReadVersioned(&trainer, motley_trainer MOTLEY_TRAINER_INIT,
                                         "motley_trainer", "MOTLEY_TRAINER_INIT"));
-  if (given.reserved != 0) {
-    return Status::InvalidArgument(
-        "motley_trainer: reserved must be 0. Begin with MOTLEY_TRAINER_INIT");
-  }
-  if (computes && given.accumulate == nullptr) {
-    return Status::InvalidArgument(
-        "motley_trainer: accumulate is NULL, but workers need it to compute gradients");
-  }
+  MOTLEY_RETURN_IF_ERROR(CheckTrainer(given, computes));
   auto foreign = std::make_shared<ForeignTrainer>();
   foreign->parameter_count = given.parameter_count;
   if (given.accumulate != nullptr) {
     foreign->accumulate = [given](const ForeignWork& work) { return Accumulate(given, work); };
   }
-  if (given.initialize != nullptr) {
-    foreign->initialize = [given](uint64_t seed, std::span<float> parameters) {
-      return Call("initialize", nullptr, [&] {
-        return given.initialize(given.context, seed, parameters.data(), parameters.size());
-      });
+  if (given.accumulate_weighted != nullptr) {
+    foreign->accumulate_weighted = [given](const WeightedWork& work) {
+      return AccumulateWeighted(given, work);
     };
   }
-  if (given.hold != nullptr) {
-    foreign->hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
-      return Call("hold", nullptr,
-                  [&] { return given.hold(given.context, partition, first, count); });
-    };
-  }
+  foreign->whole_rows = (given.flags & MOTLEY_WHOLE_ROWS) != 0;
+  AddServing(given, *foreign);
+  foreign->hold = KeepingOf("hold", given.context, given.hold);
+  foreign->drop = KeepingOf("drop", given.context, given.drop);
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_trainer"));
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
 }
 
 }  // namespace motley
 
-int motley_work_cancelled(const motley_work* work) {
-  if (work == nullptr || work->state == nullptr) return 0;
-  return work->state->work.cancelled ? 1 : 0;
+namespace {
+
+int IsCancelled(const motley_work_state* state) {
+  return state != nullptr && state->cancelled ? 1 : 0;
 }
 
-void motley_work_progress(const motley_work* work, uint64_t samples_done) {
-  if (work == nullptr || work->state == nullptr) return;
-  const auto& progress = work->state->work.progress;
+void Progress(const motley_work_state* state, uint64_t samples_done) {
+  if (state == nullptr) return;
   try {
-    if (progress) progress(samples_done);
+    if (state->progress) state->progress(samples_done);
   } catch (...) {
     // The caller may be C, or not expect an exception. The next samples report progress again.
   }
+}
+
+}  // namespace
+
+int motley_work_cancelled(const motley_work* work) {
+  return work == nullptr ? 0 : IsCancelled(work->state);
+}
+
+void motley_work_progress(const motley_work* work, uint64_t samples_done) {
+  if (work != nullptr) Progress(work->state, samples_done);
+}
+
+int motley_weighted_cancelled(const motley_weighted_work* work) {
+  return work == nullptr ? 0 : IsCancelled(work->state);
+}
+
+void motley_weighted_progress(const motley_weighted_work* work, uint64_t samples_done) {
+  if (work != nullptr) Progress(work->state, samples_done);
 }

@@ -115,6 +115,7 @@ Status TrainingRun::PlanLearning() {
   validation.every = judging_.every + judging_.every_epochs * plan_.steps_per_epoch;
   validation.patience = judging_.patience;
   validation.samples = data_.validation;
+  validation.by_trainer = parts_.foreign != nullptr && parts_.foreign->evaluate;
   return Status::Ok();
 }
 

@@ -243,6 +243,7 @@ Result<JobResult> TrainingRun::Train() {
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
   plan_.job.foreign = ForServer(request, parts_.foreign);
+  plan_.job.newest = parts_.control.newest();
   plan_.job.meaning = {
       data_.class_labels, data_.input_scale, request.split, plan_.job.meaning.storage, table_,
       judging_.validation};
@@ -266,7 +267,7 @@ Result<JobResult> TrainingRun::Train() {
     plan_.job.audit_secret = FreshIncarnation();
     MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
   }
-  if (plan_.job.validation.samples != nullptr) {
+  if (plan_.job.validation.evaluates()) {
     MOTLEY_ASSIGN_OR_RETURN(evaluation_device_, MakeCpuDevice(loop, {.threads = 1}));
   }
   const Env env{loop,
@@ -278,7 +279,7 @@ Result<JobResult> TrainingRun::Train() {
   const auto tell = [this](const std::string& text) {
     parts_.events.Tell(MOTLEY_EVENT_NOTICE, text);
   };
-  ServerRun server(loop, plan_.faults, observers, tell, parts_.stop);
+  ServerRun server(loop, plan_.faults, observers, tell, {parts_.stop, parts_.control});
   MOTLEY_RETURN_IF_ERROR(server.Open(env, plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.

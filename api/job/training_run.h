@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/loop/job_control.h"
 #include "api/reports/event_stream.h"
 #include "api/reports/live_metrics.h"
 #include "api/reports/run_recording.h"
@@ -49,6 +50,7 @@ class TrainingRun {
     EventStream& events;
     LiveMetrics& metrics;
     std::optional<InitialModel> initial;  // The first parameters; empty: drawn from the seed.
+    JobControl& control;
   };
   explicit TrainingRun(Parts parts)
       : parts_(std::move(parts)), plan_(parts_.plan), chosen_(parts_.request) {}

@@ -10,7 +10,18 @@
 namespace motley {
 
 void LiveMetrics::OnEvent(const JobEvent& event) {
+  const std::lock_guard lock(mutex_);
   Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void LiveMetrics::SetLossUnit(double unit) {
+  const std::lock_guard lock(mutex_);
+  loss_unit_ = unit;
+}
+
+motley_metrics LiveMetrics::values() const {
+  const std::lock_guard lock(mutex_);
+  return values_;
 }
 
 void LiveMetrics::On(const event::WorkerJoined& event) {
@@ -76,6 +87,7 @@ void LiveMetrics::On(const event::StepApplied& event) {
 
 void LiveMetrics::Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers,
                          bool ends_early) {
+  const std::lock_guard lock(mutex_);
   values_.ends_early = ends_early ? 1 : 0;
   values_.steps_wanted = steps;
   values_.steps_per_epoch = steps_per_epoch;
@@ -104,12 +116,14 @@ void LiveMetrics::On(const event::CommandGiven& event) {
 }
 
 Result<motley_worker_metrics> LiveMetrics::Worker(WorkerId worker) const {
+  const std::lock_guard lock(mutex_);
   const auto found = of_worker_.find(worker);
   if (found != of_worker_.end() && found->second.values.state != 0) return found->second.values;
   return Status::NotFound(fmt::format("no worker {} has joined yet", worker));
 }
 
 void LiveMetrics::Finish(const JobResult& result) {
+  const std::lock_guard lock(mutex_);
   values_.steps = result.steps;
   values_.discarded_steps = result.discarded_steps;
   values_.wall_seconds = result.wall_seconds;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,17 +13,18 @@
 
 namespace motley {
 
-// Loop thread; after the run any one thread.
+// The loop's thread sets them, and any thread reads them. The mutex guards all members; nothing
+// else is called while it is held.
 class LiveMetrics final : public JobObserver {
  public:
   void OnEvent(const JobEvent& event) override;
   // What the job is to be, once that is known. `ends_early`: it may do fewer steps.
   void Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers, bool ends_early);
-  void SetLossUnit(double unit) { loss_unit_ = unit; }  // As EventStream's.
+  void SetLossUnit(double unit);  // As EventStream's.
   // What is only known at the end.
   void Finish(const JobResult& result);
 
-  const motley_metrics& values() const { return values_; }
+  motley_metrics values() const;
   // kNotFound: it has never joined. Its name lives until it joins again.
   Result<motley_worker_metrics> Worker(WorkerId worker) const;
 
@@ -42,6 +44,7 @@ class LiveMetrics final : public JobObserver {
 
   void Tell(const ApproximateRecord& record);
 
+  mutable std::mutex mutex_;
   double loss_unit_ = 1;
   ApproximateRecord approximate_;
   motley_metrics values_ MOTLEY_METRICS_INIT;

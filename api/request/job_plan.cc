@@ -379,6 +379,12 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   }
   MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   MOTLEY_RETURN_IF_ERROR(PlanSync(request, plan.job));
+  if (request.allowed_steps > 0 && plan.job.sync.one_each) {
+    return Status::InvalidArgument(
+        fmt::format("`allowed_steps` {}: with `sync` {} steps have no common end to pause at. Use "
+                    "`sync` bsp",
+                    request.allowed_steps, request.sync));
+  }
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(

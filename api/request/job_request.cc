@@ -270,6 +270,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.resume, request.resume);
   request.resume_step = given.resume_step;
   TakeText(given.record_profile, request.record_profile);
+  request.allowed_steps = given.allowed_steps;
   request.step_limit = given.step_limit;
   request.evaluate_training = given.evaluate_training != 0;
   request.audit = given.audit;

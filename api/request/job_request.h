@@ -124,6 +124,7 @@ struct JobRequest {
   std::string record_profile;      // Empty: none.
   double step_limit = 0;           // Seconds; 0: none.
   bool evaluate_training = false;  // Also evaluate large training sets.
+  uint64_t allowed_steps = 0;      // 0: no gate.
   double audit = 0;  // Fraction of steps; 0: as many as cost almost nothing; < 0: none.
 };
 

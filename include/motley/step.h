@@ -59,15 +59,6 @@ enum {
                                    once. It needs no motley_step_end. */
 };
 
-/** The samples of one partition within a step. Runs of the same group have the same weights. */
-typedef struct motley_run {
-  uint64_t first; /**< The samples are samples[first] up to, but not including, */
-  uint64_t count; /**< samples[first + count]. */
-  uint32_t partition;
-  uint32_t group;        /**< From 0. */
-  const double* weights; /**< One for each of the step's vectors. */
-} motley_run;
-
 /** One piece of work. Members that a kind does not name are 0 or NULL. */
 typedef struct motley_step {
   uint32_t struct_size;

@@ -86,15 +86,84 @@ MOTLEY_API int motley_work_cancelled(const motley_work* work);
  */
 MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_done);
 
+/** Samples of one partition within a piece of work. Runs of the same group have the same weights.
+ */
+typedef struct motley_run {
+  uint64_t first; /**< The samples are samples[first] up to, but not including, */
+  uint64_t count; /**< samples[first + count]. */
+  uint32_t partition;
+  uint32_t group;        /**< From 0. */
+  const double* weights; /**< One for each of the vectors. */
+} motley_run;
+
+/**
+ * All samples of a piece of work at once, for trainers that cut it themselves. For each v below
+ * `vectors`,
+ *
+ *     sums[v] += SUM over runs r of runs[r].weights[v] * SUM over its samples of the gradient.
+ *
+ * So one pass forward and `vectors` passes backward are enough. It belongs to the library and is
+ * valid during the call of `accumulate_weighted`.
+ */
+typedef struct motley_weighted_work {
+  uint32_t struct_size;
+  uint32_t vectors; /**< 1 for most codes; more for codes with complex numbers or parts. */
+  uint64_t step;
+  uint64_t version; /**< Version of the parameters: equal numbers mean equal values. */
+  /** The job's seed. Everything random (dropout, augmentation) must follow from seed, step and
+      partition or sample alone, because several workers may compute the same samples. */
+  uint64_t seed;
+  const float* parameters; /**< parameter_count floats. */
+  uint64_t parameter_count;
+  const uint64_t* samples; /**< sample_count numbers within 0 .. N-1, run after run. */
+  uint64_t sample_count;
+  const motley_batch* batch; /**< The same samples in the same order; NULL without data. */
+  const motley_run* runs;
+  uint64_t run_count;
+  float* const* sums; /**< `vectors` arrays of parameter_count floats; add to them. */
+  double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. */
+  double* weights;    /**< One for each run: the total weight of its samples, as motley_work.weight.
+                           Losses and weights of a group may stand at one of its runs. */
+  motley_work_state* state; /**< For the two functions below. */
+} motley_weighted_work;
+
+/** motley_work_cancelled for a motley_weighted_work. */
+MOTLEY_API int motley_weighted_cancelled(const motley_weighted_work* work);
+/** motley_work_progress for a motley_weighted_work. */
+MOTLEY_API void motley_weighted_progress(const motley_weighted_work* work, uint64_t samples_done);
+
+/** An update that the trainer applies itself; valid during the call of `apply`. */
+typedef struct motley_update {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t step;         /**< Number of the update, from 0. */
+  const float* gradient; /**< The mean over the batch, clipped, with L2, as the options say. */
+  float* parameters;     /**< Those before the update; make them those after it. */
+  uint64_t parameter_count;
+  float* state; /**< state_count floats. */
+  uint64_t state_count;
+  double learning_rate; /**< The rate that the options, schedule and motley_job_set_rate give. */
+  double batch_weight;  /**< Total weight of the batch. */
+} motley_update;
+
+/** Flags of motley_trainer. */
+enum {
+  /** One call of `accumulate` for each run of equal coefficients in a whole row. The trainer cuts
+     it itself, reports progress, and looks if it is cancelled. Always so with accumulate_weighted.
+   */
+  MOTLEY_WHOLE_ROWS = 1
+};
+
 /**
  * A trainer: callbacks, and the context that is passed to each of them. Callbacks return MOTLEY_OK
- * on success. Any other number ends the worker (accumulate, hold) or the job (initialize) with
- * MOTLEY_CALLBACK. Callbacks must not throw: an exception that leaves one counts as a failure. They
- * must not call motley_job_* functions of their own job, except motley_job_stop.
+ * on success. Any other number ends the worker (accumulate, accumulate_weighted, hold, drop) or
+ * the job (initialize, apply, evaluate) with MOTLEY_CALLBACK. Callbacks must not throw: an
+ * exception that leaves one counts as a failure. They must not call motley_job_* functions of their
+ * own job, except motley_job_stop.
  */
 typedef struct motley_trainer {
   uint32_t struct_size;
-  uint32_t reserved; /**< 0 */
+  uint32_t flags; /**< MOTLEY_WHOLE_ROWS */
   void* context;
   uint64_t parameter_count; /**< At least 1. */
 
@@ -119,10 +188,36 @@ typedef struct motley_trainer {
    */
   motley_status (*hold)(void* context, uint32_t partition, uint64_t first_sample,
                         uint64_t sample_count);
+
+  /**
+   * Worker; may be NULL. In place of `accumulate`, which then only serves audits and may be NULL.
+   */
+  motley_status (*accumulate_weighted)(void* context, const motley_weighted_work* work);
+
+  /**
+   * Server; may be NULL. Applies each update in place of the option `optimizer`, on a thread of the
+   * library that does not serve connections. Needs `reduce` star.
+   */
+  motley_status (*apply)(void* context, const motley_update* update);
+  /** With `apply`: floats that it keeps between updates. They begin as 0, and checkpoints save
+      them. */
+  uint64_t state_count;
+
+  /** Worker; may be NULL. This worker computes the samples that `hold` named no longer. */
+  motley_status (*drop)(void* context, uint32_t partition, uint64_t first_sample,
+                        uint64_t sample_count);
+
+  /**
+   * Server; may be NULL. Sets *loss to the loss of a version of the parameters, by which the
+   * options evaluate_every, patience and schedule "plateau" then judge progress. Called on a thread
+   * of its own while the job trains.
+   */
+  motley_status (*evaluate)(void* context, uint64_t version, const float* parameters,
+                            uint64_t parameter_count, double* loss);
 } motley_trainer;
 
 #define MOTLEY_TRAINER_INIT \
-  { sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL }
+  { sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
 #ifdef __cplusplus
 }

@@ -60,6 +60,9 @@ class ForeignGradient final : public JobGradient {
     return Status::Callback("the first parameters, as the trainer made them, are not finite");
   }
 
+  const ForeignTrainer* own_rule() const override {
+    return foreign_->apply ? foreign_.get() : nullptr;
+  }
   bool can_sum() const override { return foreign_->accumulate && !foreign_->hold; }
 
   bool divisible() const override { return false; }

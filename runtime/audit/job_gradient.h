@@ -13,6 +13,7 @@
 #include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/job.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 
@@ -28,6 +29,8 @@ class JobGradient {
   // errors of the caller's own function, or kCallback when it leaves values that are not finite.
   virtual Status Initialize(uint64_t seed, std::span<float> parameters) const = 0;
 
+  // The trainer that brings its own rule for updates; null: the optimizer's rule.
+  virtual const ForeignTrainer* own_rule() const { return nullptr; }
   // Sum works here. It needs the trainer's function, and samples that not only the workers can
   // load.
   virtual bool can_sum() const = 0;

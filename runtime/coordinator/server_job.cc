@@ -54,7 +54,9 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
           env.loop, options.step_limit, options.workers,
           [this] {
             // The job waits for its own work here, and not for workers.
-            if (audits_.auditor().holding() || server_.validator->holding()) watch_.Progress();
+            if (audits_.auditor().holding() || server_.validator->holding() || updater_.paused()) {
+              watch_.Progress();
+            }
             return QueuedBytes();
           },
           [this] { end_.Stuck(); }),
@@ -88,7 +90,10 @@ std::unique_ptr<AwaitedServers> ServerJob::MakeAwaited() {
   const bool needed = options.holders == JobOptions::Holders::kShardServers;
   return std::make_unique<AwaitedServers>(
       server_.env.loop, needed ? options.shard_servers : 0, options.start_timeout,
-      AwaitedServers::Hooks{[this] { pump_.Release(); }, [this] { return server_.remote->began(); },
+      AwaitedServers::Hooks{[this] {
+                              if (!updater_.paused()) pump_.Release();
+                            },
+                            [this] { return server_.remote->began(); },
                             [this](const Status& why) { end_.End(why); },
                             [this](const JobNotice& notice) { server_.Say(notice); }});
 }
@@ -131,10 +136,19 @@ void ServerJob::Start(Finished finished) {
   server_.env.transport.SetReceiver(&inbox_);
   // The last run may have died between its last checkpoint and its goodbyes.
   if (server_.record.steps() >= server_.options.steps) end_.End(Status::Ok());
-  if (server_.awaited->waiting() && !end_.ended()) pump_.Hold();
+  const auto begin = [this] {
+    if (!server_.awaited->waiting()) pump_.Release();
+  };
+  const bool paused = !end_.ended() && updater_.PausesAt(server_.record.steps(), begin);
+  if ((server_.awaited->waiting() || paused) && !end_.ended()) pump_.Hold();
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
   if (!end_.ended()) server_.awaited->Start();
   end_.Check();  // Stop may have been called before.
+}
+
+void ServerJob::Follow(const Guidance& guidance) {
+  updater_.Follow(guidance);
+  if (guidance.finish) end_.End(Status::Ok());
 }
 
 wire::AcceptT ServerJob::Welcome(WorkerId worker) const {

@@ -38,6 +38,7 @@ class ServerJob final : public ServerNode {
   void DoNotExpect(WorkerId worker) override { pump_.Raise(WorkerNotComing{worker}); }
   void Stop(const std::string& reason) override { end_.End(Status::Cancelled(reason)); }
   void Fail(const Status& why) override { end_.End(why); }
+  void Follow(const Guidance& guidance) override;
 
  private:
   Answers::Hooks AnswerHooks();

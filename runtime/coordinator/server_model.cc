@@ -27,9 +27,17 @@ Result<std::vector<float>> CopyOf(std::span<const float> values) {
   });
 }
 
-// Copies each shard's part of the state arrays out of, or into, the arrays of the whole vector.
+// The caller's rule for updates instead of the optimizer's; null if there is none.
+const ForeignTrainer* OwnRuleOf(const JobOptions& options) {
+  return options.foreign != nullptr && options.foreign->apply ? options.foreign.get() : nullptr;
+}
+
+// Copies each shard's part of the state out of, or into, the state of the whole vector: `total`
+// floats, in arrays as long as the vector unless a caller's rule has them.
 template <typename Copy>
-void ForEachStatePart(const Route& route, size_t arrays, size_t count, const Copy& copy) {
+void ForEachStatePart(const Route& route, size_t total, size_t count, const Copy& copy) {
+  if (route.shards() == 1) return copy(0, 0, 0, total);
+  const size_t arrays = total / count;
   for (size_t shard = 0; shard < route.shards(); ++shard) {
     const size_t size = route.parameters(shard);
     for (size_t array = 0; array < arrays; ++array) {
@@ -44,12 +52,15 @@ Result<ShardState> StartOf(const SavedJob& saved, const JobOptions& options, siz
     return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
                                         saved.parameters->size(), count));
   }
-  const size_t arrays = OptimizerVectors(options.optimizer.name);
-  if (saved.optimizer_state->size() != arrays * count) {
+  const ForeignTrainer* own = OwnRuleOf(options);
+  const size_t state =
+      own != nullptr ? own->state_count : OptimizerVectors(options.optimizer.name) * count;
+  if (saved.optimizer_state->size() != state) {
     return Status::InvalidArgument(
         fmt::format("the checkpoint's optimizer state: {} of {} parameters keeps {} values between "
                     "steps, not {}",
-                    options.optimizer.name, count, arrays * count, saved.optimizer_state->size()));
+                    own != nullptr ? "the job's own rule" : options.optimizer.name, count, state,
+                    saved.optimizer_state->size()));
   }
   return ShardState{saved.step, saved.parameters, saved.optimizer_steps, saved.optimizer_state};
 }
@@ -106,11 +117,11 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
              keep_rows = !SchemeNamed(options.code).exact, wire = options.wire] {
         return std::make_shared<UpdateSum>(route_, length, parallel, keep_rows, wire);
       }),
-      parameters_(start.parameters),
-      version_(start.version),
-      versions_(parameters_->size(),
-                MostVersions(options, parameters_->size(), device.info().memory_bytes)),
+      newest_(options.newest != nullptr ? options.newest : std::make_shared<NewestVersion>()),
+      versions_(start.parameters->size(),
+                MostVersions(options, start.parameters->size(), device.info().memory_bytes)),
       elsewhere_(std::move(start)) {
+  newest_->Set(elsewhere_->parameters, elsewhere_->version);
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     shards_.push_back(std::make_unique<ParameterShard>(
         options.optimizer, route_.parameters(shard),
@@ -118,8 +129,8 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),
             [this, one_each = options.sync.one_each](uint64_t& version) {
-              if (one_each) version = version_;
-              return version == version_ ? parameters_ : nullptr;
+              if (one_each) version = newest_->number();
+              return version == newest_->number() ? parameters() : nullptr;
             },
             options.seed)));
   }
@@ -128,13 +139,15 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
 // `first` is the memory of the first version; null: it belongs to others, and is copied.
 Status ServerModel::Keep(std::shared_ptr<std::vector<float>> first) {
   return OrNoMemory("the server's sum and the optimizer's state", [&]() -> Status {
-    for (const auto& shard : shards_) MOTLEY_RETURN_IF_ERROR(shard->MakeOptimizer());
+    for (const auto& shard : shards_) {
+      MOTLEY_RETURN_IF_ERROR(shard->MakeOptimizer(gradient_->own_rule()));
+    }
     if (elsewhere_->arrays != nullptr) MOTLEY_RETURN_IF_ERROR(RestoreOptimizers());
     MOTLEY_RETURN_IF_ERROR(sums_.Take().status());
-    if (first == nullptr) first = std::make_shared<std::vector<float>>(*parameters_);
+    if (first == nullptr) first = std::make_shared<std::vector<float>>(*parameters());
     versions_.Begin(first);
     versions_.Reserve();
-    parameters_ = std::move(first);
+    newest_->Set(std::move(first), version());
     elsewhere_.reset();
     return Status::Ok();
   });
@@ -142,10 +155,10 @@ Status ServerModel::Keep(std::shared_ptr<std::vector<float>> first) {
 
 Status ServerModel::RestoreOptimizers() {
   const std::vector<float>& arrays = *elsewhere_->arrays;
-  const size_t count = parameters_->size();
+  const size_t count = parameters()->size();
   std::vector<std::vector<float>> of_shards;
   for (const auto& shard : shards_) of_shards.emplace_back(shard->optimizer()->state().size());
-  ForEachStatePart(route_, arrays.size() / count, count,
+  ForEachStatePart(route_, arrays.size(), count,
                    [&](size_t shard, size_t to, size_t from, size_t size) {
                      std::copy_n(arrays.begin() + static_cast<std::ptrdiff_t>(from), size,
                                  of_shards[shard].begin() + static_cast<std::ptrdiff_t>(to));
@@ -191,7 +204,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Cont
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
   const auto update = std::make_shared<Work>(
-      Work{device_, route_, Optimizers(), std::move(sum), parameters_, next, from});
+      Work{device_, route_, Optimizers(), std::move(sum), parameters(), next, from});
   auto work = [update, step, copy] {
     if (copy != nullptr) *copy = CopyOf(update->sum->values().first(update->next->size()));
     MOTLEY_RETURN_IF_ERROR(update->Apply());
@@ -202,12 +215,10 @@ void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Cont
   device_.Submit(0, std::move(work),
                  alive_.Guard([this, next, update, done = std::move(done)](Status status) {
                    applying_ = false;
-                   if (status.ok()) {
-                     parameters_ = next;
-                     ++version_;
-                   }
+                   if (status.ok()) newest_->Set(next, version() + 1);
                    update->sum = nullptr;  // The next update may take it.
-                   spoiled_ = !status.ok();
+                   // The caller's own rule did not begin.
+                   spoiled_ = !status.ok() && status.code() != StatusCode::kCancelled;
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
@@ -243,12 +254,12 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
     state_copy_ = std::move(fresh).value();
   }
   auto snapshot = std::make_shared<ModelSnapshot>();
-  snapshot->parameters = parameters_;
+  snapshot->parameters = parameters();
   snapshot->optimizer_state = state_copy_;
   auto work = [route = route_, optimizers = Optimizers(), snapshot, copy = state_copy_] {
     const size_t count = snapshot->parameters->size();
     snapshot->optimizer_steps = optimizers.front()->steps();
-    ForEachStatePart(route, copy->size() / count, count,
+    ForEachStatePart(route, copy->size(), count,
                      [&](size_t shard, size_t from, size_t to, size_t size) {
                        const std::span<const float> state = optimizers[shard]->state();
                        std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
@@ -266,13 +277,12 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
 }
 
 void ServerModel::Read(ShardState state) {
-  parameters_ = state.parameters;
-  version_ = state.version;
+  newest_->Set(state.parameters, state.version);
   elsewhere_ = std::move(state);
 }
 
 void ServerModel::Forget() {
-  parameters_ = std::make_shared<const std::vector<float>>();
+  newest_->Set(std::make_shared<const std::vector<float>>(), version());
   elsewhere_.reset();
 }
 

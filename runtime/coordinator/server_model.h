@@ -21,6 +21,7 @@
 #include "runtime/job.h"
 #include "runtime/links/route.h"
 #include "runtime/saving/saved_job.h"
+#include "runtime/shard/newest_version.h"
 #include "runtime/shard/parameter_shard.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/remote_shards.h"
@@ -56,8 +57,8 @@ class ServerModel {
   size_t parameter_count() const { return gradient_->parameter_count(); }
   // The newest version, and its number: the updates that were applied so far. With shards at
   // workers it is the last version that was here, and empty if it is not here any more.
-  const ParameterCopy& parameters() const { return parameters_; }
-  uint64_t version() const { return version_; }
+  const ParameterCopy& parameters() const { return newest_->values(); }
+  uint64_t version() const { return newest_->number(); }
 
   // Turns the newest version into the next one with the sum of this step, which is overwritten. If
   // `copy` is not null, it first receives a copy of the sum. kDataError: the new parameters are not
@@ -85,7 +86,7 @@ class ServerModel {
   void Read(ShardState state);
   void Forget();
   bool Has(uint64_t version, bool state) const {
-    const bool here = version_ == version && !parameters_->empty();
+    const bool here = this->version() == version && !parameters()->empty();
     return here && (!state || !elsewhere_ || elsewhere_->arrays != nullptr);
   }
 
@@ -111,8 +112,7 @@ class ServerModel {
   std::shared_ptr<JobGradient> gradient_;
   SumPool sums_;
   std::vector<std::unique_ptr<ParameterShard>> shards_;
-  ParameterCopy parameters_;
-  uint64_t version_ = 0;  // The number of parameters_.
+  const std::shared_ptr<NewestVersion> newest_;
   VersionPool versions_;
   std::function<void()> idle_;
   bool applying_ = false;

@@ -3,8 +3,10 @@
 // commands, decodes gradients as they stream in, and updates. One loop thread owns it all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/ids.h"
 #include "base/loop/loop.h"
@@ -36,6 +38,14 @@ struct Env {
   Device* shard_device = nullptr;
 };
 
+// What a running job is asked for beside its options.
+struct Guidance {
+  // The job pauses when it has done this many steps in all, with those of earlier runs.
+  uint64_t allowed_steps = UINT64_MAX;
+  std::optional<double> learning_rate;  // From the next update on, in place of the option's.
+  bool finish = false;                  // The job ends as if its last step were done.
+};
+
 class ServerNode {
  public:
   using Finished = std::function<void(JobResult)>;
@@ -57,6 +67,8 @@ class ServerNode {
   virtual void Stop(const std::string& reason) = 0;
   // Ends the job early with another status, because something that it needs has failed.
   virtual void Fail(const Status& why) = 0;
+  // Before Start and at any time after it. allowed_steps must not go down.
+  virtual void Follow(const Guidance& guidance) = 0;
 };
 
 }  // namespace motley

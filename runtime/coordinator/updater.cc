@@ -142,9 +142,10 @@ void Updater::Apply(const Sum& sum) {
   if (server_.remote != nullptr && !server_.remote->shards().CanApply(step, sum.attempt)) return;
   // With the shards elsewhere, updates are applied in the order of their numbers.
   const uint64_t version = server_.remote != nullptr ? step : server_.model->version();
-  const double factor = server_.validator->RateFactor(version);
-  server_.observer.OnEvent(
-      event::RateSet{version, factor * server_.options.optimizer.learning_rate});
+  const double given = server_.options.optimizer.learning_rate;
+  const double factor =
+      server_.validator->RateFactor(version) * (guidance_.learning_rate.value_or(given) / given);
+  server_.observer.OnEvent(event::RateSet{version, factor * given});
   if (server_.remote != nullptr) return ApplyAtWorkers(sum, factor);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
   const Contribution from{
@@ -181,7 +182,7 @@ void Updater::OnAppliedAtWorkers(StepId step, double weight) {
   const uint64_t version = step + 1;
   const JobOptions& options = server_.options;
   const bool saved = checkpointer_ != nullptr && version % options.checkpoint.every == 0;
-  const bool judged = options.validation.samples != nullptr && options.validation.every > 0 &&
+  const bool judged = options.validation.evaluates() && options.validation.every > 0 &&
                       version % options.validation.every == 0;
   const auto go_on = [this, step, version, weight] { OnApplied(step, version, weight); };
   if (!saved && !judged && !options.read_every_version) return go_on();
@@ -255,6 +256,24 @@ void Updater::Proceed(StepId step, uint64_t version, bool stop) {
                     Counted(server_.options.validation.patience, "judgement"),
                     server_.validator->Summary().best_version));
   }
+  if (!all && PausesAt(version, [this, step] { GoOn(step); })) return;
+  GoOn(step);
+}
+
+void Updater::Follow(const Guidance& guidance) {
+  guidance_ = guidance;
+  if (!paused() || server_.record.steps() >= guidance.allowed_steps) return;
+  std::exchange(paused_, nullptr)();
+}
+
+bool Updater::PausesAt(uint64_t steps, std::function<void()> then) {
+  if (steps < guidance_.allowed_steps) return false;
+  paused_ = std::move(then);
+  return true;
+}
+
+// The scheduler opens the next step.
+void Updater::GoOn(StepId step) {
   server_.pump.Raise(StepApplied{step});
   busy_ = false;
   if (committed_.empty() || server_.end.ended()) return;

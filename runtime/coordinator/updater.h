@@ -35,6 +35,11 @@ class Updater {
   // and is here. JobEnding::Check runs whenever it comes or is lost.
   Copy Fetch(bool state, std::function<void()> then);
 
+  void Follow(const Guidance& guidance);
+  // True: the job has done all steps that it may do so far. `then` runs once it may do more.
+  bool PausesAt(uint64_t steps, std::function<void()> then);
+  bool paused() const { return paused_ != nullptr; }
+
   // Null if no checkpoints are wanted.
   Checkpointer* checkpointer() const { return checkpointer_.get(); }
 
@@ -63,6 +68,7 @@ class Updater {
   void OnAppliedAtWorkers(StepId step, double weight);
   void OnApplied(StepId step, uint64_t version, double weight);
   void Proceed(StepId step, uint64_t version, bool stop);
+  void GoOn(StepId step);
   void OnNotJudged(const Status& why);
   void TakeSnapshot(SnapshotDone done);
   JobHistory History() const;
@@ -72,6 +78,8 @@ class Updater {
   bool busy_ = false;                 // An update is being applied here.
   std::deque<CommitStep> committed_;  // Further updates with enough answers.
   std::unique_ptr<Checkpointer> checkpointer_;
+  Guidance guidance_;
+  std::function<void()> paused_;  // What goes on when more steps are allowed; null: no pause.
 };
 
 }  // namespace motley

@@ -31,9 +31,23 @@ Result<std::unique_ptr<Validator>> Validator::Create(Loop& loop, Device& device,
     work = std::make_shared<Work>();
     MOTLEY_ASSIGN_OR_RETURN(work->model, Model::Create(options.model));
     work->samples = options.validation.samples;
+  } else if (options.validation.by_trainer) {
+    work = std::make_shared<Work>();
+    work->trainer = options.foreign;
   }
   return std::unique_ptr<Validator>(
       new Validator(loop, device, options, schedule, std::move(work)));
+}
+
+Status Validator::Work::Do(Device& device, uint64_t version, const ParameterCopy& parameters,
+                           Evaluation& found) const {
+  if (trainer == nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(found, Evaluate(*model, device, *parameters, *samples));
+    return Status::Ok();
+  }
+  MOTLEY_RETURN_IF_ERROR(trainer->evaluate(version, *parameters, found.loss));
+  found.weighted_loss = found.loss;
+  return Status::Ok();
 }
 
 Validator::Validator(Loop& loop, Device& device, const JobOptions& options,
@@ -93,13 +107,11 @@ void Validator::OnVersion(uint64_t version, const ParameterCopy& parameters,
 void Validator::Begin(uint64_t version, const ParameterCopy& parameters) {
   training_loss_ = TakeTrainingLoss();
   const auto found = std::make_shared<Evaluation>();
-  auto work = [&device = device_, work = work_, parameters, found] {
-    return OrNoMemory("an evaluation", [&]() -> Status {
-      MOTLEY_ASSIGN_OR_RETURN(*found, Evaluate(*work->model, device, *parameters, *work->samples));
-      return Status::Ok();
-    });
+  auto work = [&device = device_, work = work_, version, parameters, found] {
+    return OrNoMemory("an evaluation",
+                      [&]() -> Status { return work->Do(device, version, parameters, *found); });
   };
-  device_.Submit(static_cast<double>(work_->samples->shape().rows), std::move(work),
+  device_.Submit(work_->units(), std::move(work),
                  alive_.Guard([this, version, parameters, found](const Status& status) {
                    OnEvaluated(version, parameters, status, *found);
                  }));
@@ -111,7 +123,9 @@ void Validator::OnEvaluated(uint64_t version, const ParameterCopy& parameters, c
   evaluating_ = false;
   last_evaluated_ = version;
   if (!status.ok()) {
-    hooks_.failed(status.WithContext("the evaluation on the validation samples"));
+    hooks_.failed(status.WithContext(work_->trainer != nullptr
+                                         ? "the trainer's evaluation"
+                                         : "the evaluation on the validation samples"));
   } else {
     ++evaluations_;
     const bool best = ending_ ? judge_.Compare(version, found.weighted_loss)

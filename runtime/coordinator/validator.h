@@ -23,6 +23,7 @@
 #include "runtime/shard/publisher.h"
 #include "training/models/model.h"
 #include "training/optimizers/loss_judge.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 
@@ -34,7 +35,8 @@ class Validator {
     std::function<void()> idle;                 // busy() may have become false.
   };
 
-  // kInvalidArgument: an invalid schedule, or validation samples in a job with a trainer.
+  // kInvalidArgument: an invalid schedule, or validation samples in a job with a trainer, which may
+  // evaluate versions itself instead.
   // Evaluations run on `device`, borrowed. The validator goes on from options.resume.
   static Result<std::unique_ptr<Validator>> Create(Loop& loop, Device& device,
                                                    const JobOptions& options);
@@ -69,9 +71,16 @@ class Validator {
   ValidationSummary Summary() const;
 
  private:
-  struct Work {  // The inputs of an evaluation.
+  struct Work {                                     // The inputs of an evaluation.
+    std::shared_ptr<const ForeignTrainer> trainer;  // Null: `model` on `samples`.
     std::unique_ptr<Model> model;
     std::shared_ptr<const DataSource> samples;
+
+    Status Do(Device& device, uint64_t version, const ParameterCopy& parameters,
+              Evaluation& found) const;
+    double units() const {
+      return samples != nullptr ? static_cast<double>(samples->shape().rows) : 0;
+    }
   };
 
   Validator(Loop& loop, Device& device, const JobOptions& options, const RateSchedule& schedule,

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "runtime/shard/publisher.h"
 #include "training/optimizers/optimizer.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 
@@ -28,9 +29,14 @@ class ParameterShard {
       : options_(std::move(options)), parameters_(parameters), publisher_(std::move(publisher)) {}
 
   // Makes the optimizer, and with it the memory of its state. Errors are those of
-  // Optimizer::Create.
-  Status MakeOptimizer() {
-    MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(options_, parameters_));
+  // Optimizer::Create. `own` may be null; with `apply` it replaces the rule of the options.
+  Status MakeOptimizer(const ForeignTrainer* own = nullptr) {
+    if (own != nullptr && own->apply) {
+      MOTLEY_ASSIGN_OR_RETURN(
+          optimizer_, Optimizer::CreateOwn(options_, parameters_, own->state_count, own->apply));
+    } else {
+      MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(options_, parameters_));
+    }
     return Status::Ok();
   }
 

@@ -16,8 +16,8 @@ namespace {
 
 class KernelOptimizer final : public Optimizer {
  public:
-  KernelOptimizer(const OptimizerOptions& options, const OptimizerRule& rule, size_t count)
-      : options_(options), rule_(rule), count_(count), state_(rule.state_arrays * count) {}
+  KernelOptimizer(const OptimizerOptions& options, OwnRule rule, size_t count, size_t state_count)
+      : options_(options), rule_(std::move(rule)), count_(count), state_(state_count) {}
 
   Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                const Contribution& from) override {
@@ -36,9 +36,11 @@ class KernelOptimizer final : public Optimizer {
     kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f, g);
     Clip(kernels, queue, gradient, from.norm);
     if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
-    ++steps_;
     const double rate = options_.learning_rate * from.rate_factor;
-    rule_.update({kernels, queue, options_, rate, steps_, count_, g, state_.data(), w});
+    const uint64_t steps = steps_ + 1;
+    MOTLEY_RETURN_IF_ERROR(
+        rule_({kernels, queue, options_, rate, steps, count_, g, state_.data(), w, weight}));
+    steps_ = steps;
     return Status::Ok();
   }
 
@@ -69,7 +71,7 @@ class KernelOptimizer final : public Optimizer {
   }
 
   OptimizerOptions options_;
-  const OptimizerRule& rule_;
+  OwnRule rule_;
   size_t count_;
   uint64_t steps_ = 0;
   std::vector<float> state_;
@@ -107,21 +109,37 @@ Status CheckRuleOptions(const OptimizerOptions& options, const OptimizerRule& ch
   return Status::Ok();
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
-                                                     size_t parameter_count) {
+Status CheckCommonOptions(const OptimizerOptions& options) {
   constexpr OptionRange kNotNegative = {0, false, kLargestOption, false};
   MOTLEY_RETURN_IF_ERROR(
       CheckRange("learning_rate", options.learning_rate, {0, true, kLargestOption, false}));
   MOTLEY_RETURN_IF_ERROR(CheckRange("l2", options.l2, kNotNegative));
   MOTLEY_RETURN_IF_ERROR(CheckRange("clip", options.clip, kNotNegative));
-  MOTLEY_RETURN_IF_ERROR(ParseSchedule(options.schedule).status());
+  return ParseSchedule(options.schedule).status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
+                                                     size_t parameter_count) {
+  MOTLEY_RETURN_IF_ERROR(CheckCommonOptions(options));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("optimizer", options.name, OptimizerNames()));
   const OptimizerRule& rule = *FindOptimizerRule(options.name);
   MOTLEY_RETURN_IF_ERROR(CheckRuleOptions(options, rule));
+  const OwnRule apply = [update = rule.update](const RuleUpdate& by) {
+    update(by);
+    return Status::Ok();
+  };
+  return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
+      options, apply, parameter_count, rule.state_arrays * parameter_count));
+}
+
+Result<std::unique_ptr<Optimizer>> Optimizer::CreateOwn(const OptimizerOptions& options,
+                                                        size_t parameter_count, size_t state_count,
+                                                        OwnRule rule) {
+  MOTLEY_RETURN_IF_ERROR(CheckCommonOptions(options));
   return std::unique_ptr<Optimizer>(
-      std::make_unique<KernelOptimizer>(options, rule, parameter_count));
+      std::make_unique<KernelOptimizer>(options, std::move(rule), parameter_count, state_count));
 }
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,16 +43,27 @@ struct Contribution {
   std::optional<double> norm;
 };
 
+struct RuleUpdate;  // optimizer_rule.h
+// An update of the caller's own, on the device's thread. After a failure with kCancelled nothing
+// was changed; after another one, anything may be.
+using OwnRule = std::function<Status(const RuleUpdate& by)>;
+
 class Optimizer {
  public:
   // kInvalidArgument: unknown name, or a rate or constant out of range; the message has the range.
   static Result<std::unique_ptr<Optimizer>> Create(const OptimizerOptions& options,
                                                    size_t parameter_count);
+  // The same with the caller's rule instead of the one that `options` name. Its state has
+  // `state_count` floats, which begin as 0.
+  static Result<std::unique_ptr<Optimizer>> CreateOwn(const OptimizerOptions& options,
+                                                      size_t parameter_count, size_t state_count,
+                                                      OwnRule rule);
   virtual ~Optimizer() = default;
 
   // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
   // samples of total weight `from.weight`. It is overwritten with the mean, clipped, plus L2.
-  // kInvalidArgument: another length, or a weight that is negative or not finite.
+  // kInvalidArgument: another length, or a weight that is negative or not finite. Also returns
+  // errors of the caller's rule.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
   // Contribution::norm is needed if the optimizer has only a range of the parameters.

@@ -51,6 +51,7 @@ struct RuleUpdate {
   const float* gradient;
   float* state;  // The state arrays, one behind the other, `count` values each.
   float* parameters;
+  double weight = 0;  // The total weight of the batch.
 };
 
 struct OptimizerRule {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <new>
 #include <utility>
 #include <vector>
 
+#include "training/trainers/foreign_samples.h"
 #include "training/trainers/queued_trainer.h"
+#include "training/trainers/weighted_call.h"
 
 namespace motley {
 namespace {
@@ -34,46 +34,14 @@ struct Call {
   std::function<void(uint64_t)> progress;  // Called on the device's thread. May be empty.
 };
 
-// Forwards progress to the loop: one task at a time, with the newest number.
-class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
- public:
-  ProgressRelay(Loop& loop, Function<void(uint64_t)> told) : loop_(loop), told_(std::move(told)) {}
-
-  void Report(uint64_t samples) {
-    samples_ = samples;
-    if (posted_.exchange(true)) return;
-    try {
-      loop_.Post([self = shared_from_this()] {
-        self->posted_ = false;
-        self->told_(self->samples_);
-      });
-    } catch (const std::bad_alloc&) {
-      posted_ = false;  // The next call posts again.
-    }
-  }
-
- private:
-  Loop& loop_;
-  Function<void(uint64_t)> told_;
-  std::atomic<uint64_t> samples_ = 0;
-  std::atomic<bool> posted_ = false;
-};
-
-// Callbacks get float32 samples, whatever their storage.
-Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dataset& to) {
-  if (block.shape().storage == Storage::kFloat32) return block.AppendTo(to, rows);
-  MOTLEY_ASSIGN_OR_RETURN(Dataset samples, block.Gather(rows));
-  Widen(samples);
-  to.label.insert(to.label.end(), samples.label.begin(), samples.label.end());
-  to.dense.insert(to.dense.end(), samples.dense.begin(), samples.dense.end());
-  return Status::Ok();
-}
-
 // Used on the device's thread.
 class CallWorker {
  public:
   CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
-      : device_(device), foreign_(std::move(foreign)), schedule_(std::move(schedule)) {}
+      : device_(device),
+        foreign_(std::move(foreign)),
+        schedule_(schedule),
+        samples_(std::move(schedule)) {}
 
   Status Add(const Call& call, Tally& tally) {
     uint64_t before = 0;
@@ -81,39 +49,28 @@ class CallWorker {
       if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
       MOTLEY_RETURN_IF_ERROR(Gather(call.step, run));
       const std::function<void(uint64_t)> progress = [&call, before, this](uint64_t samples) {
-        if (call.progress) call.progress(before + std::min<uint64_t>(samples, samples_.size()));
+        if (call.progress) call.progress(before + std::min<uint64_t>(samples, Count()));
       };
       MOTLEY_RETURN_IF_ERROR(AddRun(call, run, progress, tally));
-      before += samples_.size();
+      before += Count();
     }
     return Status::Ok();
   }
 
-  Status Hold(PartitionId partition) const {
+  using Keeping = std::function<Status(PartitionId, uint64_t, uint64_t)>;
+  Status Keep(const Keeping& keeping, PartitionId partition, const char* cannot) const {
     const uint64_t first = schedule_.first_sample(partition);
-    return foreign_->hold(partition, first, schedule_.partition_sizes()[partition])
-        .WithContext(
-            fmt::format("partition {} with samples from {} on cannot be held", partition, first));
+    return keeping(partition, first, schedule_.partition_sizes()[partition])
+        .WithContext(fmt::format("partition {} with samples from {} on cannot be {}", partition,
+                                 first, cannot));
   }
 
  private:
+  uint64_t Count() const { return samples_.numbers().size(); }
+
   Status Gather(StepId step, const Run& run) {
-    samples_.clear();
-    batch_ = Dataset();
-    with_batch_ = run.slices.front().block->shape().features > 0;
-    const StepBatch in_batch = schedule_.At(step);
-    for (const PartitionSlice& slice : run.slices) {
-      const uint64_t first = schedule_.first_sample(slice.partition);
-      rows_.clear();
-      in_batch.AppendRows(slice.range.begin, slice.range.count, first, rows_);
-      for (const uint32_t row : rows_) samples_.push_back(first + row);
-      if (!with_batch_) continue;
-      const DataShape shape = slice.block->shape();
-      batch_.features = shape.features;
-      batch_.classes = shape.classes;
-      batch_.sparse = shape.sparse;
-      MOTLEY_RETURN_IF_ERROR(AppendFloats(*slice.block, rows_, batch_));
-    }
+    samples_.Begin(step);
+    for (const PartitionSlice& slice : run.slices) MOTLEY_RETURN_IF_ERROR(samples_.Add(slice));
     return Status::Ok();
   }
 
@@ -133,14 +90,14 @@ class CallWorker {
   Status Ask(const Call& call, const Run& run, double coefficient,
              const std::function<void(uint64_t)>& progress, std::span<float> sum, Tally& tally) {
     double loss = 0;
-    auto weight = static_cast<double>(samples_.size());
+    auto weight = static_cast<double>(Count());
     const Status status = foreign_->accumulate({.begin = run.begin,
                                                 .end = run.end,
                                                 .step = call.step,
                                                 .version = call.version,
                                                 .parameters = call.parameters,
-                                                .samples = samples_,
-                                                .batch = with_batch_ ? &batch_ : nullptr,
+                                                .samples = samples_.numbers(),
+                                                .batch = samples_.batch(),
                                                 .coefficient = coefficient,
                                                 .sum = sum.first(call.parameters.size()),
                                                 .loss = &loss,
@@ -148,37 +105,20 @@ class CallWorker {
                                                 .cancelled = *call.cancel,
                                                 .progress = progress});
     tally.Add(1, {loss, coefficient * weight});
-    if (status.ok()) return CheckWeight(call, run, weight);
-    if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
     const std::string where = Where(call, run);
-    // kCancelled would be taken for a cancelled row, which would be asked for again and again.
-    if (status.code() == StatusCode::kCancelled) {
-      return Status::Callback(
-          where + ": the trainer returned MOTLEY_CANCELLED, but the work was not cancelled");
-    }
-    return status.WithContext(where);
+    if (status.ok()) return CheckForeignWeight(weight, where);
+    return ForeignOutcome(status, *call.cancel, where);
   }
 
   std::string Where(const Call& call, const Run& run) const {
-    return fmt::format("step {}, {} samples of partitions {} to {}", call.step, samples_.size(),
-                       run.begin, run.end - 1);
-  }
-
-  Status CheckWeight(const Call& call, const Run& run, double weight) const {
-    if (std::isfinite(weight) && weight >= 0) return Status::Ok();
-    return Status::Callback(
-        fmt::format("{}: the trainer gave them weight {}; a weight must be finite and not negative",
-                    Where(call, run), weight));
+    return fmt::format("step {}, {} samples of partitions {} to {}", call.step, Count(), run.begin,
+                       run.end - 1);
   }
 
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
   BatchSchedule schedule_;
-  std::vector<uint32_t> rows_;  // Rows of a slice in its partition.
-  // Data of the current run.
-  std::vector<uint64_t> samples_;
-  Dataset batch_;
-  bool with_batch_ = false;
+  ForeignSamples samples_;      // The samples of the current run.
   std::vector<float> scratch_;  // Vector of a run whose coefficients are not one real factor.
 };
 
@@ -188,20 +128,23 @@ class CallbackTrainer final : public QueuedTrainer {
                   ForeignShape shape, const PartitionStore& store, BatchSchedule schedule)
       : QueuedTrainer(loop, device, store, {shape.features, shape.classes}, std::move(schedule)),
         foreign_(foreign),
-        worker_(std::make_shared<CallWorker>(device, std::move(foreign), this->schedule())) {}
+        worker_(std::make_shared<CallWorker>(device, foreign, this->schedule())),
+        whole_(std::make_shared<WeightedCall>(device, std::move(foreign), this->schedule())) {}
 
   size_t parameter_count() const override { return foreign_->parameter_count; }
 
+  bool cuts_work() const override { return foreign_->whole_rows || foreign_->accumulate_weighted; }
+
   void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {
-    Result<std::vector<Run>> runs = Collect(work);
-    if (!runs.ok()) return Refuse(std::move(done), runs.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
-    Call call{work.step, work.version, work.parameters, work.sum, *std::move(runs), cancel, {}};
-    if (work.progress) {
-      call.progress = [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
-                          uint64_t samples) { relay->Report(samples); };
+    if (foreign_->accumulate_weighted) {
+      return AccumulateWhole(std::move(work), std::move(cancel), std::move(done));
     }
+    Result<std::vector<Run>> runs = CollectRuns(work);
+    if (!runs.ok()) return Refuse(std::move(done), runs.status());
+    Call call{work.step,        work.version, work.parameters, work.sum,
+              *std::move(runs), cancel,       Relay(work)};
     const auto tally = std::make_shared<Tally>();
     Submit(
         Samples(work.step, work.terms),
@@ -216,16 +159,48 @@ class CallbackTrainer final : public QueuedTrainer {
   }
 
   void Hold(PartitionId partition, std::function<void(Status)> failed) override {
-    if (!foreign_->hold) return;
-    Submit(
-        0, [worker = worker_, partition] { return worker->Hold(partition); }, nullptr,
-        [failed = std::move(failed)](const Result<Outcome>& held) {
-          if (!held.ok()) failed(held.status());
-        });
+    Keep(foreign_->hold, partition, "held", std::move(failed));
+  }
+
+  void Drop(PartitionId partition, std::function<void(Status)> failed) override {
+    Keep(foreign_->drop, partition, "dropped", std::move(failed));
   }
 
  private:
-  Result<std::vector<Run>> Collect(const GradientWork& work) const {
+  void Keep(const CallWorker::Keeping& keeping, PartitionId partition, const char* cannot,
+            std::function<void(Status)> failed) {
+    if (!keeping) return;
+    Submit(
+        0,
+        [worker = worker_, keeping, partition, cannot] {
+          return worker->Keep(keeping, partition, cannot);
+        },
+        nullptr,
+        [failed = std::move(failed)](const Result<Outcome>& kept) {
+          if (!kept.ok()) failed(kept.status());
+        });
+  }
+
+  void AccumulateWhole(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel, Done done) {
+    Result<std::vector<MergedTerm>> terms = Collect(work);
+    if (!terms.ok()) return Refuse(std::move(done), terms.status());
+    const auto tally = std::make_shared<Tally>();
+    const auto whole = std::make_shared<WeightedCall::Work>(
+        WeightedCall::Work{work.step, work.version, work.parameters, work.sum, *std::move(terms),
+                           std::move(cancel), Relay(work)});
+    Submit(
+        Samples(work.step, work.terms),
+        [worker = whole_, whole, tally] { return worker->Add(*whole, *tally); }, tally,
+        std::move(done));
+  }
+
+  std::function<void(uint64_t)> Relay(GradientWork& work) const {
+    if (!work.progress) return nullptr;
+    return [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
+               uint64_t samples) { relay->Report(samples); };
+  }
+
+  Result<std::vector<Run>> CollectRuns(const GradientWork& work) const {
     MOTLEY_RETURN_IF_ERROR(CheckSizes(work));
     std::vector<Run> runs;
     PartitionId reached = 0;  // End of the last run.
@@ -247,7 +222,9 @@ class CallbackTrainer final : public QueuedTrainer {
   }
 
   std::shared_ptr<const ForeignTrainer> foreign_;
-  std::shared_ptr<CallWorker> worker_;  // Shared with work that outlives the trainer.
+  // These are shared with work that outlives the trainer.
+  std::shared_ptr<CallWorker> worker_;
+  std::shared_ptr<WeightedCall> whole_;
 };
 
 }  // namespace
@@ -265,7 +242,7 @@ std::unique_ptr<Trainer> MakeCallbackTrainer(Loop& loop, Device& device,
                                              std::shared_ptr<const ForeignTrainer> foreign,
                                              ForeignShape shape, const PartitionStore& store,
                                              BatchSchedule schedule) {
-  MOTLEY_ASSERT(foreign != nullptr && foreign->accumulate);
+  MOTLEY_ASSERT(foreign != nullptr && (foreign->accumulate || foreign->accumulate_weighted));
   return std::make_unique<CallbackTrainer>(loop, device, std::move(foreign), shape, store,
                                            std::move(schedule));
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "training/optimizers/optimizer.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {
@@ -32,6 +33,33 @@ struct ForeignWork {
   const std::function<void(uint64_t)>& progress;
 };
 
+// All samples of a piece of work, for trainers that cut it themselves (weighted_call.h). Valid
+// during the call.
+struct WeightedWork {
+  // The samples of one partition. Runs of a group have the same weights.
+  struct Run {
+    uint64_t first = 0;  // samples[first] and those that follow.
+    uint64_t count = 0;
+    PartitionId partition = 0;
+    uint32_t group = 0;               // From 0.
+    std::span<const double> weights;  // One for each sum.
+  };
+  StepId step = 0;
+  uint64_t version = 0;
+  uint64_t seed = 0;  // The job's.
+  std::span<const float> parameters;
+  std::span<const uint64_t> samples;  // Positions in the whole data set, run after run.
+  const Dataset* batch = nullptr;     // The same samples in this order; null: the caller has them.
+  std::span<const Run> runs;
+  // Arrays of parameter_count floats: sums[s] += SUM over runs r of r.weights[s] * its gradients.
+  std::span<float* const> sums;
+  std::span<double> losses;            // By run: += the sum of the losses, without weight.
+  std::span<double> weights;           // By run: as ForeignWork::weight.
+  const std::atomic<bool>& cancelled;  // Once set, the call may return kCancelled.
+  // Call it from one thread at a time when so many of `samples` are summed. May be empty.
+  const std::function<void(uint64_t)>& progress;
+};
+
 // Empty functions are not called. A failure of theirs is kCallback with the caller's number in the
 // message; any other code is passed on.
 struct ForeignTrainer {
@@ -40,10 +68,24 @@ struct ForeignTrainer {
   uint64_t parameter_count = 0;  // 1 to kMostParameters.
   // Runs on the compute thread. A server that has it and no `hold` also audits sums with it.
   std::function<Status(const ForeignWork&)> accumulate;
+  // The same for all samples of a piece of work at once, in place of `accumulate`.
+  std::function<Status(const WeightedWork&)> accumulate_weighted;
+  // Pieces of work should be large: the trainer cuts them, reports progress, and stops soon when
+  // cancelled. Always so with `accumulate_weighted`.
+  bool whole_rows = false;
   // Runs once on the server's loop thread. `parameters` are 0 before, and stay 0 without it.
   std::function<Status(uint64_t seed, std::span<float> parameters)> initialize;
+  // Runs on the server's device thread: the rule of updates instead of the optimizer's. It keeps
+  // `state_count` floats, which checkpoints save.
+  OwnRule apply;
+  uint64_t state_count = 0;
   // Runs on the compute thread, before the first work on these samples.
   std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> hold;
+  // Runs on the compute thread, after the last work on these samples.
+  std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> drop;
+  // Runs on the server's device for evaluations: the loss of a version, by which progress is
+  // judged.
+  std::function<Status(uint64_t version, std::span<const float> parameters, double& loss)> evaluate;
   // Creates a worker's whole trainer, with `parameter_count` parameters, in place of the functions
   // above. It is for gradients that are not computed sample by sample. The trainer borrows the
   // first three arguments.
@@ -55,10 +97,11 @@ struct ForeignTrainer {
 // kInvalidArgument: the number of parameters is out of range.
 Status CheckForeign(const ForeignTrainer& foreign);
 
-// A trainer that calls `foreign` on the device's queue; `foreign` needs `accumulate`. Terms become
-// one call for each run of partitions with one coefficient; complex coefficients are applied here.
-// Blocks with `features` 0 stand for samples that the caller has, and no batch is gathered for
-// them. Calibrate returns 0, because speed is not known before there is work.
+// A trainer that calls `foreign` on the device's queue; `foreign` needs `accumulate` or
+// `accumulate_weighted`. For `accumulate`, terms become one call for each run of partitions with
+// one coefficient; complex coefficients are applied here. Blocks with `features` 0 stand for
+// samples that the caller has, and no batch is gathered for them. Calibrate returns 0, because
+// speed is not known before there is work.
 //
 // `loop`, `device` and `store` are borrowed. Errors are those of MakeModelTrainer; those of the
 // functions name partitions and step.

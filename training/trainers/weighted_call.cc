@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/trainers/weighted_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "training/trainers/trainer.h"
+
+namespace motley {
+namespace {
+
+using Complex = std::complex<double>;
+
+Complex CoefficientOf(const MergedTerm& term, size_t part) {
+  return part == 0 ? term.coefficient : term.other_parts[part - 1];
+}
+
+size_t PartsOf(const MergedTerm& term) { return 1 + term.other_parts.size(); }
+
+bool IsReal(const MergedTerm& term) {
+  return term.coefficient.imag() == 0 &&
+         std::all_of(term.other_parts.begin(), term.other_parts.end(),
+                     [](const Complex& coefficient) { return coefficient.imag() == 0; });
+}
+
+}  // namespace
+
+WeightedCall::WeightedCall(Device& device, std::shared_ptr<const ForeignTrainer> foreign,
+                           BatchSchedule schedule)
+    : device_(device),
+      foreign_(std::move(foreign)),
+      seed_(schedule.seed()),
+      samples_(std::move(schedule)) {}
+
+Status WeightedCall::Add(const Work& work, Tally& tally) {
+  if (*work.cancel) return Status::Cancelled("the gradient was no longer wanted");
+  MOTLEY_RETURN_IF_ERROR(Gather(work));
+  if (runs_.empty()) return Status::Ok();
+  PlanSums();
+  MOTLEY_RETURN_IF_ERROR(Call(work, tally));
+  Combine(work);
+  return Status::Ok();
+}
+
+Status WeightedCall::Gather(const Work& work) {
+  samples_.Begin(work.step);
+  groups_.clear();
+  runs_.clear();
+  for (const MergedTerm& term : work.terms) {
+    const uint32_t group = GroupOf(term);
+    for (const PartitionSlice& slice : term.slices) {
+      const uint64_t first = samples_.numbers().size();
+      MOTLEY_RETURN_IF_ERROR(samples_.Add(slice));
+      runs_.push_back({first, samples_.numbers().size() - first, slice.partition, group, {}});
+    }
+  }
+  return Status::Ok();
+}
+
+uint32_t WeightedCall::GroupOf(const MergedTerm& term) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return SameWeights(*group.term, term);
+  });
+  const auto at = static_cast<uint32_t>(found - groups_.begin());
+  if (found == groups_.end()) groups_.push_back({&term, {}});
+  return at;
+}
+
+// Chooses the sums, and the weights of each group in them.
+void WeightedCall::PlanSums() {
+  const size_t parts = PartsOf(*groups_.front().term);
+  const bool real = std::all_of(groups_.begin(), groups_.end(),
+                                [](const Group& group) { return IsReal(*group.term); });
+  const size_t of_part = real ? 1 : 2;  // The real numbers in a coefficient.
+  const size_t numbers = parts * of_part;
+  const bool by_group = numbers > 1 && groups_.size() <= numbers;
+  sums_.resize(by_group ? groups_.size() : numbers);
+  for (size_t s = 0; s < sums_.size(); ++s) {
+    sums_[s].coefficients.clear();
+    if (by_group) {
+      PlanSumOfGroup(s, parts);
+    } else {
+      const bool imaginary = s % of_part == 1;
+      PlanSumOfNumber(s, parts, s / of_part, imaginary);
+    }
+  }
+  for (WeightedWork::Run& run : runs_) run.weights = groups_[run.group].weights;
+}
+
+// Sum `s` is the plain sum of group `s`.
+void WeightedCall::PlanSumOfGroup(size_t s, size_t parts) {
+  for (size_t part = 0; part < parts; ++part) {
+    sums_[s].coefficients.push_back(CoefficientOf(*groups_[s].term, part));
+  }
+  for (size_t g = 0; g < groups_.size(); ++g) groups_[g].weights.push_back(g == s ? 1 : 0);
+}
+
+// Sum `s` has the real or imaginary parts of the coefficients of part `part`.
+void WeightedCall::PlanSumOfNumber(size_t s, size_t parts, size_t part, bool imaginary) {
+  const bool is_answer = parts == 1 && !imaginary;
+  if (!is_answer) {
+    sums_[s].coefficients.assign(parts, 0);
+    sums_[s].coefficients[part] = imaginary ? Complex(0, 1) : Complex(1, 0);
+  }
+  for (Group& group : groups_) {
+    const Complex coefficient = CoefficientOf(*group.term, part);
+    group.weights.push_back(imaginary ? coefficient.imag() : coefficient.real());
+  }
+}
+
+Status WeightedCall::Call(const Work& work, Tally& tally) {
+  const size_t count = work.parameters.size();
+  std::vector<float*> sums;
+  for (Sum& sum : sums_) {
+    if (!sum.coefficients.empty()) sum.values.assign(VectorLength(count), 0.0f);
+    sums.push_back(sum.coefficients.empty() ? work.sum.data() : sum.values.data());
+  }
+  std::vector<double> losses(runs_.size()), weights;
+  for (const WeightedWork::Run& run : runs_) weights.push_back(static_cast<double>(run.count));
+  const Status status = foreign_->accumulate_weighted({.step = work.step,
+                                                       .version = work.version,
+                                                       .seed = seed_,
+                                                       .parameters = work.parameters,
+                                                       .samples = samples_.numbers(),
+                                                       .batch = samples_.batch(),
+                                                       .runs = runs_,
+                                                       .sums = sums,
+                                                       .losses = losses,
+                                                       .weights = weights,
+                                                       .cancelled = *work.cancel,
+                                                       .progress = work.progress});
+  const std::string where =
+      fmt::format("step {}, {} samples", work.step, samples_.numbers().size());
+  MOTLEY_RETURN_IF_ERROR(ForeignOutcome(status, *work.cancel, where));
+  for (size_t r = 0; r < runs_.size(); ++r) {
+    MOTLEY_RETURN_IF_ERROR(CheckForeignWeight(weights[r], where));
+    tally.Add(groups_[runs_[r].group].term->coefficient, {losses[r], weights[r]});
+  }
+  return Status::Ok();
+}
+
+void WeightedCall::Combine(const Work& work) {
+  const std::span<const size_t> ends = groups_.front().term->ends;
+  for (const Sum& sum : sums_) {
+    if (sum.coefficients.empty()) continue;
+    AddWeighted(sum.coefficients.front(), std::span(sum.coefficients).subspan(1), ends, sum.values,
+                work.sum, device_.parallel());
+  }
+}
+
+}  // namespace motley
