@@ -36,7 +36,8 @@ COUNTERPARTS = {
     "motley_job_metrics": motley.Job.metrics,
     "motley_job_parameters": motley.Job.parameters,
     "motley_job_report": motley.Job.report,
-    "motley_job_run": motley.Job.run,
+    # Job.run calls motley_job_start and motley_job_wait, which leave Python free to handle signals.
+    "motley_job_run": None,
     "motley_job_save": motley.Job.save,
     "motley_job_set_events": motley.Job.set_events,
     "motley_job_set_loop": motley.Job.set_loop,
@@ -55,8 +56,11 @@ COUNTERPARTS = {
     "motley_step_partial": motley.Step.partial,
     "motley_string_destroy": motley.checkpoint.verify,
     "motley_version": motley.version,
-    "motley_work_cancelled": motley.Trainer,
-    "motley_work_progress": motley.Trainer,
+    "motley_weighted_cancelled": motley.Trainer,
+    "motley_weighted_progress": motley.Trainer,
+    # For trainers that add one vector; the package adds all vectors of a row at once.
+    "motley_work_cancelled": None,
+    "motley_work_progress": None,
 }
 
 
@@ -68,7 +72,8 @@ def public_names():
     """Everything that users may call: the package's names, and the methods of its classes."""
     for name in motley.__all__:
         found = getattr(motley, name)
-        yield name, found
+        if name != "Data":  # The name of a type.
+            yield name, found
         if inspect.isclass(found) and not issubclass(found, (enum.Enum, Exception, dict)):
             for method, function in vars(found).items():
                 if not method.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
@@ -79,7 +84,8 @@ def test_every_c_function_has_a_counterpart():
     declared = set(re.findall(r"MOTLEY_API [^;(]*?(motley_\w+)\(", headers()))
     assert declared == set(COUNTERPARTS)
     code = "".join(path.read_text() for path in (ROOT / "python/motley").glob("*.py") if path.name != "_cdef.py")
-    assert [name for name in sorted(declared) if f"lib.{name}" not in code] == []
+    used = {name for name in declared if COUNTERPARTS[name] is not None}
+    assert [name for name in sorted(used) if f"lib.{name}" not in code] == []
     assert [name for name in sorted(declared) if not hasattr(lib, name)] == []
 
 
@@ -115,7 +121,7 @@ def test_members_of_structs_are_read():
 
 
 def test_everything_has_a_docstring():
-    assert [name for name, found in public_names() if callable(found) and not inspect.getdoc(found)] == []
+    assert [name for name, found in public_names() if not inspect.getdoc(found)] == []
 
 
 def test_everything_has_an_example_in_the_reference():
