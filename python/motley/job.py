@@ -149,7 +149,7 @@ class Job:
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Sets the job's trainer, before run()."""
-        made, alive = trainer.c_struct(self._fail)
+        made, alive = trainer._c_struct(self._fail)
         check(lib.motley_job_set_trainer(self._open(), made))
         self._alive += alive
         self.trainer = trainer

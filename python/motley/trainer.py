@@ -89,7 +89,7 @@ class Trainer:
         if self.initial.size == 0:
             raise ValueError("parameters: at least one is needed")
 
-    def c_struct(self, failed: Callable[[BaseException], None]) -> tuple[Any, list[Any]]:
+    def _c_struct(self, failed: Callable[[BaseException], None]) -> tuple[Any, list[Any]]:
         """The motley_trainer, and what must live as long as it. Exceptions go to `failed`."""
         made = new("motley_trainer")
         made.parameter_count, made.state_count = self.initial.size, self.state_count
