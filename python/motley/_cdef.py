@@ -218,9 +218,51 @@ typedef struct motley_work {
 } motley_work;
 int motley_work_cancelled(const motley_work* work);
 void motley_work_progress(const motley_work* work, uint64_t samples_done);
-typedef struct motley_trainer {
+typedef struct motley_run {
+  uint64_t first;
+  uint64_t count;
+  uint32_t partition;
+  uint32_t group;
+  const double* weights;
+} motley_run;
+typedef struct motley_weighted_work {
+  uint32_t struct_size;
+  uint32_t vectors;
+  uint64_t step;
+  uint64_t version;
+  uint64_t seed;
+  const float* parameters;
+  uint64_t parameter_count;
+  const uint64_t* samples;
+  uint64_t sample_count;
+  const motley_batch* batch;
+  const motley_run* runs;
+  uint64_t run_count;
+  float* const* sums;
+  double* losses;
+  double* weights;
+  motley_work_state* state;
+} motley_weighted_work;
+int motley_weighted_cancelled(const motley_weighted_work* work);
+void motley_weighted_progress(const motley_weighted_work* work, uint64_t samples_done);
+typedef struct motley_update {
   uint32_t struct_size;
   uint32_t reserved;
+  uint64_t step;
+  const float* gradient;
+  float* parameters;
+  uint64_t parameter_count;
+  float* state;
+  uint64_t state_count;
+  double learning_rate;
+  double batch_weight;
+} motley_update;
+enum {
+  MOTLEY_WHOLE_ROWS = 1
+};
+typedef struct motley_trainer {
+  uint32_t struct_size;
+  uint32_t flags;
   void* context;
   uint64_t parameter_count;
   motley_status (*accumulate)(void* context, const motley_work* work);
@@ -228,6 +270,13 @@ typedef struct motley_trainer {
                               uint64_t parameter_count);
   motley_status (*hold)(void* context, uint32_t partition, uint64_t first_sample,
                         uint64_t sample_count);
+  motley_status (*accumulate_weighted)(void* context, const motley_weighted_work* work);
+  motley_status (*apply)(void* context, const motley_update* update);
+  uint64_t state_count;
+  motley_status (*drop)(void* context, uint32_t partition, uint64_t first_sample,
+                        uint64_t sample_count);
+  motley_status (*evaluate)(void* context, uint64_t version, const float* parameters,
+                            uint64_t parameter_count, double* loss);
 } motley_trainer;
 typedef struct motley_job motley_job;
 motley_status motley_job_create(const motley_job_options* options, motley_job** job);
@@ -296,13 +345,6 @@ enum {
   MOTLEY_STEP_APPLY = 3,
   MOTLEY_STEP_END = 4
 };
-typedef struct motley_run {
-  uint64_t first;
-  uint64_t count;
-  uint32_t partition;
-  uint32_t group;
-  const double* weights;
-} motley_run;
 typedef struct motley_step {
   uint32_t struct_size;
   int32_t kind;

@@ -140,7 +140,8 @@ class Job:
         handle = ffi.new("motley_job **")
         check(lib.motley_job_create(made, handle))
         del texts  # The library has copied them.
-        self._handle = handle[0]
+        # Not freed by __del__: it may run anywhere, within a call of cffi that holds cffi's lock, too.
+        self._handle = ffi.gc(handle[0], lib.motley_job_destroy)
         if trainer is not None:
             self.set_trainer(trainer)
         if events is not None:
@@ -148,7 +149,7 @@ class Job:
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Sets the job's trainer, before run()."""
-        made, alive = trainer.c_struct(self._fail)
+        made, alive = trainer._c_struct(self._fail)
         check(lib.motley_job_set_trainer(self._open(), made))
         self._alive += alive
         self.trainer = trainer
@@ -176,23 +177,21 @@ class Job:
         handler. Raises the exception of a callback as it was; Cancelled after stop(); Unavailable if the server was
         not found or no workers are left.
         """
-        job, done, result = self._open(), threading.Event(), list[Any]()
-
-        def call() -> None:
-            self._thread = threading.get_ident()
+        first: BaseException | None = None
+        self.start()
+        while True:
             try:
-                status = lib.motley_job_run(job)
-                result.extend((status, last_error() if status else ""))
-            finally:
-                done.set()
-
-        # Python handles signals in its main thread only, and never during a call in C.
-        self._running = True
-        thread = threading.Thread(target=call, name="motley-job", daemon=True)
-        thread.start()
-        interrupted = self._wait(done)
-        self._finished()
-        self._raise(interrupted, *result)
+                self.wait()
+            except BaseException as error:
+                if self._running:  # A signal's handler raised it.
+                    first = first or error
+                    self.stop()
+                    continue
+                if first is None:
+                    raise
+            break
+        if first is not None:
+            raise first
 
     def start(self) -> None:
         """Starts the job on a thread of the library, and returns at once; wait() has its result."""
@@ -211,7 +210,7 @@ class Job:
             status = lib.motley_job_wait(job, min(POLL, left(end)), ended)
             if ended[0]:
                 self._finished()
-                self._raise(None, status, last_error() if status else "")
+                self._raise(status, last_error() if status else "")
                 return True
             if status != lib.MOTLEY_UNAVAILABLE:
                 check(status)
@@ -283,28 +282,16 @@ class Job:
         if self._data is not None:
             self._data.close()
 
-    def _wait(self, done: threading.Event) -> BaseException | None:
-        """Waits for the end of the run. Returns the first exception that a signal's handler raised meanwhile."""
-        first: BaseException | None = None
-        while True:
-            try:
-                done.wait()
-                return first
-            except BaseException as error:
-                first = first or error
-                self.stop()
-
-    def _raise(self, interrupted: BaseException | None, status: int, message: str) -> None:
+    def _raise(self, status: int, message: str) -> None:
+        """Raises the exception of a callback, or that of the status."""
         failure, self._failure = self._failure, None
         try:
-            if interrupted is not None:
-                raise interrupted
             if failure is not None:
                 raise failure
             if status != 0:
                 raise error_of(status, message)
         finally:
-            del interrupted, failure  # Tracebacks hold this frame.
+            del failure  # Its traceback holds this frame.
 
     def _fail(self, error: BaseException) -> None:
         """Keeps the first exception of a callback, and ends the job."""
@@ -367,7 +354,7 @@ class Job:
             lib.motley_job_stop(handle)
             self._handle = handle
             raise Conflict("the job is running: it is stopped now, and can be closed when run() has returned")
-        lib.motley_job_destroy(handle)
+        ffi.release(handle)
         self._alive.clear()
         if self._data is not None:
             self._data.close()
@@ -377,10 +364,6 @@ class Job:
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None and not self._running:
-            self.close()
 
     def _open(self) -> Any:
         if self._handle is None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -42,12 +43,16 @@ _SMALLEST_DEVIATION = 1e-12
 
 
 class _Progress:
-    """Keeps the mean loss of each epoch, and stops the job when it no longer falls by `tol`."""
+    """Keeps the mean loss of each epoch, and stops the job after `patience` epochs that changed nothing.
 
-    def __init__(self, tol: float | None, patience: int, verbose: bool) -> None:
+    An epoch of a stochastic method changes nothing if its loss is not below the best one by `tol`. An epoch with all
+    samples (`whole`) does if its loss is within `tol` of the last one: losses are without L2, and may rise.
+    """
+
+    def __init__(self, tol: float | None, patience: int, whole: bool, verbose: bool) -> None:
         self.curve: list[float] = []
         self.stopped = False
-        self._tol, self._patience, self._verbose = tol, patience, verbose
+        self._tol, self._patience, self._whole, self._verbose = tol, patience, whole, verbose
         self._best, self._without = np.inf, 0
         self._sum, self._steps = 0.0, 0
         self.job: Any = None
@@ -67,8 +72,9 @@ class _Progress:
             print(f"[motley] epoch {len(self.curve)}: loss {loss:.6g}")
         if self._tol is None:
             return
-        self._without = 0 if loss < self._best - self._tol else self._without + 1
-        self._best = min(loss, self._best)
+        changed = abs(loss - self._best) > self._tol if self._whole else loss < self._best - self._tol
+        self._without = 0 if changed else self._without + 1
+        self._best = loss if self._whole else min(loss, self._best)
         if self._without >= self._patience:
             self.stopped = True
             self.job.stop()
@@ -86,9 +92,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         found: Array = validate_data(self, X=X, reset=False, dtype=np.float64)
         return found
 
-    def _train(self, X: Array, y: Array, *, tol: float | None, patience: int, **options: Any) -> tuple[Array, _Progress]:
+    def _train(self, X: Array, y: Array, *, tol: float | None, patience: int,
+               **options: Any) -> tuple[Array, _Progress]:
         """The parameters of the trained model. The job tests on one sample, so that it trains on all."""
-        progress = _Progress(tol, patience, bool(self.verbose))
+        progress = _Progress(tol, patience, options["batch"] == len(X), bool(self.verbose))
         chosen = {"scale": "none", "audit": -1, "validation": -1, "patience": -1, "workers": self.workers,
                   "seed": int(check_random_state(self.random_state).randint(2**31 - 1)), **options,
                   **(self.job_options or {})}
@@ -163,7 +170,8 @@ class _LinearClassifier(_LinearMixin, _Classifier):
         """Scores: N x classes, or those of the second of two classes."""
         return self._scores(self._features(X))
 
-    def _fit_binary(self, X: Array, codes: Array, job: Callable[[Array, Array, float], tuple[Array, _Progress]]) -> None:
+    def _fit_binary(self, X: Array, codes: Array,
+                    job: Callable[[Array, Array, float], tuple[Array, _Progress]]) -> None:
         """One job for two classes, else one for each class against the others."""
         centred, means, scale = self._centred(X)
         targets = [codes] if len(self.classes_) == 2 else [
@@ -186,7 +194,7 @@ class LogisticRegression(_LinearClassifier):
     number), loss_curve_, n_features_in_.
     """
 
-    def __init__(self, *, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000, class_weight: Any = None,
+    def __init__(self, *, C: float = 1.0, tol: float = 1e-7, max_iter: int = 1000, class_weight: Any = None,
                  random_state: Any = None, verbose: int = 0, workers: int = 1,
                  job_options: dict[str, Any] | None = None) -> None:
         self.C = C
@@ -204,25 +212,17 @@ class LogisticRegression(_LinearClassifier):
         codes = self._labels(y)
         centred, means, scale = self._centred(X)
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        l2 = 1 / (self.C * len(X) * scale**2)
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        l2 = 1 / (self.C * weights[codes.astype(int)].sum() * scale**2)
         curvature = 0.25 if outputs == 1 else 0.5
         parameters, progress = self._train(
             centred, codes, model="logistic" if outputs == 1 else "softmax", task="classify", tol=self.tol, patience=10,
             batch=len(X), steps=self.max_iter, optimizer="nag", l2=l2, learning_rate=1 / (curvature + l2),
-            class_weights=self._class_weights())
+            class_weights=",".join(f"{k}={weight:.9g}" for k, weight in enumerate(weights)))
         self.coef_, self.intercept_ = self._in_units(parameters, outputs, means, scale)
         self.loss_curve_ = progress.curve
         self.n_iter_ = np.array([len(progress.curve)], np.int32)
         return self
-
-    def _class_weights(self) -> str | None:
-        if self.class_weight is None or self.class_weight == "balanced":
-            weights: str | None = self.class_weight
-            return weights
-        unknown = [label for label in self.class_weight if label not in self.classes_]
-        if unknown:
-            raise ValueError(f"class_weight: there is no class {unknown[0]!r}")
-        return ",".join(f"{k}={self.class_weight.get(label, 1):.9g}" for k, label in enumerate(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
         """N x classes probabilities."""
@@ -276,12 +276,13 @@ class SGDClassifier(_LinearClassifier):
     """A linear model by stochastic gradient descent, one for each class against the others.
 
     loss: "hinge" or "log_loss". learning_rate: "constant", or "adaptive", which divides eta0 by 5 when the loss has
-    not fallen by tol for n_iter_no_change epochs. Fitted: coef_, intercept_, classes_, n_iter_, loss_curve_,
+    not fallen by tol for n_iter_no_change epochs. eta0 is in units of features whose covariance has the largest
+    eigenvalue 1. Fitted: coef_, intercept_, classes_, n_iter_, loss_curve_,
     n_features_in_.
     """
 
     def __init__(self, loss: str = "hinge", *, alpha: float = 0.0001, max_iter: int = 1000, tol: float | None = 1e-3,
-                 n_iter_no_change: int = 5, learning_rate: str = "constant", eta0: float = 0.1, batch_size: int = 32,
+                 n_iter_no_change: int = 5, learning_rate: str = "constant", eta0: float = 1.0, batch_size: int = 32,
                  random_state: Any = None, verbose: int = 0, workers: int = 1,
                  job_options: dict[str, Any] | None = None) -> None:
         self.loss = loss
@@ -321,7 +322,7 @@ class Ridge(RegressorMixin, _LinearMixin, _Estimator):  # type: ignore[misc]
     Each step takes all samples, by Nesterov's method. Fitted: coef_, intercept_, n_iter_, loss_curve_, n_features_in_.
     """
 
-    def __init__(self, alpha: float = 1.0, *, max_iter: int = 1000, tol: float = 1e-9, random_state: Any = None,
+    def __init__(self, alpha: float = 1.0, *, max_iter: int = 1000, tol: float = 1e-7, random_state: Any = None,
                  verbose: int = 0, workers: int = 1, job_options: dict[str, Any] | None = None) -> None:
         self.alpha = alpha
         self.max_iter = max_iter

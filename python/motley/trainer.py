@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias, Union
 
 import numpy as np
@@ -14,6 +14,7 @@ from ._library import ffi, lib, new
 
 CANCELLED = 1
 CALLBACK = 11
+LEAST_CHUNK = 64
 
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 IndexArray: TypeAlias = npt.NDArray[np.int64]
@@ -37,6 +38,8 @@ class Batch:
 Sums: TypeAlias = Union["tuple[npt.ArrayLike, float]", "tuple[npt.ArrayLike, float, float]"]
 Gradient: TypeAlias = Callable[[FloatArray, Any], Sums]
 Hold: TypeAlias = Callable[[int, int, int], object]
+Apply: TypeAlias = Callable[[FloatArray, FloatArray, float, FloatArray], object]
+Evaluate: TypeAlias = Callable[[FloatArray], float]
 
 
 def view(pointer: Any, count: int, dtype: npt.DTypeLike, *, writable: bool = False) -> npt.NDArray[Any]:
@@ -47,12 +50,6 @@ def view(pointer: Any, count: int, dtype: npt.DTypeLike, *, writable: bool = Fal
     array = np.frombuffer(ffi.buffer(pointer, count * size), dtype)
     array.flags.writeable = writable
     return array
-
-
-def _pieces(count: int, chunk: int | None) -> Sequence[slice]:
-    if chunk is None or chunk >= count:
-        return [slice(0, count)]
-    return [slice(begin, min(begin + chunk, count)) for begin in range(0, count, chunk)]
 
 
 class Trainer:
@@ -66,29 +63,36 @@ class Trainer:
     The result must depend on parameters and samples alone. Workers that are threads call it at the same time.
     """
 
-    def __init__(self, gradient: Gradient, parameters: npt.ArrayLike, *, hold: Hold | None = None,
-                 chunk: int | None = None) -> None:
+    def __init__(self, gradient: Gradient, parameters: npt.ArrayLike, *, chunk: int | None = None,
+                 hold: Hold | None = None, drop: Hold | None = None, apply: Apply | None = None, state_count: int = 0,
+                 evaluate: Evaluate | None = None) -> None:
         """`parameters` are the first version, of any shape. A worker uses only their shape.
 
-        hold(partition, first, count) announces that the worker will compute the samples first..first+count-1.
-        With `chunk`, the gradient is called for at most so many samples at a time; between calls a worker sees that
-        its answer is no longer needed.
+        chunk: the gradient is called for at most so many samples at a time (None: for an eighth of the work, but at
+            least 64); between calls a worker sees that its answer is no longer needed.
+        hold(partition, first, count): the worker will compute the samples first..first+count-1. drop: it no longer
+            will.
+        apply(parameters, gradient, rate, state): the server's update, in place of the option `optimizer`. It changes
+            `parameters`, and the flat array `state` of state_count floats, which begin as 0 and are saved in
+            checkpoints. `gradient` is the mean over the batch.
+        evaluate(theta): returns the loss by which the server judges progress (options evaluate_every, patience).
         """
-        if not callable(gradient):
-            raise TypeError(f"gradient: a function is needed, not {type(gradient).__name__}")
+        for name, function in (("gradient", gradient), ("hold", hold), ("drop", drop), ("apply", apply),
+                               ("evaluate", evaluate)):
+            if not callable(function) and (name == "gradient" or function is not None):
+                raise TypeError(f"{name}: a function is needed, not {type(function).__name__}")
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk: at least 1 is needed, not {chunk}")
-        self.gradient = gradient
-        self.hold = hold
-        self.chunk = chunk
+        self.gradient, self.hold, self.drop, self.apply, self.evaluate = gradient, hold, drop, apply, evaluate
+        self.chunk, self.state_count = chunk, state_count
         self.initial: FloatArray = np.array(parameters, np.float32)
         if self.initial.size == 0:
             raise ValueError("parameters: at least one is needed")
 
-    def c_struct(self, failed: Callable[[BaseException], None]) -> tuple[Any, list[Any]]:
+    def _c_struct(self, failed: Callable[[BaseException], None]) -> tuple[Any, list[Any]]:
         """The motley_trainer, and what must live as long as it. Exceptions go to `failed`."""
         made = new("motley_trainer")
-        made.parameter_count = self.initial.size
+        made.parameter_count, made.state_count = self.initial.size, self.state_count
 
         def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
             def call(_context: Any, *arguments: Any) -> int:
@@ -100,57 +104,93 @@ class Trainer:
 
             return call
 
-        fields = {field: guarded(function) for field, function in (
-            ("accumulate", self._accumulate), ("initialize", self._initialize),
-            ("hold", self._hold if self.hold is not None else None)) if function is not None}
+        members: dict[str, Callable[..., int | None]] = {
+            "accumulate_weighted": self._accumulate, "initialize": self._initialize}
+        if self.hold is not None:
+            members["hold"] = _without_result(self.hold)
+        if self.drop is not None:
+            members["drop"] = _without_result(self.drop)
+        if self.apply is not None:
+            members["apply"] = self._apply
+        if self.evaluate is not None:
+            members["evaluate"] = self._evaluate
         kinds = dict(ffi.typeof("motley_trainer").fields)
-        alive = [ffi.callback(kinds[field].type, function, error=CALLBACK) for field, function in fields.items()]
-        for field, function in zip(fields, alive):
-            setattr(made, field, function)
+        alive = []
+        for name, function in members.items():
+            alive.append(ffi.callback(kinds[name].type, guarded(function), error=CALLBACK))
+            setattr(made, name, alive[-1])
         return made, alive
 
-    def _initialize(self, _seed: int, parameters: Any, count: int) -> None:
-        view(parameters, count, np.float32, writable=True)[:] = self.initial.ravel()
+    def _array(self, pointer: Any, *, writable: bool = False) -> FloatArray:
+        """Parameters or a vector like them, in their shape."""
+        return view(pointer, self.initial.size, np.float32, writable=writable).reshape(self.initial.shape)
 
-    def _hold(self, partition: int, first: int, count: int) -> None:
-        if self.hold is not None:
-            self.hold(partition, first, count)
+    def _initialize(self, _seed: int, parameters: Any, _count: int) -> None:
+        self._array(parameters, writable=True)[...] = self.initial
+
+    def _apply(self, update: Any) -> None:
+        assert self.apply is not None
+        self.apply(self._array(update.parameters, writable=True), self._array(update.gradient), update.learning_rate,
+                   view(update.state, update.state_count, np.float32, writable=True))
+
+    def _evaluate(self, _version: int, parameters: Any, _count: int, loss: Any) -> None:
+        assert self.evaluate is not None
+        loss[0] = float(self.evaluate(self._array(parameters)))
 
     def _accumulate(self, work: Any) -> int:
-        shape = self.initial.shape
-        theta = view(work.parameters, work.parameter_count, np.float32).reshape(shape)
-        total = view(work.sum, work.parameter_count, np.float32, writable=True).reshape(shape)
-        samples = read_samples(work)
-        weight = 0.0
-        pieces = _pieces(work.sample_count, self.chunk)
-        for piece in pieces:
-            if piece.start > 0 and lib.motley_work_cancelled(work):
-                return CANCELLED
-            part = samples[piece] if isinstance(samples, np.ndarray) else _rows(samples, piece)
-            result = self.gradient(theta, part)
-            weight += self._add(result, piece.stop - piece.start, work.coefficient, total, work.loss)
-            if len(pieces) > 1:
-                lib.motley_work_progress(work, piece.stop)
-        work.weight[0] = weight
+        theta, samples, done = self._array(work.parameters), read_samples(work), 0
+        sums = [self._array(work.sums[v], writable=True) for v in range(work.vectors)]
+        size = self.chunk or max(LEAST_CHUNK, -(-work.sample_count // 8))
+        for i, first, end in _groups(work):
+            weights = [work.runs[i].weights[v] for v in range(work.vectors)]
+            for begin in range(first, end, size):
+                if done > 0 and lib.motley_weighted_cancelled(work):
+                    return CANCELLED
+                piece = slice(begin, min(begin + size, end))
+                part = samples[piece] if isinstance(samples, np.ndarray) else _rows(samples, piece)
+                result = self.gradient(theta, part)
+                self._add(result, weights, sums)
+                work.losses[i] += float(result[1])
+                work.weights[i] += float(result[2]) if len(result) == 3 else piece.stop - piece.start
+                done += piece.stop - piece.start
+                lib.motley_weighted_progress(work, done)
         return 0
 
-    def _add(self, result: Sums, count: int, coefficient: float, total: FloatArray, loss: Any) -> float:
-        """Adds what the gradient function returned; returns the weight of these samples."""
+    def _add(self, result: Sums, weights: list[float], sums: list[FloatArray]) -> None:
+        """Adds what the gradient function returned."""
         if not isinstance(result, tuple) or len(result) not in (2, 3):
             raise TypeError("the gradient function must return (gradient_sum, loss_sum) or "
                             f"(gradient_sum, loss_sum, weight), not {type(result).__name__}")
         gradient = np.asarray(result[0])
-        if gradient.shape != total.shape:
-            raise ValueError(f"the gradient has the shape {gradient.shape}, and the parameters {total.shape}")
-        if coefficient != 1:
-            gradient = gradient * coefficient
-        np.add(total, gradient, out=total, casting="same_kind")
-        loss[0] += coefficient * float(result[1])
-        return float(result[2]) if len(result) == 3 else count
+        if gradient.shape != self.initial.shape:
+            raise ValueError(f"the gradient has the shape {gradient.shape}, and the parameters {self.initial.shape}")
+        for weight, total in zip(weights, sums):
+            if weight != 0:
+                np.add(total, gradient if weight == 1 else gradient * weight, out=total, casting="same_kind")
+
+
+def _groups(work: Any) -> list[tuple[int, int, int]]:
+    """Neighbouring runs of the same weights as (first run, first sample, end). All weights of runs become 0."""
+    found: list[tuple[int, int, int]] = []
+    for i in range(work.run_count):
+        run = work.runs[i]
+        work.weights[i] = 0
+        if found and run.group == work.runs[found[-1][0]].group and found[-1][2] == run.first:
+            found[-1] = (*found[-1][:2], run.first + run.count)
+        else:
+            found.append((i, run.first, run.first + run.count))
+    return found
+
+
+def _without_result(function: Hold) -> Callable[..., None]:
+    def call(*arguments: int) -> None:
+        function(*arguments)
+
+    return call
 
 
 def read_samples(work: Any) -> IndexArray | Batch:
-    """The samples of a motley_work or motley_step: their numbers, or with data their rows."""
+    """The samples of a motley_weighted_work or motley_step: their numbers, or with data their rows."""
     indices = view(work.samples, work.sample_count, np.int64)
     if work.batch == ffi.NULL:
         return indices
