@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 
 #include "cli/flags/command_line.h"
+#include "cli/run/tied.h"
 #include "cli/terminal/exit_code.h"
 #include "devices/drivers/driver_aborts.h"
 #include "devices/drivers/stuck_devices.h"
@@ -43,6 +45,10 @@ int EndOfProgram(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before anything changes for the program that takes this one's place.
+  if (argc > 1 && std::strcmp(argv[1], motley::kTiedArgument) == 0) {
+    return motley::RunTied(argc, argv);
+  }
   OpenMissingStreams();
   RaiseDescriptorLimit();
   signal(SIGPIPE, SIG_IGN);  // A closed peer or reader is an error value, not the end.

@@ -5,11 +5,13 @@
  *   trainer processes         the same, but each worker is a process that the job starts
  *   trainer serve HOST:PORT   a server, whose two workers come from other machines
  *   trainer join HOST:PORT    one of them
+ *   motley run --workers 4 trainer   a server and four workers, one process each
  *
  * A worker is let in if it shows the server's token. Set the environment variable MOTLEY_TOKEN to
  * the same 16 characters or more for `serve` and for `join`. Workers read it by themselves. A
- * server takes what options.token says. If that is NULL, it makes a token up, and the event
- * MOTLEY_EVENT_LISTENING reports it.
+ * server takes what options.token says, or else MOTLEY_TOKEN. Without both it makes a token up, and
+ * the event MOTLEY_EVENT_LISTENING reports it. `motley run` sets MOTLEY_ROLE, and the library finds
+ * the rest in the environment.
  */
 #include <motley/motley.h>
 #include <stdio.h>
@@ -71,25 +73,29 @@ int main(int argc, char** argv) {
   }
   const char* form = argc > 1 ? argv[1] : "";
   const char* address = argc > 2 ? argv[2] : NULL;
+  const char* role = argc > 1 ? NULL : getenv("MOTLEY_ROLE"); /* Set by `motley run`. */
   const char* const worker[] = {argv[0], "worker", NULL};
   motley_job_options options = MOTLEY_JOB_OPTIONS_INIT;
-  if (strcmp(form, "worker") == 0) {
+  if (strcmp(form, "worker") == 0 || (role != NULL && strcmp(role, "worker") == 0)) {
     options.role = MOTLEY_WORKER; /* Where its server is, it finds in its environment. */
   } else if (strcmp(form, "join") == 0) {
     options.role = MOTLEY_WORKER;
     options.server = address;
   } else {
     options.sample_count = SAMPLES;
-    options.workers = 4;
-    options.code = "cyclic"; /* Each step may miss one worker. */
-    options.tolerate = 1;
     options.learning_rate = 0.1;
     options.steps = 300;
+    if (role != NULL) {
+      options.role = MOTLEY_SERVER; /* Where it listens, and how many workers come: as for them. */
+    } else {
+      options.workers = 4;
+      options.code = "cyclic"; /* Each step may miss one worker. */
+      options.tolerate = 1;
+    }
     if (strcmp(form, "processes") == 0) options.worker_command = worker;
     if (strcmp(form, "serve") == 0) {
       options.role = MOTLEY_SERVER;
       options.listen = address;
-      options.token = getenv("MOTLEY_TOKEN");
       options.workers = options.min_workers = 2;
     }
   }
@@ -107,7 +113,7 @@ int main(int argc, char** argv) {
     motley_job_metrics(job, &metrics);
     motley_job_parameters(job, weights, WEIGHTS, NULL);
     printf("%u steps, %u workers; weights found (true):\n", (unsigned)metrics.steps,
-           options.workers);
+           (unsigned)metrics.workers_wanted);
     for (int i = 0; i < WEIGHTS; ++i) printf("%9.4f (%g)\n", weights[i], true_weight(i));
   }
   motley_job_destroy(job);

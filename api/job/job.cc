@@ -16,12 +16,29 @@
 #include "api/request/resume.h"
 #include "api/workers/child_signal.h"
 #include "api/workers/pipe_signal.h"
+#include "api/workers/worker_environment.h"
 #include "training/optimizers/optimizer.h"
 
 namespace motley {
+namespace {
+
+// A server that `motley run` started finds in its environment what its options leave open.
+Status TakeServerEnvironment(JobRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(const ServerEnvironment given, ReadServerEnvironment());
+  if (request.open.listen && !given.listen.empty()) request.listen = given.listen;
+  if (request.workers == 0 && given.workers > 0) {
+    request.workers = std::max(given.workers, request.min_workers);
+  }
+  if (request.token.empty()) request.token = TokenFromEnvironment();
+  request.address_file = given.address_file;
+  return Status::Ok();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
   MOTLEY_ASSIGN_OR_RETURN(JobRequest request, ReadJobOptions(options));
+  if (request.role == MOTLEY_SERVER) MOTLEY_RETURN_IF_ERROR(TakeServerEnvironment(request));
   std::unique_ptr<Job> job(new Job(std::move(request)));
   if (job->request_.allowed_steps > 0) job->shared_.control.SetGate(job->request_.allowed_steps);
   if (job->request_.joins()) {

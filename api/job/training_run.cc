@@ -16,6 +16,7 @@
 #include "base/counted.h"
 #include "base/host_memory.h"
 #include "base/host_name.h"
+#include "data/files/file_io.h"
 #include "data/files/text_scan.h"
 #include "devices/cpu/cpu_device.h"
 #include "runtime/memory_need.h"
@@ -81,6 +82,10 @@ Status TrainingRun::Listen() {
   }
   transport_ = MakeStreamTransport(parts_.loop.handle(), &device_->parallel());
   MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(request.listen));
+  if (!request.address_file.empty()) {
+    const Status written = WritePrivateFile(request.address_file, address_ + "\n");
+    if (!written.ok()) return written.WithContext("the environment variable MOTLEY_ADDRESS_FILE");
+  }
   const bool tell_token = !local() && request.token.empty();
   parts_.events.Tell(MOTLEY_EVENT_LISTENING,
                      tell_token ? address_ + " " + plan_.job.token : address_);

@@ -115,6 +115,7 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.dropout = given.dropout == 0 && (given.given & MOTLEY_GIVEN_DROPOUT) == 0;
   open.schedule = given.schedule == nullptr;
   open.batch = given.batch == 0;
+  open.listen = given.listen == nullptr || *given.listen == '\0';
   open.steps = given.steps == 0 && given.epochs == 0;
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
   open.tolerate = given.tolerate == nothing.tolerate && (given.given & MOTLEY_GIVEN_TOLERATE) == 0;

@@ -93,6 +93,7 @@ struct JobRequest {
   std::vector<std::string> worker_command;  // Empty: workers are threads.
 
   std::string listen = "127.0.0.1:0";
+  std::string address_file;  // Gets the address at which the job listens; empty: none.
   std::string server;
   Duration wait = std::chrono::minutes(10);
   bool forever = false;
@@ -108,6 +109,7 @@ struct JobRequest {
     bool dropout = true;
     bool schedule = true;
     bool batch = true;
+    bool listen = true;
     bool steps = true;  // Both steps and epochs.
     bool seed = true;
     bool tolerate = true;

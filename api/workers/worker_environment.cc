@@ -21,6 +21,9 @@ constexpr char kDevice[] = "MOTLEY_WORKER_DEVICE";
 constexpr char kSampleTime[] = "MOTLEY_WORKER_SAMPLE_NS";
 constexpr char kSpeed[] = "MOTLEY_WORKER_SPEED";
 constexpr char kMemory[] = "MOTLEY_WORKER_MEMORY";
+constexpr char kListen[] = "MOTLEY_LISTEN";
+constexpr char kWorkers[] = "MOTLEY_WORKERS";
+constexpr char kAddressFile[] = "MOTLEY_ADDRESS_FILE";
 constexpr char kDeviceTimeout[] = "MOTLEY_DEVICE_TIMEOUT";
 
 std::string Variable(const char* name) {
@@ -37,8 +40,8 @@ Status TakeNumber(const char* name, T& out) {
   const auto [stop, error] = std::from_chars(text.data(), end, out);
   if (error == std::errc() && stop == end) return Status::Ok();
   return Status::InvalidArgument(
-      fmt::format("the environment variable {} is '{}', which is not a valid number. Let the job "
-                  "start its workers",
+      fmt::format("the environment variable {} is '{}', which is not a valid number. Leave it to "
+                  "the program that starts the job's processes",
                   name, text));
 }
 
@@ -94,6 +97,14 @@ Result<WorkerEnvironment> ReadWorkerEnvironment() {
 }
 
 std::string TokenFromEnvironment() { return Variable(kToken); }
+
+Result<ServerEnvironment> ReadServerEnvironment() {
+  ServerEnvironment server;
+  server.listen = Variable(kListen);
+  server.address_file = Variable(kAddressFile);
+  MOTLEY_RETURN_IF_ERROR(TakeNumber(kWorkers, server.workers));
+  return server;
+}
 
 Result<Patience> PatienceFromEnvironment() {
   Patience patience;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings that a job passes to its worker processes in environment variables. Arguments would
-// be readable by everybody on the machine, and the token is one of the settings.
+// The settings that a job passes to its worker processes, and `motley run` to the processes of a
+// job, in environment variables. Arguments would be readable by everybody on the machine, and the
+// token is one of the settings. docs/reference/environment.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,17 @@ std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker);
 Result<WorkerEnvironment> ReadWorkerEnvironment();
 // MOTLEY_TOKEN, or empty.
 std::string TokenFromEnvironment();
+
+// What `motley run` passes to the process that serves.
+struct ServerEnvironment {
+  std::string listen;    // The address to listen at; empty: none is given.
+  uint32_t workers = 0;  // Workers that are started; 0: not given.
+  // The file for the address at which the job listens; empty: nobody reads it.
+  std::string address_file;
+};
+
+// kInvalidArgument: a variable is invalid.
+Result<ServerEnvironment> ReadServerEnvironment();
 // MOTLEY_DEVICE_TIMEOUT is the number of seconds after which work on a device counts as lost (more
 // on devices that took long before). kInvalidArgument: not a valid number.
 Result<Patience> PatienceFromEnvironment();

@@ -217,8 +217,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment settings, ReadWorkerEnvironment());
-    task.child = true;
-    task.tied = settings.index >= 0;
+    task.child = settings.index >= 0;
     task.node.server = settings.server;
     task.node.token = settings.token;
     task.node.index_hint = settings.index;
@@ -249,7 +248,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
 Status RunWorkerTask(UvLoop& loop, StopSwitch& stop, const WorkerTask& task,
                      std::shared_ptr<const ForeignTrainer> foreign) {
   std::optional<TiedToParent> tied;
-  if (task.tied) tied.emplace();
+  if (task.child) tied.emplace();
   WorkerProcess worker(loop, stop);
   MOTLEY_RETURN_IF_ERROR(worker.Open(task, std::move(foreign)));
   return worker.Run();

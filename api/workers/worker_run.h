@@ -23,11 +23,11 @@ struct WorkerTask {
   uint32_t threads = 0;
   std::optional<Pace> pace;  // Emulated speed.
   Patience patience;         // Timeouts of drivers.
-  // An all-in-one job started this process, which leaves when its input closes. Lines of its input
-  // are "speed 0.2" (from the next piece of work on), "nan" (corrupts the next answer) and "lie
+  // An all-in-one job started this process and gave it a number. It leaves when its input closes,
+  // and dies with the job's process. Lines of its input are "speed 0.2" (from the next piece of
+  // work on), "nan" (corrupts the next answer) and "lie
   // -0.5" (multiplies all further answers).
   bool child = false;
-  bool tied = false;  // The job gave an index: this process dies with it while it works.
 };
 
 // kInvalidArgument: neither options nor environment give the server's address or its token. Shard

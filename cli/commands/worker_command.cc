@@ -19,8 +19,10 @@ namespace motley {
 namespace {
 
 int Join(const WorkerFlags& flags, int32_t role) {
-  const bool child = flags.server.empty();
-  if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
+  const char* const index = std::getenv("MOTLEY_WORKER_INDEX");
+  const bool child = flags.server.empty() && index != nullptr;  // A job on this machine started it.
+  const char* const token = std::getenv("MOTLEY_TOKEN");
+  if (!flags.server.empty() && (token == nullptr || *token == '\0')) {
     Warn(fmt::format(
         "a {} needs the token of its job, which its server prints: set the environment variable "
         "MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your own, set "
@@ -44,7 +46,7 @@ int Join(const WorkerFlags& flags, int32_t role) {
   }
   // If the program is run by its own link, inside a tool or after its file was replaced, lists of
   // processes would name all workers `exe`.
-  if (const char* index = child ? std::getenv("MOTLEY_WORKER_INDEX") : nullptr) {
+  if (child) {
     pthread_setname_np(pthread_self(), fmt::format("motley-w{:.6}", index).c_str());
   }
   // Ctrl-C and the end of the terminal reach the whole process group. The parent decides what they

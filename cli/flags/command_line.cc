@@ -43,6 +43,8 @@ std::vector<std::string> Names(const CLI::App& app) {
 std::string UnknownArgument(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
   if (unknown.empty()) return "";
+  // What follows the program in a command like motley run belongs to that program.
+  if (app.get_prefix_command() && !unknown.front().starts_with("-")) return "";
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   const char* kind = word.starts_with("-") ? "flag" : "argument";
   if (app.get_parent() == nullptr && kind[0] == 'a') kind = "command";
@@ -87,7 +89,11 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
 
 // An error about the first argument without a value: one like --out=, to which CLI11 would give the
 // next argument, or one before an empty argument, such as an unset variable. Empty: there is none.
-std::string EmptyValue(int argc, char** argv) {
+std::string EmptyValue(const CLI::App& app, int argc, char** argv) {
+  const auto runs_another_program = [argc, argv](const CLI::App* command) {
+    return argc > 1 && command->get_name() == argv[1] && command->get_prefix_command();
+  };
+  if (!app.get_subcommands(runs_another_program).empty()) return "";
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (!word.starts_with("--")) continue;
@@ -126,7 +132,7 @@ int RunCommandLine(int argc, char** argv) {
       "motley COMMAND --help says more, motley help lists topics.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
       "5 no permission, 6 conflict, 128 + N stopped by signal N");
-  if (const std::string empty = EmptyValue(argc, argv); !empty.empty()) {
+  if (const std::string empty = EmptyValue(app, argc, argv); !empty.empty()) {
     Warn(empty);
     return kExitUsage;
   }

@@ -10,6 +10,7 @@
 #include "cli/commands/predict_command.h"
 #include "cli/commands/profile_command.h"
 #include "cli/commands/reproduce_command.h"
+#include "cli/commands/run_command.h"
 #include "cli/commands/simulate_command.h"
 #include "cli/commands/train_command.h"
 #include "cli/commands/worker_command.h"
@@ -30,6 +31,7 @@ Command Declare(CLI::App& app, CLI::App* (*add)(CLI::App&, Flags&), int (*run)(c
 
 std::vector<Command> DeclareCommands(CLI::App& app) {
   return {Declare(app, AddTrain, RunTrain),
+          Declare(app, AddRun, RunRun),
           Declare(app, AddSimulate, RunSimulate),
           Declare(app, AddCodes, RunCodes),
           Declare(app, AddDevices, RunDevices),

@@ -15,6 +15,7 @@ struct PlanFlags;
 struct PredictFlags;
 struct ProfileFlags;
 struct ReproduceFlags;
+struct RunFlags;
 struct SimulateFlags;
 struct TrainFlags;
 struct ShardServerFlags;
@@ -23,6 +24,7 @@ struct WorkerFlags;
 // Each function adds one sub-command. Parsing writes its flags to `flags`, which must outlive
 // `app`.
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
+CLI::App* AddRun(CLI::App& app, RunFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
 CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);
 CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags);

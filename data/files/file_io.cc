@@ -226,12 +226,15 @@ Status CheckReplaceable(const std::string& path) {
   return status;
 }
 
-Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces) {
+namespace {
+
+Status ReplaceFile(const std::string& path, std::optional<mode_t> mode,
+                   std::span<const BytesView> pieces) {
   const std::string not_written = path + " was not written";
   const Result<std::string> target = ReplaceTarget(path);
   if (!target.ok()) return target.status().WithContext(not_written);
   const std::string temporary = TemporaryFor(*target);
-  Status status = WriteNewFile(temporary, ModeOf(*target), pieces);
+  Status status = WriteNewFile(temporary, mode ? mode : ModeOf(*target), pieces);
   if (status.ok() && rename(temporary.c_str(), target->c_str()) != 0) {
     status = SystemError("cannot replace", *target);
   }
@@ -240,6 +243,17 @@ Status WriteFileAtomically(const std::string& path, std::span<const BytesView> p
     return status.WithContext(not_written);
   }
   return SyncFolder(*target);
+}
+
+}  // namespace
+
+Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces) {
+  return ReplaceFile(path, std::nullopt, pieces);
+}
+
+Status WritePrivateFile(const std::string& path, const std::string& content) {
+  const BytesView bytes = AsBytes(content);
+  return ReplaceFile(path, S_IRUSR | S_IWUSR, std::span(&bytes, 1));
 }
 
 }  // namespace motley

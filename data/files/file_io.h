@@ -29,6 +29,9 @@ Status CheckReplaceable(const std::string& path);
 // those of ReplaceTarget, and kNotFound: no such folder.
 Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces);
 
+// The same, with the permissions 0600: only the user reads the file, even while it is written.
+Status WritePrivateFile(const std::string& path, const std::string& content);
+
 // Runs `body`, which returns a Result or Status, and turns running out of memory in it into
 // kResource.
 template <typename Body>

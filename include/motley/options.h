@@ -56,7 +56,7 @@ typedef struct motley_job_options {
 
   /* The workers. */
   /** All-in-one: number of workers; 0: as many as worker_speeds, or 2. Server: the most workers at
-      one time; 0: 8. */
+      one time; 0: MOTLEY_WORKERS, or 8. */
   uint32_t workers;
   /** Workers that may be missing without delay. With code auto this is a minimum. */
   uint32_t tolerate;
@@ -76,13 +76,14 @@ typedef struct motley_job_options {
   const char* const* worker_command;
 
   /* Addresses. */
-  /** Server: "HOST:PORT"; port 0: any free one. Default: 127.0.0.1:0. Workers of the same machine
-      send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP only.
-     "unix://NAME" is a local socket, which only processes of this machine and user reach. */
+  /** Server: "HOST:PORT"; port 0: any free one. NULL: MOTLEY_LISTEN, or 127.0.0.1:0. Workers of
+      the same machine send large vectors through shared memory. "tcp://HOST:PORT" makes them use
+      TCP only. "unix://NAME" is a local socket, which only processes of this machine and user
+      reach. */
   const char* listen;
   const char* server; /**< Worker: the server's address. */
-  /** The token that workers must present. NULL: a server generates one; a worker reads
-      MOTLEY_TOKEN. */
+  /** The token that workers must present. NULL: MOTLEY_TOKEN; without that a server generates
+      one. */
   const char* token;
   const char* name; /**< Worker: its name in messages; NULL: this machine's name. */
   uint32_t threads; /**< Threads of each worker; 0: chosen. */

@@ -22,7 +22,7 @@ import unittest
 from program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
 SOURCE = pathlib.Path(__file__).parents[3]
-COMMANDS = ["train", "simulate", "codes", "devices", "plan", "predict", "server", "profile", "checkpoint",
+COMMANDS = ["train", "run", "simulate", "codes", "devices", "plan", "predict", "server", "profile", "checkpoint",
             "checkpoint list", "checkpoint verify", "checkpoint restore", "checkpoint export", "reproduce",
             "worker", "help", "completion"]
 

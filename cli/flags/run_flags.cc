@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares `motley run`.
+#include "cli/commands/run_command.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/flags.h"
+
+namespace motley {
+
+CLI::App* AddRun(CLI::App& app, RunFlags& flags) {
+  CLI::App* run = app.add_subcommand(
+      "run", "Start the server and the workers of a program: motley run [OPTIONS] PROGRAM [ARGS]");
+  // The program's own flags are not those of this command.
+  run->prefix_command();
+  run->final_callback([run, &flags] { flags.program = run->remaining(); });
+  run->add_option("--workers", flags.workers,
+                  "Number of workers on this machine; with --hosts on all hosts in turn, default: "
+                  "one on each")
+      ->type_name("N")
+      ->transform(Within(1U, 1024U));
+  run->add_option("--hosts", flags.hosts,
+                  "Start workers over ssh on these hosts, a,b,c or a file with one name per line. "
+                  "The server runs here. Hosts need the program in the same folder")
+      ->type_name("LIST|FILE");
+  run->add_option("--address", flags.address,
+                  "Name or number by which other machines reach this one; default: its first "
+                  "address that is not a loopback, and any port")
+      ->type_name("HOST[:PORT]");
+  AddValue(run, "--restart", flags.restart, "N",
+           "Start a worker again that ended with an error, up to N times each")
+      ->transform(Within(0U, kMostCount));
+  run->add_option("--python", flags.python,
+                  "Interpreter of programs that end in .py; default: MOTLEY_PYTHON, the virtual "
+                  "environment's, or python3")
+      ->type_name("PROGRAM");
+  AddValue(run, "--grace", flags.grace, "TIME",
+           "Time from SIGTERM to SIGKILL when the job is stopped, like 30s");
+  run->add_option("--shared", flags.shared,
+                  "Under srun and mpirun: folder that all machines share, in which the tasks find "
+                  "their server; default: MOTLEY_RUN_DIR, or ~/.motley/run")
+      ->type_name("DIR");
+  AddValue(run, "--wait", flags.wait, "TIME",
+           "Under srun and mpirun: time that a task waits for the first one to listen");
+  run->add_flag("--no-local-worker", flags.alone,
+                "Under srun and mpirun: the first task serves, and runs no worker");
+  run->add_flag("-q,--quiet", flags.quiet, "Show nothing of what workers print");
+  run->footer(
+      "All processes run the same program. The server's output is the command's; lines of workers\n"
+      "begin with [worker N] and go to standard error. A worker that fails is reported, and the\n"
+      "job goes on. The exit code is the server's. Ctrl-C and SIGTERM end the job, the server\n"
+      "first; a second one ends it at once. Nothing of the job outlives this command. Examples:\n"
+      "  motley run --workers 4 train.py --epochs 3\n"
+      "  motley run --hosts anna,ben,cleo train.py\n"
+      "  srun --ntasks 8 --no-kill motley run train.py\n"
+      "  mpirun -n 8 motley run train.py");
+  return run;
+}
+
+}  // namespace motley

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/launch.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/counted.h"
+#include "cli/machine/own_address.h"
+#include "cli/run/hosts.h"
+#include "cli/terminal/error_stream.h"
+#include "cli/terminal/exit_code.h"
+#include "data/files/file_io.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kLastErrors = 8;
+constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr Duration kWatch = std::chrono::seconds(1);
+// Workers leave by themselves when the server says goodbye. This is how long that may take.
+constexpr Duration kFarewell = std::chrono::seconds(3);
+constexpr Duration kLateFarewell = std::chrono::seconds(5);
+constexpr Duration kRestartDelay = std::chrono::seconds(1);
+
+// This process's variables with those of `more` in place of their own.
+std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
+  const auto replaced = [&more](std::string_view variable) {
+    const std::string_view name = variable.substr(0, variable.find('=') + 1);
+    return std::any_of(more.begin(), more.end(),
+                       [name](const std::string& one) { return one.starts_with(name); });
+  };
+  std::vector<std::string> all;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (!replaced(*variable)) all.emplace_back(*variable);
+  }
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// Replaces the host of a listening address; empty: by one that other machines reach.
+std::string AddressFor(const std::string& listening, const std::string& host) {
+  if (host.empty()) return ReachableAddress(listening);
+  return host + listening.substr(listening.rfind(':'));
+}
+
+}  // namespace
+
+Launch::Launch(UvLoop& loop, LaunchPlan plan) : loop_(loop), plan_(std::move(plan)) {
+  for (const WorkerPlace& place : plan_.workers) workers_.push_back({.place = place});
+}
+
+Launch::~Launch() {
+  for (const TimerId timer : timers_) loop_.Cancel(timer);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+Result<int> Launch::Run() {
+  if (serves()) {
+    MOTLEY_RETURN_IF_ERROR(StartServer());
+    LookForAddress();
+  } else {
+    StartWorkers(plan_.server);
+    if (plan_.server_gone) WatchServer();
+  }
+  loop_.Run();
+  if (stopped_by_ != 0) return 128 + stopped_by_;
+  return code_;
+}
+
+Status Launch::StartServer() {
+  std::error_code error;
+  std::string folder = (std::filesystem::temp_directory_path(error) / "motley-run-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    return Status::Resource(fmt::format("cannot create a folder in {} (TMPDIR names another place)",
+                                        std::filesystem::path(folder).parent_path().string()));
+  }
+  folder_ = folder;
+  ProcessOptions options;
+  options.command = plan_.command;
+  options.environment = EnvironmentWith(ServerVariables());
+  options.inherits_input = isatty(STDIN_FILENO) == 0;  // Only the foreground reads a terminal.
+  MOTLEY_ASSIGN_OR_RETURN(server_, Process::Start(loop_, options, [this](const ProcessExit& exit) {
+                            OnServerEnd(exit);
+                          }));
+  return Status::Ok();
+}
+
+std::vector<std::string> Launch::ServerVariables() const {
+  return {"MOTLEY_ROLE=server", "MOTLEY_LISTEN=" + plan_.listen,
+          "MOTLEY_ADDRESS_FILE=" + folder_ + "/address", "MOTLEY_TOKEN=" + plan_.token,
+          fmt::format("MOTLEY_WORKERS={}", plan_.job_workers)};
+}
+
+std::vector<std::string> Launch::WorkerVariables(const Worker& worker) const {
+  std::vector<std::string> variables{"MOTLEY_ROLE=worker", "MOTLEY_SERVER=" + address_,
+                                     "MOTLEY_TOKEN=" + plan_.token,
+                                     "MOTLEY_WORKER_NAME=" + worker.place.name};
+  // Lines of Python would otherwise arrive late, or never from a worker that is killed.
+  if (getenv("PYTHONUNBUFFERED") == nullptr) variables.emplace_back("PYTHONUNBUFFERED=1");
+  if (plan_.threads == 0 || !worker.place.host.empty()) return variables;
+  for (const char* name : {"OMP_NUM_THREADS", "MOTLEY_WORKER_THREADS"}) {
+    if (getenv(name) == nullptr) variables.push_back(fmt::format("{}={}", name, plan_.threads));
+  }
+  return variables;
+}
+
+void Launch::LookForAddress() {
+  if (ending()) return;
+  Result<std::string> found = ReadRawFile(folder_ + "/address");
+  if (!found.ok()) {
+    timers_.push_back(loop_.After(kLook, [this] {
+      timers_.pop_back();
+      LookForAddress();
+    }));
+    return;
+  }
+  const std::string listening = found->substr(0, found->find('\n'));
+  const std::string address = AddressFor(listening, plan_.host);
+  if (plan_.listening) {
+    if (const Status status = plan_.listening(address); !status.ok()) {
+      Warn(status.ToString());
+      return Stop(SIGTERM);
+    }
+  }
+  StartWorkers(address);
+}
+
+void Launch::StartWorkers(const std::string& address) {
+  address_ = address;
+  for (Worker& worker : workers_) StartWorker(worker);
+}
+
+void Launch::StartWorker(Worker& worker) {
+  const WorkerPlace& place = worker.place;
+  const std::vector<std::string> variables = WorkerVariables(worker);
+  ProcessOptions options;
+  std::string script;
+  if (place.host.empty()) {
+    options.command = plan_.command;
+    options.environment = EnvironmentWith(variables);
+  } else {
+    std::error_code ignored;
+    script =
+        RemoteScript(plan_.command, std::filesystem::current_path(ignored).string(), variables);
+    options.command = SshCommand(place.host);
+    options.environment = EnvironmentWith({});
+    options.input = &script;
+  }
+  options.line = [this, &worker](std::string_view line, bool error) {
+    OnLine(worker, line, error);
+  };
+  worker.failed = worker.starts_again = false;
+  worker.last_errors.clear();
+  auto process = Process::Start(
+      loop_, options, [this, &worker](const ProcessExit& exit) { OnWorkerEnd(worker, exit); });
+  if (process.ok()) {
+    worker.process = std::move(process).value();
+  } else {
+    OnWorkerFailed(worker, "did not start: " + process.status().ToString());
+  }
+}
+
+void Launch::OnLine(Worker& worker, std::string_view line, bool error) {
+  if (error) {
+    worker.last_errors.emplace_back(line);
+    if (worker.last_errors.size() > kLastErrors) worker.last_errors.pop_front();
+  }
+  // Only the server's output is the result.
+  if (!plan_.quiet) {
+    WriteToErrorStream(fmt::format("[worker {}] {}\n", worker.place.number, line));
+  }
+}
+
+void Launch::OnServerEnd(const ProcessExit& exit) {
+  const bool listened = !address_.empty();
+  ended_ = true;
+  if (code_ == 0) code_ = exit.ShellCode();
+  if (plan_.server_ended) plan_.server_ended();
+  if (stopped_by_ == 0 && exit.signal != 0) Warn(fmt::format("the server ended {}", exit.Text()));
+  if (stopped_by_ == 0 && !exit.failed() && !listened) {
+    Warn(
+        fmt::format("{} ended without serving a job, so no worker was started. motley run is for "
+                    "programs that train with Motley",
+                    plan_.command.back()));
+  }
+  DismissWorkers(exit.failed() ? Duration::zero() : kFarewell, kLateFarewell);
+  CheckDone();
+}
+
+void Launch::OnWorkerEnd(Worker& worker, const ProcessExit& exit) {
+  worker.process.reset();
+  if (ending()) return CheckDone();
+  if (exit.failed()) return OnWorkerFailed(worker, fmt::format("ended {}", exit.Text()));
+  CheckDone();
+}
+
+void Launch::OnWorkerFailed(Worker& worker, const std::string& how) {
+  const WorkerPlace& place = worker.place;
+  std::string text = fmt::format("worker {}{} {}", place.number,
+                                 place.host.empty() ? "" : " on " + place.host, how);
+  for (const std::string& line : worker.last_errors) text += "\n  " + line;
+  worker.failed = true;
+  worker.starts_again = worker.restarts < plan_.restarts;
+  if (!worker.starts_again) {
+    Warn(text);
+    CheckWorkersLeft();
+    return CheckDone();
+  }
+  ++worker.restarts;
+  Warn(fmt::format("{}\nmotley: starting it again ({} of {})", text, worker.restarts,
+                   Counted(plan_.restarts, "restart")));
+  timers_.push_back(loop_.After(kRestartDelay, [this, &worker] {
+    if (!ending()) StartWorker(worker);
+  }));
+}
+
+// Ends the job if all workers failed and nobody else will come. The server dismisses workers in
+// good order before it ends itself, so one that ended well means that it ends soon.
+void Launch::CheckWorkersLeft() {
+  const bool all_failed = std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
+    return worker.over() && worker.failed;
+  });
+  if (!serves() || !all_failed || plan_.job_workers > workers_.size()) return;
+  Warn("no worker is left, so the server is asked to stop (--restart starts lost workers again)");
+  code_ = kExitUnavailable;
+  server_->Signal(SIGTERM);
+  timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
+}
+
+void Launch::Stop(int signal) {
+  if (stopped_by_ != 0) return KillAll();
+  stopped_by_ = signal;
+  if (server_ != nullptr && server_->running()) {
+    server_->Signal(SIGTERM);
+    timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
+  } else {
+    DismissWorkers(Duration::zero(), plan_.grace);
+  }
+  CheckDone();
+}
+
+// Asks workers that have not left after `until_asked`, and kills them in the end.
+void Launch::DismissWorkers(Duration until_asked, Duration until_killed) {
+  timers_.push_back(loop_.After(until_asked, [this, until_killed] {
+    for (Worker& worker : workers_) AskToLeave(worker);
+    timers_.push_back(loop_.After(until_killed, [this] { KillAll(); }));
+  }));
+}
+
+void Launch::AskToLeave(Worker& worker) {
+  if (worker.process == nullptr) return;
+  if (worker.place.host.empty()) return worker.process->Signal(SIGTERM);
+  worker.process->CloseInput();  // The script there then ends the worker.
+}
+
+void Launch::KillAll() {
+  if (server_ != nullptr) server_->Signal(SIGKILL);
+  for (Worker& worker : workers_) {
+    if (worker.process != nullptr) worker.process->Signal(SIGKILL);
+  }
+}
+
+void Launch::WatchServer() {
+  timers_.push_back(loop_.After(kWatch, [this] {
+    if (ending()) return;
+    if (!plan_.server_gone()) return WatchServer();
+    ended_ = true;
+    DismissWorkers(kFarewell, kLateFarewell);
+  }));
+}
+
+void Launch::CheckDone() {
+  const bool workers_run =
+      std::any_of(workers_.begin(), workers_.end(), [this](const Worker& worker) {
+        return worker.process != nullptr || (worker.starts_again && !ending());
+      });
+  const bool server_runs = serves() && !ended_;
+  if (!workers_run && !server_runs) loop_.Stop();
+}
+
+}  // namespace motley

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals that end `motley run`: SIGINT, SIGTERM and, unless it was ignored before, SIGHUP.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/status.h"
+#include "runtime/uv_loop.h"
+
+namespace motley {
+
+// Loop thread.
+class Signals {
+ public:
+  // `caught` gets each signal, but not the same one again within 0.3 s: timeout(1) and others send
+  // theirs twice, to the program and to its group.
+  static Result<std::unique_ptr<Signals>> Open(UvLoop& loop, std::function<void(int)> caught);
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+ private:
+  struct Impl;
+  explicit Signals(Impl* impl) : impl_(impl) {}
+  Impl* impl_;  // Frees itself when libuv has closed its handles.
+};
+
+}  // namespace motley
