@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Callable, Sized
 from typing import Any
 
@@ -21,6 +20,7 @@ except ImportError as error:  # pragma: no cover
 from ..checkpoint import list_checkpoints
 from ..environment import read_environment
 from ..job import Job
+from .ending import leave_on_sigterm
 from .errors import Refused
 from .loader import Loader, Settings
 from .plain import PlainLoader
@@ -63,18 +63,20 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
                       "code": code, **options}
     made: Loader
     if environment.role == "worker":
-        made = WorkerLoader(samples, model, optimizer, settings, schedule,
-                            Job("worker", server=os.environ["MOTLEY_SERVER"], token=os.environ.get("MOTLEY_TOKEN"),
-                                name=os.environ.get("MOTLEY_WORKER_NAME")))
+        made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
     else:
         resumed = _resumed_step(options.get("resume"), options.get("resume_step"))
         gate = resumed or -(-len(samples) // batch_size)
-        job = Job("server", **{**server_options, **environment.options, "allowed_steps": gate, "steps": _NO_END})
+        # A worker that fails at its start must not block the job: it begins without those that are late by 30 s.
+        job = Job("server", **{**server_options, **environment.options, "min_workers": None, "allowed_steps": gate,
+                               "steps": _NO_END})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:
             saves = options.get("checkpoint") is not None or options.get("resume") is not None
             made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves, resumed)
+    if environment.role is not None:
+        leave_on_sigterm()
     atexit.register(made.close)
     return made
 

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from typing import Any
 
 from ..job import Job
 from ..step import StepKind
@@ -15,6 +18,21 @@ def leave(job: Job) -> None:
         work.fail()
 
 
+def leave_on_sigterm() -> None:
+    """Makes SIGTERM end the program by an exception, so that it leaves its job, unless it has another handler."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, _frame: Any) -> None:
+    global _terminated
+    _terminated = True
+    sys.exit(128 + number)
+
+
+_terminated = False
+
+
 def program_failed() -> bool:
-    """True at the program's end if an exception ended it."""
-    return getattr(sys, "last_value", None) is not None
+    """True at the program's end if a signal or an exception ended it."""
+    return _terminated or getattr(sys, "last_value", None) is not None

@@ -3,6 +3,7 @@
 
 import functools
 import pathlib
+import signal
 
 from processes import Processes, run_plain
 
@@ -44,3 +45,35 @@ def check_optimizer(optimizer):
         found = job.result()
         assert [worker.wait(30) for worker in job.workers] == [0, 0]
     check(found, optimizer, 4)
+
+
+def check_signal(who, number):
+    """The process ends, and the job goes on without a worker, or ends for all."""
+    with Processes(SCRIPT, {"epochs": 1000, "code": "none"}, 2) as job:
+        job.wait_for("epoch 1")
+        process = job.server if who == "server" else job.workers[0]
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        if number == signal.SIGINT:
+            assert "KeyboardInterrupt" in errors and process.returncode != 0
+        else:
+            assert process.returncode == 128 + signal.SIGTERM
+        if who == "worker":
+            job.wait_for("epoch 4")
+        else:
+            assert all(worker.wait(30) == 0 for worker in job.workers)
+
+
+def check_resumed(optimizer, folder):
+    """A job whose server is killed continues from its checkpoint, with the optimizer's state."""
+    given = {"optimizer": optimizer, "epochs": 12, "code": "none", "checkpoint": str(folder), "checkpoint_every": 5}
+    with Processes(SCRIPT, given, 2) as job:
+        job.wait_for("epoch 6")
+        job.server.kill()
+    given["resume"] = given["checkpoint"]
+    with Processes(SCRIPT, given, 2) as job:
+        found = job.result()
+    wanted = plain(optimizer, 12)
+    assert 0 < len(found["losses"]) < 120 and found["step"] == 120
+    left = wanted["losses"][-len(found["losses"]):]
+    assert max(abs(own - other) / other for own, other in zip(found["losses"], left)) <= 1e-6

@@ -5,7 +5,7 @@ import pathlib
 import signal
 
 import pytest
-from digits_jobs import SCRIPT, check, check_code, check_optimizer, plain
+from digits_jobs import SCRIPT, check, check_code, check_optimizer, check_resumed, check_signal
 from processes import Processes, run_plain
 
 TOKENS_SCRIPT = pathlib.Path(__file__).with_name("tokens_script.py")
@@ -16,9 +16,8 @@ def test_one_worker_pauses_and_one_dies(code, tolerate):
     check_code(code, tolerate, 1e-6)
 
 
-@pytest.mark.parametrize("optimizer", ["nesterov", "adamw"])
-def test_optimizers(optimizer):
-    check_optimizer(optimizer)
+def test_an_optimizer_with_groups():
+    check_optimizer("nesterov")
 
 
 def test_an_exception_ends_its_worker_alone():
@@ -42,31 +41,13 @@ def test_a_worker_may_join_late():
     check(found, "momentum", 10)
 
 
-@pytest.mark.parametrize("who", ["server", "worker"])
-def test_control_c_ends_a_process(who):
-    with Processes(SCRIPT, {"epochs": 1000, "code": "none"}, 2) as job:
-        job.wait_for("epoch 1")
-        process = job.server if who == "server" else job.workers[0]
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-        assert "KeyboardInterrupt" in errors and process.returncode != 0
-        if who == "worker":
-            job.wait_for("epoch 4")
+@pytest.mark.parametrize("who, number", [("server", signal.SIGINT), ("worker", signal.SIGTERM)])
+def test_signals_end_a_process(who, number):
+    check_signal(who, number)
 
 
-@pytest.mark.parametrize("optimizer", ["momentum", "adamw"])
-def test_a_killed_job_goes_on_from_its_checkpoint(optimizer, tmp_path):
-    given = {"optimizer": optimizer, "epochs": 12, "code": "none", "checkpoint": str(tmp_path), "checkpoint_every": 5}
-    with Processes(SCRIPT, given, 2) as job:
-        job.wait_for("epoch 6")
-        job.server.kill()
-    given["resume"] = given["checkpoint"]
-    with Processes(SCRIPT, given, 2) as job:
-        found = job.result()
-    wanted = plain(optimizer, 12)
-    assert 0 < len(found["losses"]) < 120 and found["step"] == 120
-    left = wanted["losses"][-len(found["losses"]):]
-    assert max(abs(own - other) / other for own, other in zip(found["losses"], left)) <= 1e-6
+def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
+    check_resumed("adamw", tmp_path)
 
 
 def test_means_over_tokens_are_those_of_one_process():
