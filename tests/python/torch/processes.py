@@ -78,3 +78,9 @@ def run_plain(script, given):
                          text=True, check=False)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.strip().split("\n")[-1])
+
+
+def motley_program():
+    """The program `motley` of this build."""
+    build = os.environ.get("MOTLEY_BUILD", PACKAGE.parent / "build" / "release")
+    return str(pathlib.Path(build) / "motley")
