@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains three small PyTorch networks with four processes, beside PyTorch DDP over gloo, undisturbed and with faults.
 
-Usage: torch_training.py LIBMOTLEY [--json] [--models NAME,...] [--systems NAME,...] [--faults NAME,...] [--seconds S].
-Run by `./dev bench torch`; about ten minutes. Both systems run the same script (peers/torch_script.py) with one thread
+Usage: torch_training.py LIBMOTLEY [--json] [--models NAME,...] [--systems NAME,...] [--faults NAME,...] [--code NAME]
+[--seconds S]. Run by `./dev bench torch`; about ten minutes. Both systems run the same script (peers/torch_script.py) with one thread
 per process, on the same batches. The faults strike one process of four after ten steps:
 
     none    nothing
@@ -91,7 +91,7 @@ class Output:
         return json.loads(self.lines[-1])
 
 
-def commands(system, model, epochs):
+def commands(system, model, epochs, code):
     """The environment and the arguments of each process. The first one reports, and the last one is struck."""
     words = [system, model, str(epochs)]
     if system == "ddp":
@@ -100,6 +100,7 @@ def commands(system, model, epochs):
     address, token = f"unix://motley-bench-{secrets.token_hex(8)}", secrets.token_hex(16)
     server = {"MOTLEY_ROLE": "server", "MOTLEY_LISTEN": address, "MOTLEY_TOKEN": token, "MOTLEY_WORKERS": str(WORKERS)}
     worker = {"MOTLEY_ROLE": "worker", "MOTLEY_SERVER": address, "MOTLEY_TOKEN": token}
+    words += [code] if code else []
     return [(server, words), *[(worker | {"MOTLEY_WORKER_NAME": f"w{i}"}, words) for i in range(WORKERS)]]
 
 
@@ -108,7 +109,7 @@ def run(flags, system, model, fault, epochs):
     with contextlib.ExitStack() as ends:
         errors = ends.enter_context(tempfile.TemporaryFile("w+"))
         processes = []
-        for variables, words in commands(system, model, epochs):
+        for variables, words in commands(system, model, epochs, flags.code):
             processes.append(subprocess.Popen([flags.python, SCRIPT, *words], stdin=subprocess.DEVNULL, text=True,
                                               stdout=subprocess.PIPE if not processes else subprocess.DEVNULL,
                                               stderr=errors if not processes else subprocess.DEVNULL,
@@ -173,6 +174,7 @@ def parse(words):
     parser.add_argument("--models", type=names(MODELS), default=list(MODELS))
     parser.add_argument("--systems", type=names(["motley", "ddp"]), default=["motley", "ddp"])
     parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
+    parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--seconds", type=float, default=15, help="about how long one process alone takes")
     flags = parser.parse_args(words)
     flags.python = peer_tools.torch_python()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a network of torch_models.py by one of several systems, with the same batches in all of them.
 
-Usage: torch_script.py motley|ddp MODEL EPOCHS [RANK WORKERS PORT]. Without MOTLEY_ROLE, motley trains in this process
-alone. The first process prints "step N" after each step, and at the end a JSON object: the time at which each step
+Usage: torch_script.py motley MODEL EPOCHS [CODE], or torch_script.py ddp MODEL EPOCHS RANK WORKERS PORT. Without
+MOTLEY_ROLE, motley trains in this process alone. The first process prints "step N" after each step, and at the end a JSON object: the time at which each step
 ended, and the final loss.
 """
 
@@ -30,9 +30,9 @@ def mark(_step=None):
     return 1.0
 
 
-def train_motley(task, epochs):
+def train_motley(task, epochs, code=None):
     optimizer = torch.optim.SGD(task.model.parameters(), lr=task.rate)
-    loader = motley.torch.loader(task.samples, task.model, optimizer, batch_size=task.batch, schedule=mark)
+    loader = motley.torch.loader(task.samples, task.model, optimizer, batch_size=task.batch, schedule=mark, code=code)
     for _ in range(epochs):
         for batch in loader:
             optimizer.zero_grad()
@@ -64,8 +64,11 @@ def main():
     system, name, epochs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     torch.set_num_threads(1)
     task = torch_models.make(name)
-    train = {"motley": train_motley, "ddp": train_ddp}[system]
-    if train(task, epochs, *map(int, sys.argv[4:])):
+    if system == "motley":
+        first = train_motley(task, epochs, *sys.argv[4:])
+    else:
+        first = train_ddp(task, epochs, *map(int, sys.argv[4:]))
+    if first:
         print(json.dumps({"times": times, "final_loss": torch_models.final_loss(task)}), flush=True)
 
 

@@ -184,7 +184,7 @@ class WorkerLoader(Loader):
             if whole:
                 self._pace.took(len(chunk.positions), time.monotonic() - began)
                 _check_draws(drawn)
-            if not work.partial(done):
+            if done < len(work.samples) and not work.partial(done):
                 self._work = None
                 work.cancel()
                 return
