@@ -3,8 +3,8 @@
 """Trains three small PyTorch networks with four processes, beside PyTorch DDP over gloo, undisturbed and with faults.
 
 Usage: torch_training.py LIBMOTLEY [--json] [--models NAME,...] [--systems NAME,...] [--faults NAME,...] [--code NAME]
-[--seconds S]. Run by `./dev bench torch`; about ten minutes. Both systems run the same script (peers/torch_script.py) with one thread
-per process, on the same batches. The faults strike one process of four after ten steps:
+[--seconds S]. Run by `./dev bench torch`; about ten minutes. Both systems run the same script (peers/torch_script.py)
+with one thread per process, on the same batches. The faults strike one process of four after ten steps:
 
     none    nothing
     slow    it has a fifth of its time (SIGSTOP for 80 of every 100 ms)

@@ -3,8 +3,8 @@
 """Trains a network of torch_models.py by one of several systems, with the same batches in all of them.
 
 Usage: torch_script.py motley MODEL EPOCHS [CODE], or torch_script.py ddp MODEL EPOCHS RANK WORKERS PORT. Without
-MOTLEY_ROLE, motley trains in this process alone. The first process prints "step N" after each step, and at the end a JSON object: the time at which each step
-ended, and the final loss.
+MOTLEY_ROLE, motley trains in this process alone. The first process prints "step N" after each step, and at the end a
+JSON object: the time at which each step ended, and the final loss.
 """
 
 import json
