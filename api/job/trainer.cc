@@ -122,15 +122,6 @@ void AddServing(const motley_trainer& given, ForeignTrainer& foreign) {
   }
 }
 
-std::function<Status(PartitionId, uint64_t, uint64_t)> KeepingOf(
-    const char* name, void* context,
-    motley_status (*keeping)(void*, uint32_t, uint64_t, uint64_t)) {
-  if (keeping == nullptr) return nullptr;
-  return [=](PartitionId partition, uint64_t first, uint64_t count) {
-    return Call(name, nullptr, [&] { return keeping(context, partition, first, count); });
-  };
-}
-
 Status CheckTrainer(const motley_trainer& given, bool computes) {
   if ((given.flags & ~uint32_t{MOTLEY_WHOLE_ROWS}) != 0) {
     return Status::InvalidArgument(
@@ -167,8 +158,12 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& 
   }
   foreign->whole_rows = (given.flags & MOTLEY_WHOLE_ROWS) != 0;
   AddServing(given, *foreign);
-  foreign->hold = KeepingOf("hold", given.context, given.hold);
-  foreign->drop = KeepingOf("drop", given.context, given.drop);
+  if (given.hold != nullptr) {
+    foreign->hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
+      return Call("hold", nullptr,
+                  [&] { return given.hold(given.context, partition, first, count); });
+    };
+  }
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_trainer"));
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
 }

@@ -166,8 +166,11 @@ void TrainingRun::Introduce() const {
                   Counted(plan_.job.model.features, "feature"), WorkerWords(plan_.job),
                   plan_.job.code, Counted(plan_.job.steps, "step"),
                   Counted(plan_.job.batch, "sample")));
+  JobRequest learning = chosen_;
+  const bool own = parts_.foreign != nullptr && parts_.foreign->apply;
+  if (own) learning.optimizer.name = "its own rule";
   events.Tell(MOTLEY_EVENT_NOTICE,
-              DescribeLearning(chosen_, judging_,
+              DescribeLearning(learning, judging_,
                                data_.validation != nullptr ? data_.validation->shape().rows : 0));
   if (const CheckpointOptions& saves = plan_.job.checkpoint; saves.every > 0) {
     events.Tell(MOTLEY_EVENT_NOTICE,

@@ -123,9 +123,7 @@ Result<bool> StepExchange::Partial(const motley_step& step, uint64_t samples_don
   const std::lock_guard lock(mutex_);
   MOTLEY_ASSIGN_OR_RETURN(Entry* const entry, FindOut(step));
   if (entry->work.unwanted()) return true;
-  if (entry->work.progress) {
-    entry->work.progress(std::min(samples_done, entry->work.step.sample_count));
-  }
+  if (entry->work.progress) entry->work.progress(samples_done);
   return false;
 }
 

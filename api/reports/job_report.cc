@@ -12,6 +12,7 @@
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 #include "runtime/audit/audit.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 namespace {
@@ -92,9 +93,13 @@ Json AuditJson(const JobResult& job) {
 
 Json LearningJson(const JobOptions& job) {
   const OptimizerOptions& by = job.optimizer;
-  Json json = {{"optimizer", by.name},    {"learning_rate", by.learning_rate},
-               {"schedule", by.schedule}, {"batch", job.batch},
-               {"steps", job.steps},      {"l2", by.l2}};
+  const bool own = job.foreign != nullptr && job.foreign->apply;
+  Json json = {{"optimizer", own ? "own" : by.name},
+               {"learning_rate", by.learning_rate},
+               {"schedule", by.schedule},
+               {"batch", job.batch},
+               {"steps", job.steps},
+               {"l2", by.l2}};
   if (by.clip > 0) json["clip"] = by.clip;
   if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;
   if (job.model.dropout > 0) json["dropout"] = job.model.dropout;

@@ -156,7 +156,7 @@ enum {
 
 /**
  * A trainer: callbacks, and the context that is passed to each of them. Callbacks return MOTLEY_OK
- * on success. Any other number ends the worker (accumulate, accumulate_weighted, hold, drop) or
+ * on success. Any other number ends the worker (accumulate, accumulate_weighted, hold) or
  * the job (initialize, apply, evaluate) with MOTLEY_CALLBACK. Callbacks must not throw: an
  * exception that leaves one counts as a failure. They must not call motley_job_* functions of their
  * own job, except motley_job_stop.
@@ -203,10 +203,6 @@ typedef struct motley_trainer {
       them. */
   uint64_t state_count;
 
-  /** Worker; may be NULL. This worker computes the samples that `hold` named no longer. */
-  motley_status (*drop)(void* context, uint32_t partition, uint64_t first_sample,
-                        uint64_t sample_count);
-
   /**
    * Server; may be NULL. Sets *loss to the loss of a version of the parameters, by which the
    * options evaluate_every, patience and schedule "plateau" then judge progress. Called on a thread
@@ -217,7 +213,7 @@ typedef struct motley_trainer {
 } motley_trainer;
 
 #define MOTLEY_TRAINER_INIT \
-  { sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
+  { sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL }
 
 #ifdef __cplusplus
 }

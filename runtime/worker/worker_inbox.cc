@@ -211,9 +211,6 @@ void PartitionInbox::Drop(PartitionId partition) {
   if (held == shop_->store.end()) return;
   if (shape_.features > 0) held_bytes_ -= held->second->memory_bytes();
   shop_->store.erase(held);
-  shop_->trainer->Drop(partition, [keep = shop_, failed = failed_](const Status& why) {
-    if (failed) failed(why);
-  });
 }
 
 }  // namespace motley

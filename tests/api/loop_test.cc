@@ -102,6 +102,16 @@ TEST(ApiLoop, PlainSumsAreEqualToTheBit) {
   }
 }
 
+TEST(ApiLoop, GoesOnWithoutAWorkerThatIsKilled) {
+  motley_job_options options = FourWorkers("repetition");
+  options.steps = 8;
+  const std::vector<float> wanted = OfTrainer(options);
+  options.faults = "kill:1@step=2 pause:2@step=4,100ms";
+  LoopJob job(options, PointLoop(MOTLEY_LOOP_APPLY));
+  job.RunFine(2);
+  EXPECT_THAT(job.job().Parameters(), Pointwise(FloatNear(2e-6f), wanted));
+}
+
 // The loop's own SGD, and its first parameters, against the library's.
 TEST(ApiLoop, AppliesUpdatesAsTheCoreDoes) {
   motley_job_options options = FourWorkers("none");

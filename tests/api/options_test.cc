@@ -283,7 +283,7 @@ TEST(ApiTrainer, IsCheckedBeforeItIsTaken) {
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
   EXPECT_THAT(motley_last_error(), HasSubstr("accumulate"));
   trainer = PointTrainer();
-  trainer.reserved = 1;
+  trainer.flags = 64;
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
   trainer = PointTrainer();
   trainer.struct_size = 0;

@@ -49,6 +49,11 @@ class Symbols(unittest.TestCase):
         self.assertGreater(len(self.declared()), 15)
         self.assertEqual(exported(LIBRARY), self.declared())
 
+    def test_the_reference_has_a_line_of_use_for_each_function(self):
+        page = (SOURCE / "docs" / "reference" / "c-api.md").read_text()
+        listed = re.findall(r"^\| `(motley_\w+)` \| .*(?:`|\w).* \|$", page, re.M)
+        self.assertEqual(sorted(listed), sorted(self.declared()))
+
     def test_a_module_shows_its_entry_alone(self):
         modules = sorted((BUILD / "modules").glob("*.so"))
         self.assertTrue(modules)
@@ -77,7 +82,8 @@ class Headers(unittest.TestCase):
     def use_macros(self, compiler, language, folder, flags):
         source = pathlib.Path(folder) / f"macros.{language}"
         macros = {"motley_job_options": "JOB_OPTIONS", "motley_trainer": "TRAINER",
-                  "motley_metrics": "METRICS", "motley_evaluation": "EVALUATION"}
+                  "motley_metrics": "METRICS", "motley_evaluation": "EVALUATION",
+                  "motley_loop": "LOOP", "motley_step": "STEP"}
         lines = [f"  {kind} a_{i} = MOTLEY_{name}_INIT; size += a_{i}.struct_size;"
                  for i, (kind, name) in enumerate(macros.items())]
         source.write_text("#include <motley/motley.h>\nunsigned motley_sizes(void);\n"
@@ -300,6 +306,29 @@ class Example(unittest.TestCase):
 
     def test_a_worker_without_a_job_says_so(self):
         run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)
+
+
+class LoopExample(unittest.TestCase):
+    """examples/loop.c finds the weights that it made up."""
+
+    def check_weights(self, text):
+        found = re.findall(r"(-?[0-9.]+) \((-?[0-9.]+)\)", text)
+        self.assertEqual(len(found), 8, text)
+        for value, wanted in found:
+            self.assertAlmostEqual(float(value), float(wanted), delta=1e-3)
+
+    def test_in_one_process(self):
+        self.check_weights(run(os.environ["MOTLEY_LOOP_EXAMPLE"]))
+
+    def test_with_workers_that_come_from_elsewhere(self):
+        program = os.environ["MOTLEY_LOOP_EXAMPLE"]
+        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
+        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env=token) as server:
+            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
+            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
+            self.check_weights(server.stdout.read())
+            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
 
 
 if __name__ == "__main__":

@@ -57,12 +57,11 @@ class CallWorker {
     return Status::Ok();
   }
 
-  using Keeping = std::function<Status(PartitionId, uint64_t, uint64_t)>;
-  Status Keep(const Keeping& keeping, PartitionId partition, const char* cannot) const {
+  Status Hold(PartitionId partition) const {
     const uint64_t first = schedule_.first_sample(partition);
-    return keeping(partition, first, schedule_.partition_sizes()[partition])
-        .WithContext(fmt::format("partition {} with samples from {} on cannot be {}", partition,
-                                 first, cannot));
+    return foreign_->hold(partition, first, schedule_.partition_sizes()[partition])
+        .WithContext(
+            fmt::format("partition {} with samples from {} on cannot be held", partition, first));
   }
 
  private:
@@ -159,28 +158,15 @@ class CallbackTrainer final : public QueuedTrainer {
   }
 
   void Hold(PartitionId partition, std::function<void(Status)> failed) override {
-    Keep(foreign_->hold, partition, "held", std::move(failed));
-  }
-
-  void Drop(PartitionId partition, std::function<void(Status)> failed) override {
-    Keep(foreign_->drop, partition, "dropped", std::move(failed));
-  }
-
- private:
-  void Keep(const CallWorker::Keeping& keeping, PartitionId partition, const char* cannot,
-            std::function<void(Status)> failed) {
-    if (!keeping) return;
+    if (!foreign_->hold) return;
     Submit(
-        0,
-        [worker = worker_, keeping, partition, cannot] {
-          return worker->Keep(keeping, partition, cannot);
-        },
-        nullptr,
-        [failed = std::move(failed)](const Result<Outcome>& kept) {
-          if (!kept.ok()) failed(kept.status());
+        0, [worker = worker_, partition] { return worker->Hold(partition); }, nullptr,
+        [failed = std::move(failed)](const Result<Outcome>& held) {
+          if (!held.ok()) failed(held.status());
         });
   }
 
+ private:
   void AccumulateWhole(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel, Done done) {
     Result<std::vector<MergedTerm>> terms = Collect(work);
     if (!terms.ok()) return Refuse(std::move(done), terms.status());

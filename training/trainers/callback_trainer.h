@@ -56,7 +56,7 @@ struct WeightedWork {
   std::span<double> losses;            // By run: += the sum of the losses, without weight.
   std::span<double> weights;           // By run: as ForeignWork::weight.
   const std::atomic<bool>& cancelled;  // Once set, the call may return kCancelled.
-  // Call it from one thread at a time when so many of `samples` are summed. May be empty.
+  // Call it when so many of `samples` are summed, on any thread, one at a time.
   const std::function<void(uint64_t)>& progress;
 };
 
@@ -81,8 +81,6 @@ struct ForeignTrainer {
   uint64_t state_count = 0;
   // Runs on the compute thread, before the first work on these samples.
   std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> hold;
-  // Runs on the compute thread, after the last work on these samples.
-  std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> drop;
   // Runs on the server's device for evaluations: the loss of a version, by which progress is
   // judged.
   std::function<Status(uint64_t version, std::span<const float> parameters, double& loss)> evaluate;

@@ -92,8 +92,6 @@ class Trainer {
   // Called on the loop thread before the first work on a partition, which belongs to this worker
   // from now on. `failed` runs on the loop thread, at most once, if the trainer cannot prepare it.
   virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
-  // The same when the worker gives the partition up, after the last work on it.
-  virtual void Drop(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
 };
 
 // The partitions that a node holds, in memory or not. Loop thread. The trainer only reads blocks

@@ -119,6 +119,10 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
   }
   std::vector<double> losses(runs_.size()), weights;
   for (const WeightedWork::Run& run : runs_) weights.push_back(static_cast<double>(run.count));
+  const std::function<void(uint64_t)> progress =
+      [&work, all = samples_.numbers().size()](uint64_t samples) {
+        if (work.progress) work.progress(std::min<uint64_t>(samples, all));
+      };
   const Status status = foreign_->accumulate_weighted({.step = work.step,
                                                        .version = work.version,
                                                        .seed = seed_,
@@ -130,7 +134,7 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
                                                        .losses = losses,
                                                        .weights = weights,
                                                        .cancelled = *work.cancel,
-                                                       .progress = work.progress});
+                                                       .progress = progress});
   const std::string where =
       fmt::format("step {}, {} samples", work.step, samples_.numbers().size());
   MOTLEY_RETURN_IF_ERROR(ForeignOutcome(status, *work.cancel, where));
