@@ -273,8 +273,6 @@ typedef struct motley_trainer {
   motley_status (*accumulate_weighted)(void* context, const motley_weighted_work* work);
   motley_status (*apply)(void* context, const motley_update* update);
   uint64_t state_count;
-  motley_status (*drop)(void* context, uint32_t partition, uint64_t first_sample,
-                        uint64_t sample_count);
   motley_status (*evaluate)(void* context, uint64_t version, const float* parameters,
                             uint64_t parameter_count, double* loss);
 } motley_trainer;

@@ -38,7 +38,8 @@ def open_library() -> Any:
     reasons = []
     for path in candidates():
         try:
-            library = ffi.dlopen(path)
+            # It stays mapped at the program's end, because its threads may still run then.
+            library = ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
         except OSError as error:
             reasons.append(f"{path}: {error}")
             continue

@@ -29,6 +29,8 @@ ROLES: dict[str, int] = {"all_in_one": 0, "server": 1, "worker": 2, "shard_serve
 
 # Seconds after which a waiting call looks for signals.
 POLL = 0.1
+# Seconds that the end of the program waits for a job that still runs.
+LAST_SECONDS = 5.0
 
 # Options whose default value means "not given", unless their flag is set.
 _GIVEN = {"seed": 1, "l2": 2, "tolerate": 4, "dropout": 8}
@@ -90,10 +92,13 @@ _started: set[Job] = set()
 
 @atexit.register
 def _stop_started() -> None:
-    """Ends the jobs that still run when the program ends, while Python can still answer their callbacks."""
+    """Ends the jobs that still run when the program ends, while Python can still answer their callbacks.
+
+    A job with a loop may wait for a step that nobody will end, so the program ends anyway after some seconds.
+    """
     for job in list(_started):
         job.stop()
-        lib.motley_job_wait(job._handle, -1, ffi.NULL)
+        lib.motley_job_wait(job._handle, LAST_SECONDS, ffi.NULL)
 
 
 def deadline(timeout: float | None) -> float:

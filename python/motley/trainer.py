@@ -64,26 +64,24 @@ class Trainer:
     """
 
     def __init__(self, gradient: Gradient, parameters: npt.ArrayLike, *, chunk: int | None = None,
-                 hold: Hold | None = None, drop: Hold | None = None, apply: Apply | None = None, state_count: int = 0,
+                 hold: Hold | None = None, apply: Apply | None = None, state_count: int = 0,
                  evaluate: Evaluate | None = None) -> None:
         """`parameters` are the first version, of any shape. A worker uses only their shape.
 
         chunk: the gradient is called for at most so many samples at a time (None: for an eighth of the work, but at
             least 64); between calls a worker sees that its answer is no longer needed.
-        hold(partition, first, count): the worker will compute the samples first..first+count-1. drop: it no longer
-            will.
+        hold(partition, first, count): the worker will compute the samples first..first+count-1.
         apply(parameters, gradient, rate, state): the server's update, in place of the option `optimizer`. It changes
             `parameters`, and the flat array `state` of state_count floats, which begin as 0 and are saved in
             checkpoints. `gradient` is the mean over the batch.
         evaluate(theta): returns the loss by which the server judges progress (options evaluate_every, patience).
         """
-        for name, function in (("gradient", gradient), ("hold", hold), ("drop", drop), ("apply", apply),
-                               ("evaluate", evaluate)):
+        for name, function in (("gradient", gradient), ("hold", hold), ("apply", apply), ("evaluate", evaluate)):
             if not callable(function) and (name == "gradient" or function is not None):
                 raise TypeError(f"{name}: a function is needed, not {type(function).__name__}")
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk: at least 1 is needed, not {chunk}")
-        self.gradient, self.hold, self.drop, self.apply, self.evaluate = gradient, hold, drop, apply, evaluate
+        self.gradient, self.hold, self.apply, self.evaluate = gradient, hold, apply, evaluate
         self.chunk, self.state_count = chunk, state_count
         self.initial: FloatArray = np.array(parameters, np.float32)
         if self.initial.size == 0:
@@ -107,9 +105,7 @@ class Trainer:
         members: dict[str, Callable[..., int | None]] = {
             "accumulate_weighted": self._accumulate, "initialize": self._initialize}
         if self.hold is not None:
-            members["hold"] = _without_result(self.hold)
-        if self.drop is not None:
-            members["drop"] = _without_result(self.drop)
+            members["hold"] = self._hold
         if self.apply is not None:
             members["apply"] = self._apply
         if self.evaluate is not None:
@@ -127,6 +123,10 @@ class Trainer:
 
     def _initialize(self, _seed: int, parameters: Any, _count: int) -> None:
         self._array(parameters, writable=True)[...] = self.initial
+
+    def _hold(self, partition: int, first: int, count: int) -> None:
+        assert self.hold is not None
+        self.hold(partition, first, count)
 
     def _apply(self, update: Any) -> None:
         assert self.apply is not None
@@ -180,13 +180,6 @@ def _groups(work: Any) -> list[tuple[int, int, int]]:
         else:
             found.append((i, run.first, run.first + run.count))
     return found
-
-
-def _without_result(function: Hold) -> Callable[..., None]:
-    def call(*arguments: int) -> None:
-        function(*arguments)
-
-    return call
 
 
 def read_samples(work: Any) -> IndexArray | Batch:

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -213,7 +214,6 @@ TEST(ApiLoopThreads, ManyMayTakeSteps) {
       last = version;
       EXPECT_LE(job.Metrics().steps, 200U);
     }
-    EXPECT_EQ(last, 200U);
   });
   EXPECT_EQ(motley_job_wait(job.get(), -1, nullptr), MOTLEY_OK) << motley_last_error();
   std::vector<float> values(POINT_DIMENSIONS);
@@ -224,7 +224,6 @@ TEST(ApiLoopThreads, ManyMayTakeSteps) {
   EXPECT_EQ(values, job.Parameters());
   EXPECT_EQ(motley_job_copy_parameters(job.get(), values.data(), 2, nullptr),
             MOTLEY_INVALID_ARGUMENT);
-  std::this_thread::yield();
   over = true;
   for (std::thread& thread : threads) thread.join();
 }
@@ -277,6 +276,7 @@ TEST(ApiLoopGate, PausesUntilMoreStepsAreAllowed) {
 // A resumed job has done its steps, so it pauses before the first of its own.
 TEST(ApiLoopGate, CountsTheStepsOfEarlierRuns) {
   const std::string folder = TemporaryPath("loop-gate");
+  std::filesystem::remove_all(folder);
   motley_job_options options = PointJob();
   options.checkpoint = folder.c_str();
   options.allowed_steps = 4;

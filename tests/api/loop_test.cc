@@ -128,6 +128,7 @@ TEST(ApiLoop, AppliesUpdatesAsTheCoreDoes) {
 
 TEST(ApiLoop, AStateIsSavedAndResumed) {
   const std::string folder = TemporaryPath("loop-state");
+  std::filesystem::remove_all(folder);
   motley_loop loop = PointLoop(kAll);
   loop.state_count = 5;  // Not the length of the parameters, nor a multiple of it.
   motley_job_options options = FourWorkers("none");

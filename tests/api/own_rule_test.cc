@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <string>
@@ -125,6 +126,7 @@ TEST(ApiOwnRule, AppliesAsTheLibraryWould) {
 
 TEST(ApiOwnRule, ItsStateGoesOnFromACheckpoint) {
   const std::string folder = TemporaryPath("own-rule");
+  std::filesystem::remove_all(folder);
   motley_job_options options = PointJob();
   options.shares = "equal";
   options.code = "none";
@@ -137,6 +139,7 @@ TEST(ApiOwnRule, ItsStateGoesOnFromACheckpoint) {
   options.resume = folder.c_str();
   options.resume_step = 7;
   const std::string other = TemporaryPath("own-rule-more");
+  std::filesystem::remove_all(other);
   options.checkpoint = other.c_str();
   options.steps = 30;
   EXPECT_EQ(Learned(options, MomentumTrainer()), wanted);

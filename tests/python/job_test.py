@@ -4,6 +4,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -253,6 +254,26 @@ def test_a_server_and_its_workers_meet(problem, trainer):
     for worker in workers:
         worker.join()
     np.testing.assert_allclose(server.parameters(), problem.best, atol=1e-3)
+
+
+UNFINISHED = """
+import sys, motley, numpy
+sys.path.insert(0, {here!r})
+from conftest import LeastSquares
+problem = LeastSquares()
+job = motley.Job(trainer=motley.Trainer(problem.gradient, problem.best), events=lambda event: None, sample_count=400,
+                 steps=10**9)
+job.start()
+while job.metrics().steps < 10:
+    job.wait(0.01)
+print("left")
+"""
+
+
+def test_a_program_may_end_while_its_job_runs():
+    done = subprocess.run([sys.executable, "-c", UNFINISHED.format(here=os.path.dirname(__file__))], text=True,
+                          capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
 
 
 def test_a_worker_without_a_server_is_refused(trainer):

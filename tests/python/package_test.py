@@ -150,6 +150,12 @@ def test_a_library_that_is_not_there_is_named(tmp_path):
     assert str(tmp_path / "nowhere.so") in done.stderr
 
 
+def test_the_library_stays_mapped_while_its_threads_run():
+    code = ("from motley._library import ffi, lib; ffi.dlclose(lib); "
+            "print('libmotley' in open('/proc/self/maps').read())")
+    assert subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout == "True\n"
+
+
 def test_the_library_is_looked_for_in_this_order(monkeypatch):
     monkeypatch.setenv("MOTLEY_LIBRARY", "/chosen.so")
     assert candidates() == ["/chosen.so"]

@@ -54,6 +54,7 @@ def test_logistic_regression_of_three_classes_is_nearly_scikit_learns():
     np.testing.assert_array_equal(ours.predict(x), theirs.predict(x))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_class_weights_are_scikit_learns():
     x, y = CANCER
     for weights in ("balanced", {0: 5.0, 1: 0.5}):
