@@ -239,13 +239,6 @@ int RunRun(const RunFlags& flags) {
     Warn("motley run needs a program: motley run --workers 4 train.py");
     return kExitUsage;
   }
-  if (const std::string& word = flags.program.front(); word.starts_with('-')) {
-    Warn(
-        fmt::format("unknown flag '{}'. Flags of motley run come before the program; see motley "
-                    "run --help.",
-                    word));
-    return kExitUsage;
-  }
   Run run(flags);
   const Result<int> code = run.Execute();
   return code.ok() ? *code : Fail(code.status());

@@ -43,8 +43,7 @@ std::vector<std::string> Names(const CLI::App& app) {
 std::string UnknownArgument(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
   if (unknown.empty()) return "";
-  // What follows the program in a command like motley run belongs to that program.
-  if (app.get_prefix_command() && !unknown.front().starts_with("-")) return "";
+  if (app.get_prefix_command()) return "";  // A program and its arguments.
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   const char* kind = word.starts_with("-") ? "flag" : "argument";
   if (app.get_parent() == nullptr && kind[0] == 'a') kind = "command";

@@ -69,6 +69,9 @@ not fit into memory are kept in a file in TMPDIR (--memory).
 
   MOTLEY_TOKEN           The token that admits a worker. motley train --remote generates and prints
                          one; set it on the server to keep commands the same between jobs.
+  MOTLEY_PYTHON          motley run: the interpreter of programs that end in .py.
+  MOTLEY_RUN_DIR         motley run under srun and mpirun: the folder where tasks find their server.
+  MOTLEY_RUN_ID          motley run under mpirun: the job's name, if mpirun gives its tasks none.
   MOTLEY_MODULE_DIR      The folder of the kernel modules, if it is not beside the program.
   MOTLEY_DEVICE_TIMEOUT  Seconds after which a device that does not answer counts as hung.
   TMPDIR                 The folder for samples that do not fit into memory.

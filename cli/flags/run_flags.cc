@@ -9,9 +9,13 @@ namespace motley {
 CLI::App* AddRun(CLI::App& app, RunFlags& flags) {
   CLI::App* run = app.add_subcommand(
       "run", "Start the server and the workers of a program: motley run [OPTIONS] PROGRAM [ARGS]");
-  // The program's own flags are not those of this command.
+  // Flags after the program are its own. An unknown one before it is an error.
   run->prefix_command();
-  run->final_callback([run, &flags] { flags.program = run->remaining(); });
+  run->parse_complete_callback([run, &flags] {
+    flags.program = run->remaining();
+    const bool flag = !flags.program.empty() && flags.program.front().starts_with('-');
+    run->prefix_command(!flag);
+  });
   run->add_option("--workers", flags.workers,
                   "Number of workers on this machine; with --hosts on all hosts in turn, default: "
                   "one on each")

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -29,11 +31,18 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 constexpr Duration kLateFarewell = std::chrono::seconds(5);
 constexpr Duration kRestartDelay = std::chrono::seconds(1);
 
-// This process's variables with those of `more` in place of their own.
+// What a process learns from this command, and not from one that runs it.
+constexpr std::string_view kOurs[] = {
+    "MOTLEY_ROLE=",   "MOTLEY_LISTEN=", "MOTLEY_ADDRESS_FILE=", "MOTLEY_WORKERS=",
+    "MOTLEY_SERVER=", "MOTLEY_TOKEN=",  "MOTLEY_WORKER_NAME=",  "MOTLEY_WORKER_INDEX="};
+
+// This process's variables, with those of `more` in place of its own.
 std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
   const auto replaced = [&more](std::string_view variable) {
+    const auto named = [variable](std::string_view name) { return variable.starts_with(name); };
     const std::string_view name = variable.substr(0, variable.find('=') + 1);
-    return std::any_of(more.begin(), more.end(),
+    return std::any_of(std::begin(kOurs), std::end(kOurs), named) ||
+           std::any_of(more.begin(), more.end(),
                        [name](const std::string& one) { return one.starts_with(name); });
   };
   std::vector<std::string> all;
@@ -58,6 +67,7 @@ Launch::Launch(UvLoop& loop, LaunchPlan plan) : loop_(loop), plan_(std::move(pla
 
 Launch::~Launch() {
   for (const TimerId timer : timers_) loop_.Cancel(timer);
+  loop_.Cancel(look_);
   std::error_code ignored;
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
@@ -104,7 +114,8 @@ std::vector<std::string> Launch::WorkerVariables(const Worker& worker) const {
                                      "MOTLEY_TOKEN=" + plan_.token,
                                      "MOTLEY_WORKER_NAME=" + worker.place.name};
   // Lines of Python would otherwise arrive late, or never from a worker that is killed.
-  if (getenv("PYTHONUNBUFFERED") == nullptr) variables.emplace_back("PYTHONUNBUFFERED=1");
+  const char* unbuffered = getenv("PYTHONUNBUFFERED");
+  variables.push_back(fmt::format("PYTHONUNBUFFERED={}", unbuffered != nullptr ? unbuffered : "1"));
   if (plan_.threads == 0 || !worker.place.host.empty()) return variables;
   for (const char* name : {"OMP_NUM_THREADS", "MOTLEY_WORKER_THREADS"}) {
     if (getenv(name) == nullptr) variables.push_back(fmt::format("{}={}", name, plan_.threads));
@@ -116,18 +127,15 @@ void Launch::LookForAddress() {
   if (ending()) return;
   Result<std::string> found = ReadRawFile(folder_ + "/address");
   if (!found.ok()) {
-    timers_.push_back(loop_.After(kLook, [this] {
-      timers_.pop_back();
-      LookForAddress();
-    }));
+    look_ = loop_.After(kLook, [this] { LookForAddress(); });
     return;
   }
   const std::string listening = found->substr(0, found->find('\n'));
   const std::string address = AddressFor(listening, plan_.host);
   if (plan_.listening) {
     if (const Status status = plan_.listening(address); !status.ok()) {
-      Warn(status.ToString());
-      return Stop(SIGTERM);
+      code_ = Fail(status);
+      return StopServer();
     }
   }
   StartWorkers(address);
@@ -187,9 +195,8 @@ void Launch::OnServerEnd(const ProcessExit& exit) {
   if (stopped_by_ == 0 && exit.signal != 0) Warn(fmt::format("the server ended {}", exit.Text()));
   if (stopped_by_ == 0 && !exit.failed() && !listened) {
     Warn(
-        fmt::format("{} ended without serving a job, so no worker was started. motley run is for "
-                    "programs that train with Motley",
-                    plan_.command.back()));
+        "the program ended without serving a job, so no worker was started. motley run is for "
+        "programs that train with Motley");
   }
   DismissWorkers(exit.failed() ? Duration::zero() : kFarewell, kLateFarewell);
   CheckDone();
@@ -231,6 +238,10 @@ void Launch::CheckWorkersLeft() {
   if (!serves() || !all_failed || plan_.job_workers > workers_.size()) return;
   Warn("no worker is left, so the server is asked to stop (--restart starts lost workers again)");
   code_ = kExitUnavailable;
+  StopServer();
+}
+
+void Launch::StopServer() {
   server_->Signal(SIGTERM);
   timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
 }
@@ -239,8 +250,7 @@ void Launch::Stop(int signal) {
   if (stopped_by_ != 0) return KillAll();
   stopped_by_ = signal;
   if (server_ != nullptr && server_->running()) {
-    server_->Signal(SIGTERM);
-    timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
+    StopServer();
   } else {
     DismissWorkers(Duration::zero(), plan_.grace);
   }
@@ -269,12 +279,12 @@ void Launch::KillAll() {
 }
 
 void Launch::WatchServer() {
-  timers_.push_back(loop_.After(kWatch, [this] {
+  look_ = loop_.After(kWatch, [this] {
     if (ending()) return;
     if (!plan_.server_gone()) return WatchServer();
     ended_ = true;
     DismissWorkers(kFarewell, kLateFarewell);
-  }));
+  });
 }
 
 void Launch::CheckDone() {

@@ -82,6 +82,7 @@ class Launch {
   void OnWorkerEnd(Worker& worker, const ProcessExit& exit);
   void OnWorkerFailed(Worker& worker, const std::string& how);
   void CheckWorkersLeft();
+  void StopServer();
   void DismissWorkers(Duration until_asked, Duration until_killed);
   void AskToLeave(Worker& worker);
   void KillAll();
@@ -99,6 +100,7 @@ class Launch {
   bool ended_ = false;  // The server has ended.
   int code_ = 0;
   int stopped_by_ = 0;  // The signal; 0: none.
+  TimerId look_ = 0;  // Looks for the server's address or end.
   std::vector<TimerId> timers_;
 };
 

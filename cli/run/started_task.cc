@@ -57,7 +57,7 @@ std::string JobName() {
     if (const std::string text = Variable(variable); !text.empty()) name += "-" + text;
   };
   if (!Variable("SLURM_STEP_ID").empty()) {
-    add(Variable("SLURM_HET_JOB_ID").empty() ? "SLURM_JOB_ID" : "SLURM_HET_JOB_ID");
+    add("SLURM_JOB_ID");
     add("SLURM_STEP_ID");
     add("SLURM_RESTART_COUNT");
   }

@@ -254,12 +254,12 @@ class Errors(ProgramTest):
             if count > 1024:
                 self.refuse(2, ["--workers", "1024"], "simulate", "--workers", count, "--steps", 1)
 
-    def test_worker_needs_a_pipe_as_input(self):
+    def test_worker_of_a_job_here_needs_a_pipe_as_input(self):
         for path in (os.devnull, self.data):
             with open(path) as file:
                 done = subprocess.run([PROGRAM, "worker"], stdin=file, capture_output=True, text=True,
                                       timeout=60, env={**os.environ, "MOTLEY_SERVER": "127.0.0.1:1",
-                                                       "MOTLEY_TOKEN": "secret"})
+                                                       "MOTLEY_TOKEN": "secret", "MOTLEY_WORKER_INDEX": "0"})
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("standard input is not a pipe", done.stderr)
 

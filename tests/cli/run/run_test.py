@@ -8,15 +8,14 @@ import os
 import pathlib
 import re
 import signal
-import stat
 import subprocess
 import sys
 import textwrap
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program"))
-from program import PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until  # noqa: E402
+from program import (  # noqa: E402, F401  (tests beside this one use some of them)
+    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until)
 
 EXAMPLE = os.environ.get("MOTLEY_EXAMPLE", "")
 
@@ -240,7 +239,7 @@ class Run(RunTest):
         for arguments, code, words in (
                 (["run"], 2, "needs a program"),
                 (["run", "--workers", 2], 2, "needs a program"),
-                (["run", "--wrokers", 2, "x.py"], 2, "unknown flag '--wrokers'"),
+                (["run", "--wrokers", 2, "x.py"], 2, "unknown flag '--wrokers'. Did you mean --workers?"),
                 (["run", "--workers", 0, "x.py", "--lr", "1"], 2, "--workers: 0 is not a whole number"),
                 (["run", "x.py"], 2, "looked for --workers, --hosts, and the variables of Open MPI"),
                 (["run", "--workers", 2, "/nowhere/x.py"], 3, "there is no program /nowhere/x.py"),
@@ -262,6 +261,15 @@ class Jobs(RunTest):
         self.assertRegex(done.stdout, r"300 steps, 3 workers; weights found")
         for found, true in re.findall(r"^ *(-?\d+\.\d+) \((.*)\)$", done.stdout, re.M):
             self.assertAlmostEqual(float(found), float(true), delta=0.01)
+
+    def test_variables_that_make_no_sense(self):
+        for name, value, words in (("MOTLEY_WORKERS", "many", "MOTLEY_WORKERS is 'many'"),
+                                   ("MOTLEY_LISTEN", "nowhere", "nowhere"),
+                                   ("MOTLEY_ADDRESS_FILE", "/nowhere/address", "MOTLEY_ADDRESS_FILE")):
+            done = subprocess.run([EXAMPLE], env={**os.environ, "MOTLEY_ROLE": "server", name: value}, text=True,
+                                  capture_output=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
 
     def test_a_worker_is_killed_and_the_result_is_the_same(self):
         arguments = ["--steps", 2000, "--batch", 64, "--code", "none"]
