@@ -45,7 +45,7 @@ class JobOptions(TypedDict, total=False):
     # Everything random follows from it. The default is 7.
     seed: int | None
     # All-in-one: number of workers; 0: as many as worker_speeds, or 2. Server: the most workers at
-    # one time; 0: 8.
+    # one time; 0: MOTLEY_WORKERS, or 8.
     workers: int | None
     # Workers that may be missing without delay. With code auto this is a minimum.
     tolerate: int | None
@@ -66,14 +66,13 @@ class JobOptions(TypedDict, total=False):
     # token and number in its environment (MOTLEY_SERVER, ...), which a job of role MOTLEY_WORKER
     # without `server` reads. Its standard input belongs to the job. It ends with this process.
     worker_command: Sequence[str | os.PathLike[str]] | None
-    # Server: "HOST:PORT"; port 0: any free one. Default: 127.0.0.1:0. Workers of the same machine
-    # send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP only.
-    # "unix://NAME" is a local socket, which only processes of this machine and user reach.
+    # Server: "HOST:PORT"; port 0: any free one. NULL: MOTLEY_LISTEN, or 127.0.0.1:0. Workers of the
+    # same machine send large vectors through shared memory. "tcp://HOST:PORT" makes them use TCP
+    # only. "unix://NAME" is a local socket, which only processes of this machine and user reach.
     listen: str | None
     # Worker: the server's address.
     server: str | None
-    # The token that workers must present. NULL: a server generates one; a worker reads
-    # MOTLEY_TOKEN.
+    # The token that workers must present. NULL: MOTLEY_TOKEN; without that a server generates one.
     token: str | None
     # Worker: its name in messages; NULL: this machine's name.
     name: str | None
