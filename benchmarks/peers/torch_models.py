@@ -70,10 +70,10 @@ def make(name):
                                 torch.randint(10, (1024,), generator=draw))
         model = nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1), Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2),
                               nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-        return Task(model, samples, 64, 0.05, classes)
+        return Task(model, samples, 64, 0.002, classes)
     if name == "transformer":
         samples = TensorDataset(torch.randint(256, (1024, 65), generator=draw))
-        return Task(Sequence(256, 64, 128), samples, 32, 0.05, next_tokens)
+        return Task(Sequence(256, 64, 128), samples, 32, 0.01, next_tokens)
     raise ValueError(name)
 
 
