@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the library, the program and the modules that it loads into the package.
 
-They come from the build folder MOTLEY_BUILD_DIR, as `./dev wheel` sets it. Without it, CMake builds them from the
-sources: those of the checkout, or those in an sdist.
+They come from the build folder MOTLEY_BUILD_DIR, as `./dev wheel` sets it. Without it, CMake builds them in
+build/release of the sources: those of the checkout, or those in an sdist.
 """
 
 import os
@@ -27,10 +27,12 @@ class BuildWithLibrary(build_py):
     def run(self):
         super().run()
         folder = os.environ.get("MOTLEY_BUILD_DIR")
-        build = pathlib.Path(folder) if folder else HERE / "build" / "cmake"
+        build = pathlib.Path(folder) if folder else SOURCE / "build" / "release"
         if not folder:
-            subprocess.run(["cmake", "-S", SOURCE, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-                            "-DMOTLEY_BUILD_TESTS=OFF", "-DMOTLEY_BUILD_BENCHMARKS=OFF"], check=True)
+            if not (build / "CMakeCache.txt").exists():
+                generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+                subprocess.run(["cmake", "-S", SOURCE, "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release",
+                                "-DMOTLEY_BUILD_TESTS=OFF", "-DMOTLEY_BUILD_BENCHMARKS=OFF"], check=True)
             subprocess.run(["cmake", "--build", build, "-j", str(os.cpu_count()), "--target", "motley",
                             "motley_shared"], check=True)
         package = pathlib.Path(self.build_lib) / "motley"

@@ -89,10 +89,11 @@ Status Job::CheckBringsTrainer(const char* what) const {
 
 Status Job::SetTrainer(const motley_trainer& trainer) {
   MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("trainer"));
-  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeForeign(trainer, request_.role != MOTLEY_SERVER));
+  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeForeign(trainer, request_.role != MOTLEY_SERVER,
+                                                 [this] { return metrics_.decoded_loss(); }));
   MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
   foreign_ = std::move(made);
-  shared_.has_loop = false;
+  shared_.has_loop = shared_.initializes = false;
   return Status::Ok();
 }
 
@@ -112,13 +113,24 @@ Status Job::SetLoop(const motley_loop& loop) {
   MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("loop"));
   const bool computes = request_.role != MOTLEY_SERVER;
   const bool serves = request_.role != MOTLEY_WORKER;
-  const auto stopped = [this] { return shared_.stop.thrown() > 0; };
-  MOTLEY_ASSIGN_OR_RETURN(auto made,
-                          MakeLoopTrainer(loop, serves, computes, shared_.exchange, stopped));
+  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeLoopTrainer(loop, serves, computes, Door()));
   MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
   foreign_ = std::move(made);
   shared_.has_loop = true;
+  shared_.initializes = foreign_->initialize != nullptr;
   return Status::Ok();
+}
+
+LoopDoor Job::Door() {
+  return {shared_.exchange, [this] { return shared_.stop.thrown() > 0; },
+          [this] { return metrics_.decoded_loss(); }};
+}
+
+// The loop must know where it goes on. What does not fit is refused later, with its reason.
+Status Job::ShowResumed(const SavedJob& saved) {
+  const bool fits = shared_.initializes && saved.parameters->size() == foreign_->parameter_count &&
+                    (!foreign_->apply || saved.optimizer_state->size() == foreign_->state_count);
+  return fits ? OfferResumed(Door(), saved) : Status::Ok();
 }
 
 Status Job::SetEvents(motley_event_callback callback, void* context) {
@@ -192,6 +204,7 @@ Status Job::Train() {
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
     plan_->job.resume = saved;
+    MOTLEY_RETURN_IF_ERROR(ShowResumed(*saved));
   }
   std::optional<InitialModel> initial;
   if (!request.init.empty()) {

@@ -11,6 +11,7 @@
 #include "api/job/training_run.h"
 #include "api/loop/job_control.h"
 #include "api/loop/job_thread.h"
+#include "api/loop/loop_trainer.h"
 #include "api/loop/step_exchange.h"
 #include "api/reports/live_metrics.h"
 #include "api/request/job_plan.h"
@@ -44,7 +45,6 @@ class Job {
   Result<StepExchange*> exchange();
   // kConflict: a worker.
   Result<JobControl*> control();
-  bool has_gate() const { return request_.allowed_steps > 0; }
   Result<uint64_t> CopyParameters(std::span<float> parameters);
 
   // kConflict for a worker, or before the run. Any thread has `metrics` during the run, too.
@@ -67,6 +67,8 @@ class Job {
   Status CheckFresh(const char* what) const;
   Status CheckBringsTrainer(const char* what) const;
   Status CheckAppliesHere(const ForeignTrainer& foreign) const;
+  LoopDoor Door();
+  Status ShowResumed(const SavedJob& saved);
   Status CheckEnded() const;
 
   const JobRequest request_;
@@ -84,7 +86,8 @@ class Job {
     StopSwitch stop;
     JobControl control;
     StepExchange exchange;
-    bool has_loop = false;  // The caller's own; set before the job starts.
+    bool has_loop = false;     // The caller's own. Both are set before the job starts.
+    bool initializes = false;  // The loop gets MOTLEY_STEP_INITIALIZE.
   } shared_;
   std::unique_ptr<UvLoop> loop_;
   JobThread thread_;  // Last: it uses all others.

@@ -82,11 +82,7 @@ motley_status motley_job_wait(motley_job* job, double timeout_seconds, int32_t* 
 motley_status motley_job_allow_steps(motley_job* job, uint64_t steps) {
   return OnJob("motley_job_allow_steps", job, [=](Job& self) -> Status {
     MOTLEY_ASSIGN_OR_RETURN(auto* const control, self.control());
-    if (!self.has_gate()) {
-      return Status::Conflict("the job has no gate: create it with the option `allowed_steps`");
-    }
-    control->AllowSteps(steps);
-    return Status::Ok();
+    return control->AllowSteps(steps);
   });
 }
 

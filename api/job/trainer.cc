@@ -86,7 +86,7 @@ Status AccumulateWeighted(const motley_trainer& trainer, const WeightedWork& fro
               [&] { return trainer.accumulate_weighted(trainer.context, &work); });
 }
 
-Status Apply(const motley_trainer& trainer, const RuleUpdate& by) {
+Status Apply(const motley_trainer& trainer, const RuleUpdate& by, double batch_loss) {
   motley_update update{};
   update.struct_size = sizeof(motley_update);
   update.step = by.steps - 1;
@@ -97,11 +97,13 @@ Status Apply(const motley_trainer& trainer, const RuleUpdate& by) {
   update.state_count = trainer.state_count;
   update.learning_rate = by.rate;
   update.batch_weight = by.weight;
+  update.batch_loss = batch_loss;
   return Call("apply", nullptr, [&] { return trainer.apply(trainer.context, &update); });
 }
 
 // What only a server calls.
-void AddServing(const motley_trainer& given, ForeignTrainer& foreign) {
+void AddServing(const motley_trainer& given, const std::function<double()>& batch_loss,
+                ForeignTrainer& foreign) {
   if (given.initialize != nullptr) {
     foreign.initialize = [given](uint64_t seed, std::span<float> parameters) {
       return Call("initialize", nullptr, [&] {
@@ -110,7 +112,9 @@ void AddServing(const motley_trainer& given, ForeignTrainer& foreign) {
     };
   }
   if (given.apply != nullptr) {
-    foreign.apply = [given](const RuleUpdate& by) { return Apply(given, by); };
+    foreign.apply = [given, batch_loss](const RuleUpdate& by) {
+      return Apply(given, by, batch_loss());
+    };
     foreign.state_count = given.state_count;
   }
   if (given.evaluate != nullptr) {
@@ -141,7 +145,8 @@ Status CheckTrainer(const motley_trainer& given, bool computes) {
 }  // namespace
 
 Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& trainer,
-                                                          bool computes) {
+                                                          bool computes,
+                                                          std::function<double()> batch_loss) {
   MOTLEY_ASSIGN_OR_RETURN(const motley_trainer given,
                           ReadVersioned(&trainer, motley_trainer MOTLEY_TRAINER_INIT,
                                         "motley_trainer", "MOTLEY_TRAINER_INIT"));
@@ -157,7 +162,7 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& 
     };
   }
   foreign->whole_rows = (given.flags & MOTLEY_WHOLE_ROWS) != 0;
-  AddServing(given, *foreign);
+  AddServing(given, batch_loss, *foreign);
   if (given.hold != nullptr) {
     foreign->hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
       return Call("hold", nullptr,

@@ -2,6 +2,7 @@
 // Wraps a program's callbacks (motley/trainer.h) as a trainer of the runtime.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/status.h"
@@ -11,8 +12,10 @@
 namespace motley {
 
 // kInvalidArgument: an unknown struct_size, no parameters, or no accumulate where `computes`. The
-// result borrows the data that the callbacks work on.
+// result borrows the data that the callbacks work on. `batch_loss` gives the mean loss of the batch
+// whose update is applied.
 Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& trainer,
-                                                          bool computes);
+                                                          bool computes,
+                                                          std::function<double()> batch_loss);
 
 }  // namespace motley

@@ -27,10 +27,15 @@ void JobControl::SetGate(uint64_t steps) {
   Change([steps](Guidance& guidance) { guidance.allowed_steps = steps; });
 }
 
-void JobControl::AllowSteps(uint64_t steps) {
+Status JobControl::AllowSteps(uint64_t steps) {
+  if (guidance().allowed_steps == Guidance().allowed_steps) {
+    return Status::Conflict("the job has no gate: create it with the option `allowed_steps`");
+  }
   Change([steps](Guidance& guidance) {
-    guidance.allowed_steps = std::max(guidance.allowed_steps, steps);
+    // One less than no gate at all.
+    guidance.allowed_steps = std::max(guidance.allowed_steps, std::min(steps, UINT64_MAX - 1));
   });
+  return Status::Ok();
 }
 
 void JobControl::SetRate(double learning_rate) {

@@ -29,7 +29,8 @@ class JobControl {
   void SetGate(uint64_t steps);
 
   // --- Any thread ---
-  void AllowSteps(uint64_t steps);  // The number never goes down.
+  // The number never goes down. kConflict: no gate was set.
+  Status AllowSteps(uint64_t steps);
   void SetRate(double learning_rate);
   void Finish();
   Guidance guidance() const;

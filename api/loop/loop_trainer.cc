@@ -15,78 +15,74 @@ namespace {
 
 constexpr uint32_t kFlags = MOTLEY_LOOP_INITIALIZE | MOTLEY_LOOP_APPLY;
 
-struct Door {
-  StepExchange& exchange;
-  std::function<bool()> stopped;
+// Offers work that only a stop of the job makes superfluous.
+Status Offer(const LoopDoor& door, const motley_step& step, const char* kind) {
+  MOTLEY_ASSIGN_OR_RETURN(
+      const motley_status returned,
+      door.exchange.Offer({.step = step, .unwanted = door.stopped, .progress = {}}));
+  if (returned == MOTLEY_OK) return Status::Ok();
+  return Status::Callback(
+      fmt::format("the loop handed the step {} back with status {}", kind, returned));
+}
 
-  // Offers work that only a stop of the job makes superfluous.
-  Status Offer(const motley_step& step, const char* kind) const {
-    MOTLEY_ASSIGN_OR_RETURN(const motley_status returned,
-                            exchange.Offer({.step = step, .unwanted = stopped, .progress = {}}));
-    if (returned == MOTLEY_OK) return Status::Ok();
-    return Status::Callback(
-        fmt::format("the loop handed the step {} back with status {}", kind, returned));
-  }
+Status Gradient(const LoopDoor& door, const WeightedWork& work) {
+  const motley_batch batch = work.batch != nullptr ? BatchOf(*work.batch) : motley_batch{};
+  const std::vector<motley_run> runs = RunsOf(work);
+  motley_step step{};
+  step.kind = MOTLEY_STEP_GRADIENT;
+  step.step = work.step;
+  step.version = work.version;
+  step.seed = work.seed;
+  step.parameter_count = work.parameters.size();
+  step.parameters = work.parameters.data();
+  step.samples = work.samples.data();
+  step.sample_count = work.samples.size();
+  step.batch = work.batch != nullptr ? &batch : nullptr;
+  step.runs = runs.data();
+  step.run_count = static_cast<uint32_t>(runs.size());
+  step.vectors = static_cast<uint32_t>(work.sums.size());
+  step.sums = work.sums.data();
+  step.losses = work.losses.data();
+  step.weights = work.weights.data();
+  MOTLEY_ASSIGN_OR_RETURN(
+      const motley_status returned,
+      door.exchange.Offer({.step = step,
+                           .unwanted = [&cancelled = work.cancelled] { return cancelled.load(); },
+                           .progress = work.progress}));
+  if (returned == MOTLEY_OK) return Status::Ok();
+  if (returned == MOTLEY_CANCELLED) return Status::Cancelled("handed back unfinished");
+  return Status::Callback(
+      fmt::format("the loop handed the step GRADIENT back with status {}", returned));
+}
 
-  Status Gradient(const WeightedWork& work) const {
-    const motley_batch batch = work.batch != nullptr ? BatchOf(*work.batch) : motley_batch{};
-    const std::vector<motley_run> runs = RunsOf(work);
-    motley_step step{};
-    step.kind = MOTLEY_STEP_GRADIENT;
-    step.step = work.step;
-    step.version = work.version;
-    step.seed = work.seed;
-    step.parameter_count = work.parameters.size();
-    step.parameters = work.parameters.data();
-    step.samples = work.samples.data();
-    step.sample_count = work.samples.size();
-    step.batch = work.batch != nullptr ? &batch : nullptr;
-    step.runs = runs.data();
-    step.run_count = static_cast<uint32_t>(runs.size());
-    step.vectors = static_cast<uint32_t>(work.sums.size());
-    step.sums = work.sums.data();
-    step.losses = work.losses.data();
-    step.weights = work.weights.data();
-    MOTLEY_ASSIGN_OR_RETURN(
-        const motley_status returned,
-        exchange.Offer({.step = step,
-                        .unwanted = [&cancelled = work.cancelled] { return cancelled.load(); },
-                        .progress = work.progress}));
-    if (returned == MOTLEY_OK) return Status::Ok();
-    if (returned == MOTLEY_CANCELLED) return Status::Cancelled("handed back unfinished");
-    return Status::Callback(
-        fmt::format("the loop handed the step GRADIENT back with status {}", returned));
-  }
+Status Initialize(const LoopDoor& door, uint64_t seed, std::span<float> parameters) {
+  motley_step step{};
+  step.kind = MOTLEY_STEP_INITIALIZE;
+  step.seed = seed;
+  step.parameter_count = parameters.size();
+  step.new_parameters = parameters.data();
+  return Offer(door, step, "INITIALIZE");
+}
 
-  Status Initialize(uint64_t seed, std::span<float> parameters) const {
-    motley_step step{};
-    step.kind = MOTLEY_STEP_INITIALIZE;
-    step.seed = seed;
-    step.parameter_count = parameters.size();
-    step.new_parameters = parameters.data();
-    return Offer(step, "INITIALIZE");
-  }
-
-  Status Apply(const RuleUpdate& by, uint64_t state_count) const {
-    motley_step step{};
-    step.kind = MOTLEY_STEP_APPLY;
-    step.step = step.version = by.steps - 1;
-    step.parameter_count = by.count;
-    step.gradient = by.gradient;
-    step.new_parameters = by.parameters;
-    step.state = by.state;
-    step.state_count = state_count;
-    step.learning_rate = by.rate;
-    step.batch_weight = by.weight;
-    return Offer(step, "APPLY");
-  }
-};
+Status Apply(const LoopDoor& door, const RuleUpdate& by, uint64_t state_count) {
+  motley_step step{};
+  step.kind = MOTLEY_STEP_APPLY;
+  step.step = step.version = by.steps - 1;
+  step.parameter_count = by.count;
+  step.gradient = by.gradient;
+  step.new_parameters = by.parameters;
+  step.state = by.state;
+  step.state_count = state_count;
+  step.learning_rate = by.rate;
+  step.batch_weight = by.weight;
+  step.batch_loss = door.batch_loss();
+  return Offer(door, step, "APPLY");
+}
 
 }  // namespace
 
 Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop& loop, bool serves,
-                                                              bool computes, StepExchange& exchange,
-                                                              std::function<bool()> stopped) {
+                                                              bool computes, LoopDoor door) {
   MOTLEY_ASSIGN_OR_RETURN(
       const motley_loop given,
       ReadVersioned(&loop, motley_loop MOTLEY_LOOP_INIT, "motley_loop", "MOTLEY_LOOP_INIT"));
@@ -100,21 +96,22 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop&
     return Status::InvalidArgument(
         "motley_loop: state_count is the state of MOTLEY_LOOP_APPLY, which is not among the flags");
   }
-  const Door door{exchange, std::move(stopped)};
   auto foreign = std::make_shared<ForeignTrainer>();
   foreign->parameter_count = given.parameter_count;
   if (computes) {
-    foreign->accumulate_weighted = [door](const WeightedWork& work) { return door.Gradient(work); };
+    foreign->accumulate_weighted = [door](const WeightedWork& work) {
+      return Gradient(door, work);
+    };
   }
   if (serves && (given.flags & MOTLEY_LOOP_INITIALIZE) != 0) {
     foreign->initialize = [door](uint64_t seed, std::span<float> parameters) {
-      return door.Initialize(seed, parameters);
+      return Initialize(door, seed, parameters);
     };
   }
   if (serves && (given.flags & MOTLEY_LOOP_APPLY) != 0) {
     foreign->state_count = given.state_count;
     foreign->apply = [door, count = given.state_count](const RuleUpdate& by) {
-      return door.Apply(by, count);
+      return Apply(door, by, count);
     };
   }
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_loop"));
@@ -124,6 +121,20 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop&
                     foreign->state_count, ForeignTrainer::kMostParameters));
   }
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
+}
+
+Status OfferResumed(const LoopDoor& door, const SavedJob& saved) {
+  std::vector<float> parameters = *saved.parameters;
+  std::vector<float> state = *saved.optimizer_state;
+  motley_step step{};
+  step.kind = MOTLEY_STEP_INITIALIZE;
+  step.step = step.version = saved.step;
+  step.seed = saved.seed;
+  step.parameter_count = parameters.size();
+  step.new_parameters = parameters.data();
+  step.state = state.data();
+  step.state_count = state.size();
+  return Offer(door, step, "INITIALIZE");
 }
 
 }  // namespace motley

@@ -24,6 +24,15 @@ motley_metrics LiveMetrics::values() const {
   return values_;
 }
 
+double LiveMetrics::decoded_loss() const {
+  const std::lock_guard lock(mutex_);
+  return decoded_loss_ * loss_unit_;
+}
+
+void LiveMetrics::On(const event::StepDecoded& event) {
+  decoded_loss_ = event.sum.weight > 0 ? event.sum.loss / event.sum.weight : 0;
+}
+
 void LiveMetrics::On(const event::WorkerJoined& event) {
   workers_.insert(event.worker);
   OfWorker& of = of_worker_[event.worker];

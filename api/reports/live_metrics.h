@@ -25,6 +25,7 @@ class LiveMetrics final : public JobObserver {
   void Finish(const JobResult& result);
 
   motley_metrics values() const;
+  double decoded_loss() const;  // Mean loss of the batch whose sum was decoded last.
   // kNotFound: it has never joined. Its name lives until it joins again.
   Result<motley_worker_metrics> Worker(WorkerId worker) const;
 
@@ -37,6 +38,7 @@ class LiveMetrics final : public JobObserver {
   void On(const event::WorkComputed& event);
   void On(const event::CommandGiven& event);
   void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
   void On(const event::StepApplied& event);
   void On(const event::RateSet& event) { values_.learning_rate = event.rate; }
   void On(const event::CheckpointSafe& event) { values_.checkpoint_step = event.steps; }
@@ -46,6 +48,7 @@ class LiveMetrics final : public JobObserver {
 
   mutable std::mutex mutex_;
   double loss_unit_ = 1;
+  double decoded_loss_ = 0;
   ApproximateRecord approximate_;
   motley_metrics values_ MOTLEY_METRICS_INIT;
   std::set<WorkerId> workers_;

@@ -272,6 +272,10 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.resume_step = given.resume_step;
   TakeText(given.record_profile, request.record_profile);
   request.allowed_steps = given.allowed_steps;
+  if (request.allowed_steps > 0 && request.open.steps) {
+    request.steps = kMostSteps;
+    request.open.steps = false;
+  }
   request.step_limit = given.step_limit;
   request.evaluate_training = given.evaluate_training != 0;
   request.audit = given.audit;

@@ -208,7 +208,8 @@ typedef struct motley_job_options {
       (docs/how-to/sync.md). */
   const char* sync;
   /** All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
-      motley_job_allow_steps or motley_job_finish. 0: no gate. */
+      motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on
+      until motley_job_finish. 0: no gate. */
   uint64_t allowed_steps;
 } motley_job_options;
 

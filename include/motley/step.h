@@ -52,7 +52,8 @@ typedef struct motley_loop {
 /** Kinds of steps. The numbers never change. */
 enum {
   MOTLEY_STEP_NONE = 0,       /**< Nothing to do within the timeout. It needs no motley_step_end. */
-  MOTLEY_STEP_INITIALIZE = 1, /**< Server, all-in-one: write new_parameters, which are 0. */
+  MOTLEY_STEP_INITIALIZE = 1, /**< Server, all-in-one: write new_parameters, which are 0. A job that
+                                   resumes shows what it goes on with instead. */
   MOTLEY_STEP_GRADIENT = 2,   /**< Worker, all-in-one: add to sums, losses and weights. */
   MOTLEY_STEP_APPLY = 3,      /**< Server, all-in-one: change new_parameters and state. */
   MOTLEY_STEP_END = 4         /**< The job has ended, and motley_job_wait returns its result at
@@ -64,7 +65,8 @@ typedef struct motley_step {
   uint32_t struct_size;
   int32_t kind;    /**< MOTLEY_STEP_... */
   uint64_t ticket; /**< The library's name for this piece of work. */
-  uint64_t step;   /**< GRADIENT, APPLY: number of the update, from 0. */
+  uint64_t step;   /**< GRADIENT, APPLY: number of the update, from 0. INITIALIZE: number of the
+                        steps that are done: 0, or those of the checkpoint. */
   /** GRADIENT, APPLY: version of the parameters. Equal numbers mean equal values. */
   uint64_t version;
   /** The job's seed. Everything random in GRADIENT (dropout, augmentation) must follow from seed,
@@ -88,19 +90,21 @@ typedef struct motley_step {
       weights of several runs of a group may stand at one of them. */
   double* weights;
 
-  /* APPLY: the update. INITIALIZE: only new_parameters. */
+  /* APPLY: the update. INITIALIZE: new_parameters; for a job that resumes, copies of the saved
+     parameters and of the state of MOTLEY_LOOP_APPLY, and what is written to them is lost. */
   const float* gradient; /**< The mean over the batch, clipped, with L2, as the options say. */
   float* new_parameters; /**< The parameters before; make them those after the update. */
   float* state;          /**< state_count floats. */
   uint64_t state_count;
   double learning_rate; /**< The rate that the options, schedule and motley_job_set_rate give. */
   double batch_weight;  /**< Total weight of the batch. */
+  double batch_loss;    /**< Mean loss of the batch, before the update. */
 } motley_step;
 
 #define MOTLEY_STEP_INIT                                                                      \
   {                                                                                           \
     sizeof(motley_step), 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        NULL, NULL, NULL, 0, 0, 0                                                             \
+        NULL, NULL, NULL, 0, 0, 0, 0                                                          \
   }
 
 /**

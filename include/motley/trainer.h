@@ -144,6 +144,7 @@ typedef struct motley_update {
   uint64_t state_count;
   double learning_rate; /**< The rate that the options, schedule and motley_job_set_rate give. */
   double batch_weight;  /**< Total weight of the batch. */
+  double batch_loss;    /**< Mean loss of the batch, before the update. */
 } motley_update;
 
 /** Flags of motley_trainer. */

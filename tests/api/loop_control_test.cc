@@ -253,6 +253,7 @@ TEST(ApiLoopDescriptor, IsReadableWhileThereIsWork) {
 TEST(ApiLoopGate, PausesUntilMoreStepsAreAllowed) {
   motley_job_options options = PointJob();
   options.allowed_steps = 3;
+  options.steps = 0;  // Until it is finished.
   TestJob job(options);
   Start(job.get(), MOTLEY_LOOP_APPLY);
   std::thread puller([&] { EXPECT_EQ(PullPoints(job.get()), MOTLEY_OK); });

@@ -145,8 +145,16 @@ TEST(ApiLoop, AStateIsSavedAndResumed) {
   second.Start();
   std::vector<float> states;
   for (motley_step step = second.Take(); step.kind != MOTLEY_STEP_END; step = second.Take()) {
-    EXPECT_NE(step.kind, MOTLEY_STEP_INITIALIZE);
-    if (step.kind == MOTLEY_STEP_APPLY) {
+    if (step.kind == MOTLEY_STEP_INITIALIZE) {  // Shows what the job goes on with.
+      EXPECT_EQ(step.step, 4U);
+      EXPECT_EQ(step.state_count, 5U);
+      EXPECT_EQ(step.state[4]++, 4);
+      const auto saved = first.job().Parameters();
+      EXPECT_EQ(std::vector<float>(step.new_parameters, step.new_parameters + POINT_DIMENSIONS),
+                saved);
+      step.new_parameters[0] += 1;  // Is lost.
+    } else if (step.kind == MOTLEY_STEP_APPLY) {
+      EXPECT_GT(step.batch_loss, 0);
       EXPECT_EQ(step.step, 4 + states.size());
       states.push_back(step.state[4]++);
       for (int i = 0; i < POINT_DIMENSIONS; ++i) {

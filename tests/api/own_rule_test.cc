@@ -98,6 +98,7 @@ TEST(ApiWholeRows, AreAuditedByTheOtherCallback) {
 // Momentum, whose velocity is the state, and the number of updates behind it.
 motley_status ApplyMomentum(void*, const motley_update* update) {
   if (update->state[POINT_DIMENSIONS] != static_cast<float>(update->step)) return 1;
+  if (!(update->batch_loss > 0) || update->batch_weight != 200) return 2;
   for (uint64_t i = 0; i < update->parameter_count; ++i) {
     update->state[i] = 0.9f * update->state[i] + update->gradient[i];
     update->parameters[i] -= static_cast<float>(update->learning_rate) * update->state[i];
