@@ -256,6 +256,7 @@ typedef struct motley_update {
   uint64_t state_count;
   double learning_rate;
   double batch_weight;
+  double batch_loss;
 } motley_update;
 enum {
   MOTLEY_WHOLE_ROWS = 1
@@ -367,6 +368,7 @@ typedef struct motley_step {
   uint64_t state_count;
   double learning_rate;
   double batch_weight;
+  double batch_loss;
 } motley_step;
 motley_status motley_job_set_loop(motley_job* job, const motley_loop* loop);
 motley_status motley_step_begin(motley_job* job, double timeout_seconds,

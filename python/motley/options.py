@@ -204,5 +204,6 @@ class JobOptions(TypedDict, total=False):
     # (docs/how-to/sync.md).
     sync: str | None
     # All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
-    # motley_job_allow_steps or motley_job_finish. 0: no gate.
+    # motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on
+    # until motley_job_finish. 0: no gate.
     allowed_steps: int | None

@@ -20,7 +20,7 @@ DoubleArray = npt.NDArray[np.float64]
 class StepKind(enum.IntEnum):
     """Kinds of work, and what each asks for (motley/step.h)."""
 
-    INITIALIZE = 1  #: Server, all-in-one: write new_parameters, which are 0.
+    INITIALIZE = 1  #: Server, all-in-one: write new_parameters; or a resumed job shows them.
     GRADIENT = 2  #: Worker, all-in-one: add to sums, losses and weights.
     APPLY = 3  #: Server, all-in-one: change new_parameters and state.
     END = 4  #: The job has ended, and Job.wait() returns its result at once.
@@ -40,10 +40,11 @@ class Run:
 class Step:
     """One piece of work, from Job.begin() to end(). Its arrays are views of the library's memory until then.
 
-    INITIALIZE: write new_parameters. GRADIENT: for each v, sums[v] += the sum over runs r of r.weights[v] times the
-    sum of the gradients of its samples; losses[i] += the sum of the losses of run i, unweighted; weights[i] is the
-    number of its samples unless you set it. APPLY: change new_parameters and state by gradient, the mean over the
-    batch. Members that a kind does not name are empty, 0 or None.
+    INITIALIZE: write new_parameters; a job that resumes shows what it goes on with instead. GRADIENT: for each v,
+    sums[v] += the sum over runs r of r.weights[v] times the sum of the gradients of its samples; losses[i] += the sum
+    of the losses of run i, unweighted; weights[i] is the number of its samples unless you set it. APPLY: change
+    new_parameters and state by gradient, the mean over the batch. Members that a kind does not name are empty, 0 or
+    None.
 
     `with step:` ends it: as done, or as failed if the block raises an exception.
     """
@@ -52,11 +53,12 @@ class Step:
         self._job, self._c = job, c_step
         self.ended = False
         self.kind = StepKind(c_step.kind)
-        self.step: int = c_step.step  #: Number of the update, from 0.
+        self.step: int = c_step.step  #: Number of the update, from 0. INITIALIZE: number of the steps done.
         self.version: int = c_step.version  #: Equal numbers mean equal parameters.
         self.seed: int = c_step.seed  #: Randomness must follow from seed, step, partition and sample alone.
         self.learning_rate: float = c_step.learning_rate
         self.batch_weight: float = c_step.batch_weight
+        self.batch_loss: float = c_step.batch_loss  #: Mean loss of the batch, before the update.
         count, gradient = c_step.parameter_count, self.kind == StepKind.GRADIENT
         apply = self.kind == StepKind.APPLY
         self.parameters: FloatArray = view(c_step.parameters, count if gradient else 0, np.float32)

@@ -63,13 +63,37 @@ def test_the_loop_initializes_and_applies(problem):
                 step.state *= 0.5
                 step.state += step.gradient
                 step.new_parameters -= step.learning_rate * step.state
-                assert step.batch_weight == 100
+                assert step.batch_weight == 100 and step.batch_loss > 0
     job.wait()
     other = motley.Job(trainer=motley.Trainer(problem.gradient, np.ones(5)), optimizer="momentum", momentum=0.5,
                        **problem.options())
     other.run()
     np.testing.assert_allclose(job.parameters(), other.parameters(), rtol=1e-4)
     assert seen[0] == StepKind.INITIALIZE and seen.count(StepKind.APPLY) == 60
+
+
+def test_a_resumed_job_shows_the_loop_what_it_goes_on_with(problem, tmp_path):
+    shown = []
+
+    def run(**changes):
+        job = looped(problem, initialize=True, apply=True, state_count=1, workers=1, **changes)
+        job.start()
+        for step in job.steps():
+            with step:
+                if step.kind == StepKind.INITIALIZE:
+                    shown.append((step.step, step.new_parameters.copy(), step.state.tolist()))
+                elif step.kind == StepKind.GRADIENT:
+                    compute(problem, step)
+                else:
+                    step.state += 1
+                    step.new_parameters -= step.learning_rate * step.gradient
+        job.wait()
+        return job.parameters()
+
+    reached = run(steps=10, checkpoint=tmp_path / "kept")
+    run(steps=12, resume=tmp_path / "kept")
+    assert [step for step, _, _ in shown] == [0, 10] and shown[1][2] == [10.0]
+    np.testing.assert_array_equal(shown[1][1], reached)
 
 
 def test_a_trainer_applies_and_evaluates(problem):
