@@ -17,7 +17,6 @@ except ImportError as error:  # pragma: no cover
     raise ImportError("motley.torch needs PyTorch 1.13 or newer: pip install torch, or Debian's python3-torch"
                       ) from error
 
-from ..checkpoint import list_checkpoints
 from ..environment import read_environment
 from ..job import Job
 from .ending import leave_on_sigterm
@@ -28,9 +27,6 @@ from .rates import Schedule
 from .samples import Samples
 from .server import ServerLoader
 from .worker import WorkerLoader
-
-#: The loops of the script end the job, and not a number of steps.
-_NO_END = 2**40
 
 __all__ = ["Loader", "Refused", "loader", "train"]
 
@@ -65,28 +61,18 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     if environment.role == "worker":
         made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
     else:
-        resumed = _resumed_step(options.get("resume"), options.get("resume_step"))
-        gate = resumed or -(-len(samples) // batch_size)
         # A worker that fails at its start must not block the job: it begins without those that are late by 30 s.
-        job = Job("server", **{**server_options, **environment.options, "min_workers": None, "allowed_steps": gate,
-                               "steps": _NO_END})
+        job = Job("server", **{**server_options, **environment.options, "min_workers": None,
+                               "allowed_steps": -(-len(samples) // batch_size)})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:
             saves = options.get("checkpoint") is not None or options.get("resume") is not None
-            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves, resumed)
+            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves)
     if environment.role is not None:
         leave_on_sigterm()
     atexit.register(made.close)
     return made
-
-
-def _resumed_step(folder: Any, step: int | None) -> int:
-    """Number of steps in the checkpoint that a job continues; 0: none."""
-    if folder is None or step:
-        return step or 0
-    found = list_checkpoints(folder)
-    return int(found[0]["step"]) if found else 0
 
 
 def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.Tensor], dataset: Sized, *,

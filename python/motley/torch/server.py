@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 
-from ..errors import Unavailable
 from ..job import Job
 from ..step import Step, StepKind
 from .ending import leave, program_failed
@@ -25,11 +22,10 @@ class ServerLoader(Loader):
     """Waits for the updates of an epoch, and yields nothing. The module always has the newest parameters."""
 
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
-                 schedule: Schedule | Any | None, job: Job, saves: bool, resumed: int) -> None:
-        """`saves`: the job writes or continues checkpoints, so that it keeps the optimizer's state.
+                 schedule: Schedule | Any | None, job: Job, saves: bool) -> None:
+        """The job must be gated at the first epoch's end (option allowed_steps).
 
-        `resumed` is the number of steps that the job has done before. It must be gated there, or at the first epoch's
-        end if it is new (option allowed_steps).
+        `saves`: it writes or continues checkpoints, so it keeps the optimizer's state.
         """
         super().__init__(samples, model, optimizer, settings, schedule)
         parameters = trained_parameters(model, optimizer)
@@ -38,8 +34,6 @@ class ServerLoader(Loader):
         self._job = job
         self._job.set_loop(self._flat.count, initialize=True, apply=True,
                            state_count=self._state.count if self._state is not None else 0)
-        self.step = self._first_step = resumed
-        self._restores = resumed > 0  # The state comes with the first update.
         self._epochs = 0
         self._ended = False
 
@@ -60,7 +54,6 @@ class ServerLoader(Loader):
                 return
             with work:
                 self._do(work)
-        self._note_losses()
         yield from ()
 
     def _allow(self, steps: int) -> None:
@@ -68,23 +61,20 @@ class ServerLoader(Loader):
             return
         if self._epochs == 1:
             self._job.start()
-            if self._restores:
-                self._take_parameters()
-        if steps > self.step:
+            self._initialize()
+        if steps > self.step and not self._ended:
             self._job.allow_steps(steps)
 
-    def _take_parameters(self) -> None:
-        """Waits until the job has read its checkpoint, and takes the parameters from it."""
-        vector = np.empty(self._flat.count, np.float32)
-        while not self._ended:
-            try:
-                self._job.copy_parameters(vector)
-                self._flat.load(vector)
-                return
-            except Unavailable:
-                work = self._job.begin(0.02)
-            if work is not None:
-                self._has_ended(work)
+    def _initialize(self) -> None:
+        """The first work of a job: its first parameters are those of the module, or it continues a checkpoint."""
+        work = self._job.begin()
+        assert work is not None
+        if not self._has_ended(work):
+            with work:
+                if work.step > 0:
+                    self._take(work)
+                else:
+                    self._flat.store(work.new_parameters)
 
     def _has_ended(self, work: Step) -> bool:
         """True if the job has ended well. Raises the error of one that did not."""
@@ -95,32 +85,19 @@ class ServerLoader(Loader):
         return True
 
     def _do(self, work: Step) -> None:
-        if work.kind == StepKind.INITIALIZE:
-            self._flat.store(work.new_parameters)
-            return
-        if self._restores or work.step != self.step:
-            self._go_to(work)
-        self._note_losses()
+        if work.step != self.step:
+            self._take(work)
         self._flat.load_gradients(work.gradient)
         self._update(self.optimizer.step)
         self._flat.drop_gradients()
         self._flat.store(work.new_parameters)
         if self._state is not None:
             self._state.store(work.state)
+        self.losses.append(work.batch_loss)
         self.step += 1
 
-    def _note_losses(self) -> None:
-        """Takes the loss of the newest update from the job, which notes it a moment after the update."""
-        while len(self.losses) < self.step - self._first_step and not self._ended:
-            metrics = self._job.metrics()
-            if metrics.steps >= self.step:
-                self.losses.append(metrics.batch_loss)
-            else:
-                time.sleep(0.0002)
-
-    def _go_to(self, work: Step) -> None:
+    def _take(self, work: Step) -> None:
         """Takes the parameters and the optimizer's state from the job."""
-        self._restores = False
         self._flat.load(work.new_parameters)
         if self._state is not None:
             self._state.load(work.state)
