@@ -26,8 +26,9 @@ def leave_on_sigterm() -> None:
 
 def _terminate(number: int, _frame: Any) -> None:
     global _terminated
-    _terminated = True
-    sys.exit(128 + number)
+    if not _terminated:  # Slurm and `motley run` may both send it.
+        _terminated = True
+        sys.exit(128 + number)
 
 
 _terminated = False
