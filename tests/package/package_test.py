@@ -251,7 +251,7 @@ class DevScript(unittest.TestCase):
         return done.stderr
 
     def test_arguments_that_mean_nothing_are_refused(self):
-        for command in ("build", "demo", "lint", "setup", "clean"):
+        for command in ("build", "demo", "lint", "setup", "clean", "wheel"):
             self.assertIn(f"{command} takes no arguments, not 'x'", self.refused(command, "x"))
         for words in (["-j2"], ["-j", "2"]):
             self.assertIn("MOTLEY_JOBS=2 ./dev build", self.refused("build", *words))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a PyTorch module on many machines, with the loop that trains it on one.
+
+* loader: stands in the place of torch.utils.data.DataLoader
+* train: the loop as well, for scripts from zero
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sized
+from typing import Any
+
+try:
+    import torch
+except ImportError as error:  # pragma: no cover
+    raise ImportError("motley.torch needs PyTorch 1.13 or newer: pip install torch, or Debian's python3-torch"
+                      ) from error
+
+from ..environment import read_environment
+from ..job import Job
+from .ending import leave_on_sigterm
+from .errors import Refused
+from .loader import Loader, Settings
+from .plain import PlainLoader
+from .rates import Schedule
+from .samples import Samples
+from .server import ServerLoader
+from .worker import WorkerLoader
+
+__all__ = ["Loader", "Refused", "loader", "train"]
+
+
+def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, batch_size: int, seed: int = 7,
+           tolerate: int | None = None, code: str | None = None, collate_fn: Callable[[list[Any]], Any] | None = None,
+           clip_norm: float | None = None, schedule: Schedule | Any | None = None, chunk: int | None = None,
+           randomness: bool | None = None, random_samples: bool = False, **options: Any) -> Loader:
+    """Stands in the place of a DataLoader: yields the samples of each step that this process is to compute.
+
+    The loop stays as it is: zero_grad(), the loss as a mean over the samples it got, backward(), step(). Started by
+    plain python, the process trains alone. Started by `motley run`, it is the server or a worker of a job, with the
+    same batches and, to rounding, the same updates.
+
+    dataset: anything with len() and []. batch_size: samples of a step, over all workers. seed: chooses the batches.
+    tolerate, code: workers that may be missing, and the gradient code (`motley codes`). collate_fn: as DataLoader's.
+    clip_norm: largest norm of the batch's gradient. schedule: learning rate by the step: a function that returns a
+    factor, or a scheduler of torch.optim.lr_scheduler to be stepped once per update. chunk: most samples of a turn;
+    without it a turn takes about 50 ms. randomness: the loop draws random numbers, like dropout; without it the first
+    step shows that. random_samples: the data set draws random numbers, for augmentation. Other options are those of
+    motley.Job, for the server: checkpoint="runs/net" and so on.
+    """
+    if batch_size < 1 or (chunk is not None and chunk < 1):
+        raise ValueError("batch_size and chunk: numbers from 1 are needed")
+    samples = Samples(dataset, collate_fn, random_samples)
+    settings = Settings(batch_size, seed, clip_norm, chunk, randomness)
+    environment = read_environment()
+    # A plain process checks the options as well, so that a wrong one shows before the job.
+    server_options = {"sample_count": len(samples), "batch": batch_size, "seed": seed, "tolerate": tolerate,
+                      "code": code, **options}
+    made: Loader
+    if environment.role == "worker":
+        made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
+    else:
+        # A worker that fails at its start must not block the job: it begins without those that are late by 30 s.
+        job = Job("server", **{**server_options, **environment.options, "min_workers": None,
+                               "allowed_steps": -(-len(samples) // batch_size)})
+        if environment.role is None:
+            made = PlainLoader(samples, model, optimizer, settings, schedule)
+        else:
+            saves = options.get("checkpoint") is not None or options.get("resume") is not None
+            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves)
+    if environment.role is not None:
+        leave_on_sigterm()
+    atexit.register(made.close)
+    return made
+
+
+def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.Tensor], dataset: Sized, *,
+          optimizer: torch.optim.Optimizer, batch_size: int, epochs: int, **options: Any) -> Loader:
+    """Trains for a number of epochs, by loader(), whose other arguments it takes.
+
+    loss: gets the model and a batch, and returns the mean loss of the batch's samples. Returns the closed loader: it
+    has the losses of the steps.
+    """
+    with loader(dataset, model, optimizer, batch_size=batch_size, **options) as batches:
+        for _ in range(epochs):
+            for batch in batches:
+                optimizer.zero_grad()
+                torch.autograd.backward(loss(model, batch))
+                optimizer.step()
+    return batches

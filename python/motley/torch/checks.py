@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what would make a gradient depend on which samples share a chunk, before it goes wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .errors import Refused
+
+BatchNorm = torch.nn.modules.batchnorm._BatchNorm
+
+
+def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
+    """Refuses optimizers that need more than one dense gradient for a step."""
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise Refused("LBFGS computes the loss several times in a step, and a step here has one gradient: use SGD, "
+                      "Adam, AdamW or another optimizer that needs no closure")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise Refused("SparseAdam takes sparse gradients, and gradients travel as dense vectors: use Adam")
+
+
+def check_model(model: torch.nn.Module) -> None:
+    """Refuses modules whose gradient depends on other samples, as they are now."""
+    for name, module in model.named_modules():
+        if isinstance(module, BatchNorm) and module.training:
+            raise Refused(batch_norm_message(name, module))
+        if getattr(module, "sparse", False) is True and isinstance(
+                module, (torch.nn.Embedding, torch.nn.EmbeddingBag)):
+            raise Refused(f"{name or type(module).__name__} makes sparse gradients, and gradients travel as dense "
+                          "vectors: make it with sparse=False")
+
+
+def batch_norm_message(name: str, module: torch.nn.Module) -> str:
+    where = f"{name} ({type(module).__name__})" if name else type(module).__name__
+    return (f"{where} is in training mode: its output for a sample depends on the other samples of a chunk, so the "
+            "result would depend on which worker computed what. Use GroupNorm or LayerNorm, or freeze its statistics "
+            "by calling .eval() on it after model.train()")
+
+
+class NoScaling:
+    """Refuses GradScaler until remove(): it multiplies the losses, and changes the gradients of a part of the batch."""
+
+    def __init__(self) -> None:
+        self._scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+        self._original = original = self._scaler.scale
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            if scaler.is_enabled():
+                raise Refused("a GradScaler changes the gradients of a part of the batch: use autocast with bfloat16, "
+                              "which needs none, or float32")
+            return original(scaler, outputs)
+
+        self._scaler.scale = scale
+
+    def remove(self) -> None:
+        self._scaler.scale = self._original
+
+
+def watch(model: torch.nn.Module) -> list[Any]:
+    """Refuses what shows only when it is used: BatchNorm in training mode, and a GradScaler.
+
+    Returns what ends this by remove().
+    """
+
+    def hook(name: str) -> Any:
+        def refuse(module: torch.nn.Module, _inputs: Any) -> None:
+            if module.training:
+                raise Refused(batch_norm_message(name, module))
+        return refuse
+
+    hooks = [module.register_forward_pre_hook(hook(name)) for name, module in model.named_modules()
+             if isinstance(module, BatchNorm)]
+    return [*hooks, NoScaling()]

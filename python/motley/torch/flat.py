@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a module as one vector of float32, which is what travels between processes."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ..trainer import FloatArray
+from .errors import Refused
+
+#: Types of parameters that a float32 holds exactly.
+EXACT_TYPES = (torch.float32, torch.bfloat16)
+
+
+def over(vector: FloatArray) -> torch.Tensor:
+    """A tensor over the memory of an array, which may be read-only: torch.from_numpy would warn about it."""
+    if vector.size == 0:
+        return torch.empty(0)
+    memory = (ctypes.c_float * vector.size).from_address(vector.ctypes.data)
+    return torch.frombuffer(memory, dtype=torch.float32)
+
+
+@dataclasses.dataclass
+class Segment:
+    """Neighbours in the vector with the same type and device: they share one tensor each for values and gradients."""
+
+    begin: int
+    end: int
+    values: torch.Tensor
+    gradients: torch.Tensor
+
+
+def trained_parameters(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    """The parameters that the optimizer changes, in the order of its groups. Refused: one cannot be sent."""
+    found = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+    if not found:
+        raise Refused("the optimizer has no parameter that requires a gradient: give it model.parameters()")
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    seen: dict[Any, str] = {}
+    for number, parameter in enumerate(found):
+        name = names.get(id(parameter), f"parameter {number} of the optimizer")
+        _check(parameter, name, seen)
+    return found
+
+
+def _check(parameter: torch.nn.Parameter, name: str, seen: dict[Any, str]) -> None:
+    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+        raise Refused(f"{name} has no shape yet: run the model once on a sample before you make the loader")
+    if parameter.layout != torch.strided:
+        raise Refused(f"{name} is sparse: only dense parameters can be trained")
+    if parameter.dtype not in EXACT_TYPES:
+        kind = str(parameter.dtype).replace("torch.", "")
+        raise Refused(f"{name} is {kind}, and parameters travel as float32: call model.float(), or model.bfloat16()")
+    if parameter.numel() > 0:
+        place = (parameter.device, parameter.data_ptr())
+        if place in seen:
+            raise Refused(f"{name} and {seen[place]} are two parameters over the same memory: to share weights, assign "
+                          "the same torch.nn.Parameter to both modules")
+        seen[place] = name
+
+
+def _dense(parameter: torch.Tensor) -> bool:
+    """True if the elements fill their memory without gaps, in any order of the dimensions (channels_last)."""
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(parameter.stride(), parameter.shape) if size > 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _view(flat: torch.Tensor, begin: int, parameter: torch.Tensor) -> torch.Tensor:
+    """The parameter's part of a flat tensor, in its shape and order in memory."""
+    if parameter.is_contiguous() or not _dense(parameter):
+        return flat[begin:begin + parameter.numel()].view(parameter.shape)
+    return flat.as_strided(parameter.shape, parameter.stride(), begin)
+
+
+class FlatParameters:
+    """Moves parameters into flat tensors. `p.data`, and after bind_gradients() `p.grad`, are views of them.
+
+    Parameters keep their identity, type and device, so optimizers and hooks go on working. One thread at a time.
+    """
+
+    def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
+        self._parameters = parameters
+        self.segments: list[Segment] = []
+        self._gradients: list[torch.Tensor] = []
+        begin = 0
+        with torch.no_grad():
+            for group in _alike(parameters):
+                count = sum(parameter.numel() for parameter in group)
+                values = torch.empty(count, dtype=group[0].dtype, device=group[0].device)
+                segment = Segment(begin, begin + count, values, torch.zeros_like(values))
+                at = 0
+                for parameter in group:
+                    view = _view(values, at, parameter)
+                    view.copy_(parameter)
+                    self._gradients.append(_view(segment.gradients, at, view))
+                    parameter.data = view
+                    at += parameter.numel()
+                self.segments.append(segment)
+                begin += count
+        self.count = begin
+        self.devices = {segment.values.device for segment in self.segments}
+
+    @property
+    def all_float32(self) -> bool:
+        return all(segment.values.dtype == torch.float32 for segment in self.segments)
+
+    def load(self, vector: FloatArray) -> None:
+        """Sets the parameters from `count` floats."""
+        self._copy(over(vector), lambda segment: segment.values)
+
+    def store(self, vector: FloatArray) -> None:
+        """Writes the parameters into `count` floats."""
+        target = over(vector)
+        for segment in self.segments:
+            target[segment.begin:segment.end].copy_(segment.values)
+
+    def load_gradients(self, vector: FloatArray) -> None:
+        """Sets the gradients from `count` floats, and makes every p.grad its view."""
+        self._copy(over(vector), lambda segment: segment.gradients)
+        for parameter, view in zip(self._parameters, self._gradients):
+            parameter.grad = view
+
+    def clear_gradients(self) -> None:
+        for segment in self.segments:
+            segment.gradients.zero_()
+
+    def bind_gradients(self) -> None:
+        """Makes every p.grad its view. Gradients that others made meanwhile are added to the views."""
+        with torch.no_grad():
+            for parameter, view in zip(self._parameters, self._gradients):
+                found = parameter.grad
+                if found is view:
+                    continue
+                if found is not None:
+                    view.add_(found)
+                parameter.grad = view
+
+    def drop_gradients(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def changes(self) -> int:
+        """A number that grows with every change of the gradients in place."""
+        return sum(segment.gradients._version for segment in self.segments)
+
+    def add_gradients(self, vector: FloatArray, factor: float) -> None:
+        """Adds factor * gradients to `count` floats."""
+        target = over(vector)
+        for segment in self.segments:
+            gradients = segment.gradients.to(device="cpu", dtype=torch.float32)
+            target[segment.begin:segment.end].add_(gradients, alpha=factor)
+
+    def _copy(self, vector: torch.Tensor, part: Callable[[Segment], torch.Tensor]) -> None:
+        for segment in self.segments:
+            part(segment).copy_(vector[segment.begin:segment.end])
+
+
+def _alike(parameters: list[torch.nn.Parameter]) -> Iterator[list[torch.nn.Parameter]]:
+    """The parameters in order, cut where the type or the device changes."""
+    group: list[torch.nn.Parameter] = []
+    for parameter in parameters:
+        if group and (group[0].dtype, group[0].device) != (parameter.dtype, parameter.device):
+            yield group
+            group = []
+        group.append(parameter)
+    yield group

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server: its loop has no turns; it applies the updates with the user's optimizer while the script waits there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..job import Job
+from ..step import Step, StepKind
+from .ending import leave, program_failed
+from .flat import FlatParameters, trained_parameters
+from .loader import Loader, Settings
+from .rates import Schedule
+from .samples import Samples
+from .state import OptimizerState
+
+
+class ServerLoader(Loader):
+    """Waits for the updates of an epoch, and yields nothing. The module always has the newest parameters."""
+
+    def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
+                 schedule: Schedule | Any | None, job: Job, saves: bool) -> None:
+        """The job must be gated at the first epoch's end (option allowed_steps).
+
+        `saves`: it writes or continues checkpoints, so it keeps the optimizer's state.
+        """
+        super().__init__(samples, model, optimizer, settings, schedule)
+        parameters = trained_parameters(model, optimizer)
+        self._flat = FlatParameters(parameters)
+        self._state = OptimizerState(optimizer, parameters) if saves else None
+        self._job = job
+        self._job.set_loop(self._flat.count, initialize=True, apply=True,
+                           state_count=self._state.count if self._state is not None else 0)
+        self._epochs = 0
+        self._ended = False
+
+    @property
+    def job(self) -> Job:
+        return self._job
+
+    def weight(self, weight: float) -> None:
+        """Nothing: the server's loop has no turns."""
+
+    def _epoch(self) -> Iterator[Any]:
+        self._epochs += 1
+        self._allow(self._epochs * len(self))
+        while not self._ended and self.step < self._epochs * len(self):
+            work = self._job.begin()
+            assert work is not None
+            if self._has_ended(work):
+                return
+            with work:
+                self._do(work)
+        yield from ()
+
+    def _allow(self, steps: int) -> None:
+        if self._ended:
+            return
+        if self._epochs == 1:
+            self._job.start()
+            self._initialize()
+        if steps > self.step and not self._ended:
+            self._job.allow_steps(steps)
+
+    def _initialize(self) -> None:
+        """The first work of a job: its first parameters are those of the module, or it continues a checkpoint."""
+        work = self._job.begin()
+        assert work is not None
+        if not self._has_ended(work):
+            with work:
+                if work.step > 0:
+                    self._take(work)
+                else:
+                    self._flat.store(work.new_parameters)
+
+    def _has_ended(self, work: Step) -> bool:
+        """True if the job has ended well. Raises the error of one that did not."""
+        if work.kind != StepKind.END:
+            return False
+        self._ended = True
+        self._job.wait()
+        return True
+
+    def _do(self, work: Step) -> None:
+        if work.step != self.step:
+            self._take(work)
+        self._flat.load_gradients(work.gradient)
+        self._update(self.optimizer.step)
+        self._flat.drop_gradients()
+        self._flat.store(work.new_parameters)
+        if self._state is not None:
+            self._state.store(work.state)
+        self.losses.append(work.batch_loss)
+        self.step += 1
+
+    def _take(self, work: Step) -> None:
+        """Takes the parameters and the optimizer's state from the job."""
+        self._flat.load(work.new_parameters)
+        if self._state is not None:
+            self._state.load(work.state)
+        self.step = work.step
+
+    def close(self) -> None:
+        """Ends the job: well if all is well, and at once if an exception ends the program."""
+        self._close(program_failed())
+
+    def _close(self, failed: bool) -> None:
+        if self._ended or self._epochs == 0:
+            return
+        self._ended = True
+        if failed:
+            self._job.stop()
+            leave(self._job)
+            return
+        self._job.finish()
+        leave(self._job)
+        self._job.wait()
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        self._close(kind is not None)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker: yields its chunks of each step's batch, and adds up their gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..job import Job
+from ..step import Step, StepKind
+from .backward import BackwardCalls
+from .checks import watch
+from .ending import leave
+from .errors import Refused
+from .flat import FlatParameters, trained_parameters
+from .loader import Loader, Settings
+from .randomness import Draws, seed_all
+from .rates import Schedule
+from .samples import Samples
+from .turns import OptimizerCalls, Turn
+from .work import Chunk, Pace, by_partition, whole_groups
+
+
+class GradientSum:
+    """Adds the gradients of chunks to the sums of a piece of work.
+
+    With one vector, backward() itself multiplies by the chunk's weight, and p.grad gathers all chunks of a step.
+    Otherwise each chunk's gradient is added to the sums after its turn.
+    """
+
+    def __init__(self, flat: FlatParameters) -> None:
+        self._flat = flat
+        self._work: Any = None
+        self._gathers = False
+        self._may_gather = flat.all_float32
+        self._factor = 0.0
+        self._changes = 0
+
+    def begin(self, work: Step) -> None:
+        self._work = work
+        self._gathers = self._may_gather and len(work.sums) == 1
+        self._flat.clear_gradients()
+        self._flat.drop_gradients()
+        self._flat.bind_gradients()
+        self._changes = self._flat.changes()
+
+    def caught(self, chunk: Chunk, weight: float, loss: torch.Tensor) -> float | None:
+        """Called before backward(). Returns the factor of its gradient."""
+        if self._flat.changes() != self._changes:
+            raise Refused("the gradients were changed in the loop's body before backward(): leave that to "
+                          "optimizer.zero_grad()")
+        if self._gathers and loss.dtype not in (torch.float32, torch.float64):
+            # A weight would be rounded in such a type.
+            self._flat.add_gradients(self._work.sums[0], 1.0)
+            self._flat.clear_gradients()
+            self._may_gather = self._gathers = False
+        return weight * chunk.weights[0] if self._gathers else None
+
+    def passed(self) -> None:
+        """Called after backward()."""
+        self._changes = self._flat.changes()
+
+    def stepped(self) -> None:
+        """Called by optimizer.step()."""
+        if self._flat.changes() != self._changes:
+            raise Refused("the gradients were changed between backward() and optimizer.step(), where they are those of "
+                          "a part of the batch: for clipping, give clip_norm= to the loader")
+        self._flat.bind_gradients()
+        self._changes = self._flat.changes()
+
+    def finish_chunk(self, chunk: Chunk, weight: float) -> None:
+        if self._gathers:
+            return
+        for buffer, own in zip(self._work.sums, chunk.weights):
+            self._flat.add_gradients(buffer, weight * own)
+        self._flat.clear_gradients()
+        self._changes = self._flat.changes()
+
+    def finish(self) -> None:
+        if self._gathers:
+            self._flat.add_gradients(self._work.sums[0], 1.0)
+
+
+class WorkerLoader(Loader):
+    """Yields chunks of whatever the job gives this worker, until the epoch or the job ends."""
+
+    first = False
+
+    def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
+                 schedule: Schedule | Any | None, job: Job) -> None:
+        super().__init__(samples, model, optimizer, settings, schedule)
+        self._flat = FlatParameters(trained_parameters(model, optimizer))
+        self._sum = GradientSum(self._flat)
+        self._job = job
+        self._version: int | None = None
+        self._work: Step | None = None  # The work that is out, begun or not.
+        self._turns: Iterator[Any] | None = None  # Those of this work that are left.
+        self._started = self._ended = self._closed = False
+        self._chunk: Chunk | None = None
+        self._turn: Turn | None = None
+        self._pace = Pace(settings.chunk)
+        # None: the first work shows whether the loop draws random numbers.
+        self._draws: bool | None = settings.randomness
+        self._backward = BackwardCalls(self._caught, self._passed)
+        self._calls = OptimizerCalls(model, optimizer, self._stepped, lambda: False)
+
+    @property
+    def job(self) -> Job:
+        return self._job
+
+    def weight(self, weight: float) -> None:
+        if self._turn is None:
+            return
+        if self._turn.losses:
+            raise Refused("loader.weight() must be called before backward()")
+        if not 0 <= weight < float("inf"):
+            raise ValueError(f"loader.weight({weight}): a weight must be finite and not negative")
+        self._turn.weight = float(weight)
+
+    def _epoch(self) -> Iterator[Any]:
+        if not self._started:
+            self._started = True
+            self._job.set_loop(self._flat.count)
+            self._job.start()
+        watches = watch(self.model)
+        self._backward.install()
+        epoch: int | None = None
+        try:
+            while True:
+                if self._turns is None:
+                    work = self._take(epoch)
+                    if work is None:
+                        return
+                    epoch = work.step // len(self)
+                    self._turns = self._turns_of(work)
+                for batch in self._turns:
+                    self._calls.active = True
+                    yield batch
+                    self._calls.active = False
+                self._turns = None
+        finally:
+            self._calls.active = False
+            self._backward.remove()
+            for found in watches:
+                found.remove()
+
+    def _take(self, epoch: int | None) -> Step | None:
+        """The next work of this epoch or an earlier one (None: of any); None: there is none."""
+        if self._ended:
+            return None
+        if self._work is None:
+            self._work = self._job.begin()
+            assert self._work is not None
+        if self._work.kind == StepKind.END:
+            self._work, self._ended = None, True
+            self._job.wait()
+            return None
+        return self._work if epoch is None or self._work.step // len(self) <= epoch else None
+
+    def _turns_of(self, work: Step) -> Iterator[Any]:
+        self.step = work.step
+        if work.version != self._version:
+            self._flat.load(work.parameters)
+            self._version = work.version
+        for number in range(len(work.runs)):
+            work.weights[number] = 0.0
+        self._sum.begin(work)
+        done, drawn = 0, False
+        whole = self._draws is False
+        for chunk in whole_groups(work, self._pace) if whole else by_partition(work, self.settings.chunk):
+            began = time.monotonic()
+            batch = self._samples.load(chunk.positions, work.seed, work.step)
+            if chunk.draws is not None:
+                seed_all(work.seed, *chunk.draws)
+            self._chunk, self._turn = chunk, Turn(len(chunk.positions), float(len(chunk.positions)))
+            draws = None if self._draws is True else Draws(self._flat.devices)
+            yield batch
+            drawn = drawn or (draws is not None and draws.drawn())
+            self._finish_turn(work)
+            done += len(chunk.positions)
+            if whole:
+                self._pace.took(len(chunk.positions), time.monotonic() - began)
+                _check_draws(drawn)
+            if done < len(work.samples) and not work.partial(done):
+                self._work = None
+                work.cancel()
+                return
+        if self._draws is None and done > 0:
+            self._draws = drawn
+        self._sum.finish()
+        self._work = None
+        work.end()
+
+    def _finish_turn(self, work: Step) -> None:
+        chunk, turn = self._chunk, self._turn
+        assert chunk is not None and turn is not None
+        self._chunk = self._turn = None
+        turn.check()
+        self._sum.finish_chunk(chunk, turn.weight)
+        work.weights[chunk.run] += turn.weight
+        work.losses[chunk.run] += turn.weight * turn.loss()
+
+    def _caught(self, loss: torch.Tensor) -> float | None:
+        if self._turn is None or self._chunk is None:
+            return None
+        self._turn.losses.append(loss.detach())
+        return self._sum.caught(self._chunk, self._turn.weight, loss)
+
+    def _passed(self) -> None:
+        if self._turn is not None:
+            self._sum.passed()
+
+    def _stepped(self) -> None:
+        if self._turn is not None:
+            self._turn.stepped = True
+            self._sum.stepped()
+
+    def close(self) -> None:
+        """Leaves the job. What this worker has not finished goes to others."""
+        if self._closed or not self._started or self._ended:
+            return
+        self._closed = True
+        self._job.stop()
+        if self._work is not None:
+            self._work.fail()
+        leave(self._job)
+
+
+def _check_draws(drawn: bool) -> None:
+    if drawn:
+        raise Refused("the loop's body draws random numbers, and did not in its first step: give randomness=True to "
+                      "the loader, which then seeds them by step and partition")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small network on the digits of examples/data: the script that all processes of a test run.
+
+Usage: digits_script.py JSON, an object with optimizer (a name below), epochs, and options of motley.torch.loader. The
+process that is first prints a line for each epoch, and at the end a JSON object. `fail_at` raises an exception in
+the loop's body of the worker named by `fails`.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.utils.data import TensorDataset
+
+import motley.torch
+
+DIGITS = pathlib.Path(__file__).parents[3] / "examples" / "data" / "digits.csv.gz"
+
+
+def groups(model):
+    """The last layer learns slower, and nothing decays but its weight."""
+    return [{"params": model[0].parameters()}, {"params": [model[2].weight], "lr": 0.003, "weight_decay": 0.1},
+            {"params": [model[2].bias], "lr": 0.003}]
+
+
+OPTIMIZERS = {
+    "momentum": lambda model: torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9),
+    "nesterov": lambda model: torch.optim.SGD(groups(model), lr=0.02, momentum=0.9, nesterov=True),
+    "adam": lambda model: torch.optim.Adam(groups(model), lr=0.001, weight_decay=0),
+    "adamw": lambda model: torch.optim.AdamW(groups(model), lr=0.001, weight_decay=0),
+    "rmsprop": lambda model: torch.optim.RMSprop(model.parameters(), lr=0.001, momentum=0.5),
+}
+
+
+def main():
+    given = json.loads(sys.argv[1])
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    rows = torch.tensor([[float(number) for number in line.split(",")]
+                         for line in gzip.open(DIGITS, "rt").read().split()])
+    images, digits = rows[:, :-1] / 16, rows[:, -1].long()
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10))
+    optimizer = OPTIMIZERS[given.pop("optimizer", "momentum")](model)
+    epochs, fails, fail_at = given.pop("epochs"), given.pop("fails", None), given.pop("fail_at", 0)
+    loader = motley.torch.loader(TensorDataset(images[:1280], digits[:1280]), model, optimizer, batch_size=128, **given)
+    for epoch in range(epochs):
+        for x, y in loader:
+            if fails is not None and os.environ.get("MOTLEY_WORKER_NAME") == fails and loader.step >= fail_at:
+                raise ZeroDivisionError("the loop's body failed")
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        if loader.first:
+            print("epoch", epoch, flush=True)
+    if loader.first:
+        right = (model(images[1280:]).argmax(1) == digits[1280:]).float().mean().item()
+        norm = sum(p.detach().double().square().sum() for p in model.parameters()).sqrt().item()
+        print(json.dumps({"losses": loader.losses, "right": right, "norm": norm, "step": loader.step}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More codes and optimizers in jobs of several processes, beside a plain one."""
+
+import signal
+
+import pytest
+from digits_jobs import check_code, check_optimizer, check_resumed, check_signal
+
+# The error of decoding grows with the code's coefficients.
+CODES = [("heterogeneous", 1, 1e-5), ("cyclic", 1, 1e-5), ("rs", 1, 1e-5), ("adaptive", None, 1e-6),
+         ("auto", None, 1e-5)]
+
+
+@pytest.mark.parametrize("code, tolerate, error", CODES)
+def test_one_worker_pauses_and_one_dies(code, tolerate, error):
+    check_code(code, tolerate, error)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "rmsprop"])
+def test_optimizers(optimizer):
+    check_optimizer(optimizer)
+
+
+@pytest.mark.parametrize("who, number", [("server", signal.SIGTERM), ("worker", signal.SIGINT)])
+def test_signals_end_a_process(who, number):
+    check_signal(who, number)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "rmsprop"])
+def test_a_killed_job_goes_on_from_its_checkpoint(optimizer, tmp_path):
+    check_resumed(optimizer, tmp_path)

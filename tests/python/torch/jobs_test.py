@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of several processes beside a plain one: the same losses in every step, whatever happens to the workers."""
+
+import pathlib
+import signal
+
+import pytest
+from digits_jobs import SCRIPT, check, check_code, check_optimizer, check_resumed, check_signal
+from processes import Processes, run_plain
+
+TOKENS_SCRIPT = pathlib.Path(__file__).with_name("tokens_script.py")
+
+
+@pytest.mark.parametrize("code, tolerate", [("none", None), ("repetition", 1)])
+def test_one_worker_pauses_and_one_dies(code, tolerate):
+    check_code(code, tolerate, 1e-6)
+
+
+def test_an_optimizer_with_groups():
+    check_optimizer("nesterov")
+
+
+def test_an_exception_ends_its_worker_alone():
+    given = {"epochs": 4, "code": "none", "fails": "worker-1", "fail_at": 12}
+    with Processes(SCRIPT, given, 3) as job:
+        found = job.result()
+        _, errors = job.workers[1].communicate(timeout=30)
+        assert job.workers[1].returncode == 1
+        assert "ZeroDivisionError: the loop's body failed" in errors and "digits_script.py" in errors
+        assert [job.workers[number].wait(30) for number in (0, 2)] == [0, 0]
+    check(found, "momentum", 4)
+
+
+def test_a_worker_may_join_late():
+    with Processes(SCRIPT, {"epochs": 10, "code": "none"}, 1) as job:
+        job.wait_for("epoch 1")
+        job.workers[0].kill()
+        job.add_worker("late")
+        found = job.result()
+        assert job.workers[1].wait(30) == 0
+    check(found, "momentum", 10)
+
+
+@pytest.mark.parametrize("who, number", [("server", signal.SIGINT), ("worker", signal.SIGTERM)])
+def test_signals_end_a_process(who, number):
+    check_signal(who, number)
+
+
+def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
+    check_resumed("adamw", tmp_path)
+
+
+def test_means_over_tokens_are_those_of_one_process():
+    given = {"epochs": 3, "code": "none"}
+    wanted = run_plain(TOKENS_SCRIPT, given)
+    with Processes(TOKENS_SCRIPT, given, 4) as job:
+        found = job.result()
+    assert len(found["losses"]) == 24
+    assert max(abs(own - other) / other for own, other in zip(found["losses"], wanted["losses"])) <= 1e-6
+    assert wanted["of_parts"] > 0.01  # The mean of the parts' means is another.

@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's loader beside direct sums: what it adds for each row, and what it refuses."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from fakes import FakeJob, FakeWork
+from torch.utils.data import TensorDataset
+
+from motley.torch.errors import Refused
+from motley.torch.loader import Settings
+from motley.torch.samples import Samples
+from motley.torch.worker import WorkerLoader
+
+SAMPLES, BATCH = 96, 32
+
+
+def data(seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return TensorDataset(torch.randn(SAMPLES, 8, generator=draw), torch.randint(0, 3, (SAMPLES,), generator=draw))
+
+
+def network(*extra):
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), *extra, torch.nn.Linear(16, 3))
+
+
+def vector(model):
+    return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()]).numpy()
+
+
+def make(works, model, *, dataset=None, optimizer=None, chunk=None, randomness=False, random_samples=False):
+    job = FakeJob(works)
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = WorkerLoader(Samples(dataset or data(), None, random_samples), model, optimizer,
+                          Settings(BATCH, 7, None, chunk, randomness), None, job)
+    return loader, optimizer, job
+
+
+def run(loader, optimizer, body=None):
+    """The usual loop, for as many epochs as there is work."""
+    turns = 0
+    for _ in range(10):
+        for x, y in loader:
+            if body is not None:
+                body(x, y)
+            else:
+                optimizer.zero_grad()
+                F.cross_entropy(loader.model(x), y).backward()
+                optimizer.step()
+            turns += 1
+    return turns
+
+
+def gradient(model, samples, dataset=None):
+    """The sum of the samples' gradients as float64, and the sum of their losses."""
+    model = copy.deepcopy(model).double()
+    model.zero_grad()
+    x, y = (dataset or data()).tensors
+    loss = F.cross_entropy(model(x[samples].double()), y[samples], reduction="sum")
+    loss.backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()]).numpy(), loss.item()
+
+
+def check(work, model, *, error=1e-6):
+    assert work.result == 0
+    for v, found in enumerate(work.sums):
+        wanted = sum(run.weights[v] * gradient(model, work.samples[run.first:run.first + run.count])[0]
+                     for run in work.runs)
+        assert np.abs(found - wanted).max() <= error * max(1, np.abs(wanted).max())
+    for group in {run.group for run in work.runs}:
+        runs = [number for number, run in enumerate(work.runs) if run.group == group]
+        samples = np.concatenate([work.samples[run.first:run.first + run.count]
+                                  for run in (work.runs[number] for number in runs)])
+        assert sum(work.weights[number] for number in runs) == len(samples)
+        loss = sum(work.losses[number] for number in runs)
+        assert abs(loss - gradient(model, samples)[1]) <= error * abs(loss)
+
+
+PARTS = [range(0, 5), range(5, 17), range(40, 41), range(50, 90)]
+ROWS = {
+    "plain": [(part, 0, [1.0]) for part in PARTS],
+    "real": [(part, group, [weight]) for group, (part, weight) in enumerate(zip(PARTS, [0.5, -1.25, 3.0, 1 / 3]))],
+    "complex": [(part, group % 2, [[0.5, 0.1], [-0.3, 2.0]][group % 2]) for group, part in enumerate(PARTS)],
+    "parts": [(part, group, [1.0, float(group), -group / 7]) for group, part in enumerate(PARTS)],
+}
+
+
+@pytest.mark.parametrize("randomness", [True, False, None])
+@pytest.mark.parametrize("chunk", [None, 7])
+@pytest.mark.parametrize("rows", ROWS)
+def test_sums(rows, chunk, randomness):
+    model = network()
+    works = [FakeWork(vector(model), ROWS[rows], step=step) for step in (0, 1, 2, 3)]
+    loader, optimizer, job = make(works, model, chunk=chunk, randomness=randomness)
+    run(loader, optimizer)
+    for work in works:
+        check(work, model)
+        assert len(work.reported) > 3 or chunk is None
+    assert job.parameter_count == len(works[0].parameters)
+
+
+def test_parameters_follow_the_version():
+    first, second = network(), network()
+    with torch.no_grad():
+        for parameter in second.parameters():
+            parameter.mul_(-2)
+    works = [FakeWork(vector(first), ROWS["plain"], version=0), FakeWork(vector(second), ROWS["plain"], version=1)]
+    run(*make(works, network())[:2])
+    check(works[0], first)
+    check(works[1], second)
+
+
+def test_epochs_end_where_work_of_the_next_begins():
+    model = network()
+    steps = [0, 1, 1, 2, 3, 4, 7]  # Three steps are an epoch; nothing came for this worker in step 5 and 6.
+    works = [FakeWork(vector(model), ROWS["plain"], step=step) for step in steps]
+    loader, optimizer, _ = make(works, model, chunk=SAMPLES)
+    seen = []
+    for epoch in range(5):
+        for x, y in loader:
+            seen.append((epoch, loader.step))
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    assert seen == [(0, 0), (0, 1), (0, 1), (0, 2), (1, 3), (1, 4), (2, 7)]
+
+
+def test_work_that_nobody_needs_ends_early():
+    model = network()
+    works = [FakeWork(vector(model), ROWS["plain"], wanted=20), FakeWork(vector(model), ROWS["plain"])]
+    run(*make(works, model, chunk=10)[:2])
+    assert works[0].result == 1 and works[0].reported[-1] < len(works[0].samples)
+    check(works[1], model)
+
+
+def test_weights_of_tokens():
+    model, works = network(), []
+    works.append(FakeWork(vector(model), ROWS["real"]))
+    loader, optimizer, _ = make(works, model, chunk=4)
+    weights = torch.arange(SAMPLES) % 5
+    x, y = data().tensors
+
+    def body(chunk, labels):
+        own = torch.stack([weights[(x == row).all(1).nonzero()[0, 0]] for row in chunk])
+        loader.weight(int(own.sum()))
+        optimizer.zero_grad()
+        losses = F.cross_entropy(model(chunk), labels, reduction="none")
+        ((own * losses).sum() / own.sum().clamp(min=1)).backward()
+        optimizer.step()
+
+    run(loader, optimizer, body)
+    work = works[0]
+    wanted = sum(run.weights[0] * int(weights[sample]) * gradient(model, [sample])[0]
+                 for run in work.runs for sample in work.samples[run.first:run.first + run.count])
+    assert np.abs(work.sums[0] - wanted).max() <= 1e-5
+    assert [float(w) for w in work.weights] == [
+        float(weights[list(work.samples[run.first:run.first + run.count])].sum()) for run in work.runs]
+
+
+@pytest.mark.parametrize("clear", ["optimizer", "model", "none", "each", "not"])
+def test_ways_to_clear_gradients(clear):
+    model = network()
+    work = FakeWork(vector(model), ROWS["real"])
+    loader, optimizer, _ = make([work], model, chunk=4)
+
+    def body(x, y):
+        if clear == "optimizer":
+            optimizer.zero_grad(set_to_none=False)
+        elif clear == "model":
+            model.zero_grad(set_to_none=False)
+        elif clear == "none":
+            model.zero_grad(set_to_none=True)
+        elif clear == "each":
+            for parameter in model.parameters():
+                parameter.grad = None
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    run(loader, optimizer, body)
+    check(work, model)
+
+
+def test_two_losses_in_a_turn():
+    model = network()
+    work = FakeWork(vector(model), ROWS["real"])
+    loader, optimizer, _ = make([work], model, chunk=4)
+
+    def body(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        (0.25 * loss).backward(retain_graph=True)
+        torch.autograd.backward([loss], [torch.tensor(0.75)])
+        optimizer.step()
+
+    run(loader, optimizer, body)
+    check(work, model)
+
+
+def test_dropout_follows_from_step_and_partition():
+    sums = []
+    for rest in (0, 1):  # Another worker computes the same partitions after other work.
+        model = network(torch.nn.Dropout(0.5))
+        works = [FakeWork(vector(model), ROWS["real"], step=step) for step in range(rest, 4)]
+        run(*make(works, model, randomness=None)[:2])
+        sums.append([work.sums[0] for work in works[-2:]])
+        torch.rand(17)
+    for own, other in zip(*sums):
+        assert np.array_equal(own, other)
+    assert np.abs(sums[0][0] - sums[0][1]).max() > 0.01  # Other steps have other masks.
+
+
+def test_the_first_step_shows_randomness():
+    drawing = network(torch.nn.Dropout(0.5))
+    calm = network()
+    for model, draws in ((drawing, True), (calm, False)):
+        loader, optimizer, _ = make([FakeWork(vector(model), ROWS["plain"])], model, randomness=None)
+        run(loader, optimizer)
+        assert loader._draws is draws
+
+
+class Augmented(torch.utils.data.Dataset):
+    def __len__(self):
+        return SAMPLES
+
+    def __getitem__(self, index):
+        return torch.randn(8) + index, index % 3
+
+
+def test_augmented_samples_follow_from_step_and_sample():
+    sums = []
+    for order in (slice(None), slice(None, None, -1)):
+        model = network()
+        work = FakeWork(vector(model), ROWS["plain"][order])
+        run(*make([work], model, dataset=Augmented(), random_samples=True)[:2])
+        sums.append(work.sums[0])
+    assert np.abs(sums[0] - sums[1]).max() <= 1e-4
+    model = network()
+    loader, optimizer, _ = make([FakeWork(vector(model), ROWS["plain"])], model, dataset=Augmented(), randomness=None)
+    with pytest.raises(Refused, match="random_samples=True"):
+        run(loader, optimizer)
+
+
+def refused(body, match, *, model=None, **options):
+    model = model or network()
+    loader, optimizer, job = make([FakeWork(vector(model), ROWS["plain"])], model, **options)
+    with pytest.raises(Refused, match=match):
+        run(loader, optimizer, lambda x, y: body(model, optimizer, x, y))
+    return loader, job
+
+
+def usual(model, optimizer, x, y, between=lambda: None):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    between()
+    optimizer.step()
+
+
+def test_refusals_name_what_to_do():
+    refused(lambda model, optimizer, x, y: usual(
+        model, optimizer, x, y, lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 100.0)), "clip_norm=")
+    refused(lambda model, optimizer, x, y: F.cross_entropy(model(x), y).backward(), "without optimizer.step")
+    refused(lambda model, optimizer, x, y: None, "without backward")
+    refused(lambda model, optimizer, x, y: F.cross_entropy(model(x), y, reduction="none").backward(), "take the mean")
+    refused(lambda model, optimizer, x, y: F.cross_entropy(model(x), y).backward(create_graph=True), "autograd.grad")
+    refused(lambda model, optimizer, x, y: optimizer.step(lambda: 0), "closure")
+    refused(lambda model, optimizer, x, y: usual(model, optimizer, x + 0 * torch.rand(1), y), "randomness=True",
+            chunk=4)
+
+
+@pytest.mark.skipif(not hasattr(torch.amp, "GradScaler"), reason="this PyTorch scales gradients on CUDA alone")
+def test_scaled_gradients_are_refused():
+    def body(model, optimizer, x, y):
+        scaler = torch.amp.GradScaler("cpu")
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        scaler.step(optimizer)
+    refused(body, "autocast with bfloat16")
+
+
+def test_batch_norm_is_refused_in_training_mode_alone():
+    model = network(torch.nn.BatchNorm1d(16))
+    refused(usual, "1d.* is in training mode", model=model)
+    model[2].eval()
+    work = FakeWork(vector(model), ROWS["plain"])
+    run(*make([work], model)[:2])
+    check(work, model)
+
+    def thaw(model, optimizer, x, y):
+        model.train()
+        usual(model, optimizer, x, y)
+    refused(thaw, "GroupNorm", model=model)
+
+
+@pytest.mark.parametrize("make_optimizer, match", [
+    (lambda model: torch.optim.LBFGS(model.parameters()), "LBFGS"),
+    (lambda model: torch.optim.SparseAdam(list(model.parameters())), "SparseAdam"),
+])
+def test_optimizers_that_cannot_be(make_optimizer, match):
+    model = network()
+    with pytest.raises(Refused, match=match):
+        make([], model, optimizer=make_optimizer(model))
+
+
+def test_parameters_that_cannot_be():
+    for model, match in ((network().double(), "float64"), (network().half(), "float16"),
+                         (torch.nn.LazyLinear(3), "no shape yet")):
+        with pytest.raises(Refused, match=match):
+            make([], model)
+    model = network()
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    with pytest.raises(Refused, match="no parameter"):
+        make([], model)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
+    model[1].weight.data = model[0].weight.data
+    with pytest.raises(Refused, match="same memory"):
+        make([], model)
+    embedding = torch.nn.Embedding(4, 8, sparse=True)
+    loader, _, _ = make([], embedding)
+    with pytest.raises(Refused, match="sparse=False"):
+        iter(loader)
+
+
+def test_shared_and_frozen_parameters():
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 8), torch.nn.Linear(8, 3))
+    model[2].weight = model[0].weight
+    model[3].weight.requires_grad = False
+    trained = [p for p in model.parameters() if p.requires_grad]
+    values = torch.cat([p.detach().reshape(-1) for p in trained]).numpy()
+    work = FakeWork(values, ROWS["plain"])
+    loader, optimizer, _ = make([work], model)
+    run(loader, optimizer)
+    copied = copy.deepcopy(model).double()
+    copied.zero_grad()
+    x, y = data().tensors
+    F.cross_entropy(copied(x[work.samples].double()), y[work.samples], reduction="sum").backward()
+    wanted = torch.cat([p.grad.reshape(-1) for p in copied.parameters() if p.requires_grad]).numpy()
+    assert np.abs(work.sums[0] - wanted).max() <= 1e-5
+
+
+def test_bfloat16_parameters_and_autocast():
+    model = network().bfloat16()
+    work = FakeWork(vector(model), ROWS["real"])
+    loader, optimizer, _ = make([work], model, chunk=6)
+    run(loader, optimizer, lambda x, y: usual(lambda x: model(x.bfloat16()), optimizer, x, y))
+    assert all(p.dtype == torch.bfloat16 and p.grad.dtype == torch.bfloat16 for p in model.parameters())
+    check(work, model, error=0.02)
+    model = network()
+    work = FakeWork(vector(model), ROWS["real"])
+
+    def body(x, y):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+    loader, optimizer, _ = make([work], model, chunk=6)
+    run(loader, optimizer, body)
+    check(work, model, error=0.02)
+
+
+def test_losses_of_16_bits_are_not_multiplied():
+    """A weight of 129 would be 128 in bfloat16."""
+    model = torch.nn.Linear(8, 1)
+    work = FakeWork(vector(model), [(range(43), 0, [3.0]), (range(43, 86), 0, [3.0])])
+    loader, optimizer, _ = make([work], model)
+
+    def body(x, y):
+        optimizer.zero_grad()
+        model(x).mean().bfloat16().backward()
+        optimizer.step()
+
+    run(loader, optimizer, body)
+    x = data().tensors[0][:86]
+    assert np.allclose(work.sums[0], np.append(3 * x.sum(0).numpy(), 3 * 86), rtol=1e-5)
+
+
+def test_an_exception_leaves_the_loop_and_hands_the_work_back():
+    model = network()
+    work = FakeWork(vector(model), ROWS["plain"])
+    loader, optimizer, job = make([work], model)
+    with pytest.raises(ZeroDivisionError):
+        run(loader, optimizer, lambda x, y: 1 / 0)
+    loader.close()
+    loader.close()
+    assert job.stopped and work.result == 11
+
+
+def test_a_loop_that_was_left_goes_on():
+    model = network()
+    works = [FakeWork(vector(model), ROWS["plain"], step=step) for step in (0, 1)]
+    loader, optimizer, _ = make(works, model, chunk=4)
+    for x, y in loader:
+        usual(model, optimizer, x, y)
+        break
+    run(loader, optimizer)
+    for work in works:
+        check(work, model)
+
+
+def test_schedulers_may_wrap_the_optimizer_before_and_after():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    work = FakeWork(vector(model), ROWS["plain"])
+    loader, optimizer, _ = make([work], model, optimizer=optimizer)
+    second = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(loader, optimizer)
+        first.step()
+        second.step()
+    check(work, model)
