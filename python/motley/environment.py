@@ -43,5 +43,6 @@ def read_environment(variables: Mapping[str, str] = os.environ) -> Environment:
     if workers and (not workers.isdigit() or int(workers) == 0):
         raise InvalidArgument(f"MOTLEY_WORKERS is {workers!r}; a number from 1 is needed")
     count = int(workers) if workers else None
+    # Without min_workers, a worker that fails at its start does not block the job: it begins after 30 s.
     return Environment("server", {"listen": variables.get("MOTLEY_LISTEN"), "token": variables.get("MOTLEY_TOKEN"),
-                                  "workers": count, "min_workers": count})
+                                  "workers": count})

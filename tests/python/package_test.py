@@ -167,8 +167,7 @@ def test_the_environment_of_a_started_process():
     read = motley.environment.read_environment
     assert read({}).role is None
     server = read({"MOTLEY_ROLE": "server", "MOTLEY_LISTEN": "127.0.0.1:0", "MOTLEY_TOKEN": "t", "MOTLEY_WORKERS": "3"})
-    assert server.role == "server" and server.options == {"listen": "127.0.0.1:0", "token": "t", "workers": 3,
-                                                          "min_workers": 3}
+    assert server.role == "server" and server.options == {"listen": "127.0.0.1:0", "token": "t", "workers": 3}
     assert read({"MOTLEY_ROLE": "worker", "MOTLEY_SERVER": "host:1"}).options == {}
     for wrong in ({"MOTLEY_ROLE": "boss"}, {"MOTLEY_ROLE": "worker"}, {"MOTLEY_ROLE": "server", "MOTLEY_WORKERS": "x"}):
         with pytest.raises(motley.InvalidArgument):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The estimators beside scikit-learn's own, and what is Motley's alone."""
 
+import os
 import pickle
 import threading
 
@@ -111,16 +112,17 @@ def test_one_worker_repeats_itself_and_more_agree():
 
 
 def test_workers_may_come_from_elsewhere():
+    address = f"unix://motley-sklearn-test-{os.getpid()}"
     x, y = IRIS
     token = "sixteen characters"
 
     def join():
-        motley.Job("worker", server="unix://motley-sklearn-test", token=token).run()
+        motley.Job("worker", server=address, token=token).run()
 
     threads = [threading.Thread(target=join) for _ in range(2)]
     for thread in threads:
         thread.start()
-    options = {"listen": "unix://motley-sklearn-test", "token": token, "min_workers": 2}
+    options = {"listen": address, "token": token, "min_workers": 2}
     found = sklearn.LogisticRegression(workers=2, job_options=options, max_iter=50, tol=None).fit(x, y)
     for thread in threads:
         thread.join()

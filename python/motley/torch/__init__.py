@@ -61,9 +61,8 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     if environment.role == "worker":
         made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
     else:
-        # A worker that fails at its start must not block the job: it begins without those that are late by 30 s.
-        job = Job("server", **{**server_options, **environment.options, "min_workers": None,
-                               "allowed_steps": -(-len(samples) // batch_size)})
+        epoch = -(-len(samples) // batch_size)
+        job = Job("server", **{**server_options, **environment.options, "allowed_steps": epoch})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:
