@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program" / "tools"))
 from program import (  # noqa: E402, F401  (tests beside this one use some of them)
@@ -66,6 +67,10 @@ TRAINS = """
 
 class RunTest(ProgramTest):
     def setUp(self):
+        # What a killed program leaves there goes with the folder.
+        patch = mock.patch.dict(os.environ, TMPDIR=str(self.folder))
+        patch.start()
+        self.addCleanup(patch.stop)
         self.place = self.folder / self.id().rsplit(".", 1)[1]
         self.place.mkdir()
 
