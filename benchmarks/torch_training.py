@@ -189,6 +189,8 @@ def main():
     if flags.python is None:
         print("torch_training.py: skipped: python3-torch is not installed", file=sys.stderr)
         sys.exit(77)
+    # Ends by an exception, so that the processes are ended too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rows = []
     for model in flags.models:
         for row in measure(flags, model):
