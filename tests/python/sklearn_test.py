@@ -77,9 +77,10 @@ def test_linear_svc_reaches_scikit_learns_objective():
 
 
 @pytest.mark.parametrize("estimator", [
-    sklearn.SGDClassifier(max_iter=50, random_state=0),
+    sklearn.SGDClassifier(learning_rate="adaptive", tol=1e-4, batch_size=8, max_iter=50, random_state=0),
     sklearn.SGDClassifier(loss="log_loss", learning_rate="adaptive", max_iter=50, random_state=0),
-    sklearn.LinearSVC(max_iter=200), sklearn.MLPClassifier((16,), learning_rate_init=0.01, max_iter=60, random_state=0)])
+    sklearn.LinearSVC(max_iter=200),
+    sklearn.MLPClassifier((16,), learning_rate_init=0.01, batch_size=16, max_iter=60, random_state=0)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_classifiers_of_three_classes_with_names(estimator):
     x, y = IRIS
