@@ -37,7 +37,7 @@ class OwnUpdatesCheckerTest : public testing::Test {
 
   Violations violations_;
   const CodeForm form_;
-  OwnUpdatesChecker checker_{violations_, /*workers=*/2, /*most_ahead=*/1};
+  OwnUpdatesChecker checker_{violations_, /*workers=*/2, {.one_each = true, .most_ahead = 1}};
 };
 
 TEST_F(OwnUpdatesCheckerTest, UpdatesInAnyOrderAreFine) {
