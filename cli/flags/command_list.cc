@@ -6,7 +6,7 @@
 #include "cli/commands/checkpoint_command.h"
 #include "cli/commands/codes_command.h"
 #include "cli/commands/devices_command.h"
-#include "cli/commands/plan_command.h"
+#include "cli/commands/plan/plan_command.h"
 #include "cli/commands/predict_command.h"
 #include "cli/commands/profile_command.h"
 #include "cli/commands/reproduce_command.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/commands/codes_command.h"
-#include "cli/commands/plan_command.h"
+#include "cli/commands/plan/plan_command.h"
 #include "cli/commands/predict_command.h"
 #include "cli/commands/reproduce_command.h"
 #include "cli/flags/code_flags.h"

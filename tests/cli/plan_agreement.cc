@@ -15,7 +15,7 @@
 
 #include "api/reports/job_report.h"
 #include "base/random.h"
-#include "cli/commands/plan_report.h"
+#include "cli/commands/plan/plan_report.h"
 #include "cli/commands/simulation.h"
 #include "cli/report/compare.h"
 #include "coding/schemes.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/plan_report.h"
+#include "cli/commands/plan/plan_report.h"
 #include "profiles/profile.h"
 
 namespace motley {

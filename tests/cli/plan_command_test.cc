@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "cli/commands/plan_report.h"
+#include "cli/commands/plan/plan_report.h"
 #include "nlohmann/json.hpp"
 #include "test_paths.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/plan_command.h"
+#include "cli/commands/plan/plan_command.h"
 
 #include <unistd.h>
 

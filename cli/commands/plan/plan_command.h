@@ -3,7 +3,7 @@
 // it survives.
 #pragma once
 
-#include "cli/commands/plan_report.h"
+#include "cli/commands/plan/plan_report.h"
 
 namespace motley {
 

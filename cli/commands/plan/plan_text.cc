@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/reports/notice_text.h"
-#include "cli/commands/plan_report.h"
+#include "cli/commands/plan/plan_report.h"
 #include "cli/report/compare.h"
 #include "cli/report/table.h"
 #include "cli/terminal/terminal.h"
