@@ -38,9 +38,10 @@ void Garbler::Pass(const Header& header, Bytes& payload) {
   std::vector<float> values(payload.size() / sizeof(float));
   const uint64_t wanted = draw / 2 % header.total;  // The slice with this float is damaged.
   if (wanted < header.offset || wanted - header.offset >= values.size()) return;
-  std::memcpy(values.data(), payload.data(), payload.size());
+  const size_t bytes = values.size() * sizeof(float);  // A packed slice may have a few more.
+  std::memcpy(values.data(), payload.data(), bytes);
   const bool damaged = Damage(values, draw % 2 == 0);
-  std::memcpy(payload.data(), values.data(), payload.size());
+  std::memcpy(payload.data(), values.data(), bytes);
   garbled_ += damaged ? 1 : 0;
   steps_.erase(step);
 }
