@@ -21,6 +21,7 @@ Status Offer(const LoopDoor& door, const motley_step& step, const char* kind) {
       const motley_status returned,
       door.exchange.Offer({.step = step, .unwanted = door.stopped, .progress = {}}));
   if (returned == MOTLEY_OK) return Status::Ok();
+  if (returned == MOTLEY_CANCELLED) return Status::Cancelled("handed back before it was begun");
   return Status::Callback(
       fmt::format("the loop handed the step {} back with status {}", kind, returned));
 }

@@ -169,7 +169,12 @@ class Run {
     const std::string name = fmt::format("{}-{}", HostName(), task.rank);
     if (!task.first() || !flags_.alone) plan_.workers.push_back({task.rank, name, ""});
     if (!task.first()) {
-      plan_.server_gone = [this] { return access(meeting_.c_str(), F_OK) != 0; };
+      // Shared folders fail now and then, and that says nothing about the server.
+      plan_.server_gone = [this, missed = 0]() mutable {
+        const bool missing = access(meeting_.c_str(), F_OK) != 0 && errno == ENOENT;
+        missed = missing ? missed + 1 : 0;
+        return missed > 1;
+      };
       return Status::Ok();
     }
     unlink(meeting_.c_str());

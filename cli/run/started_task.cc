@@ -56,13 +56,13 @@ std::string JobName() {
   const auto add = [&name](const char* variable) {
     if (const std::string text = Variable(variable); !text.empty()) name += "-" + text;
   };
-  if (!Variable("SLURM_STEP_ID").empty()) {
-    add("SLURM_JOB_ID");
-    add("SLURM_STEP_ID");
-    add("SLURM_RESTART_COUNT");
-  }
+  add("SLURM_JOB_ID");
+  add("SLURM_RESTART_COUNT");
+  const size_t allocation = name.size();
   add("PMIX_NAMESPACE");
   add("OMPI_MCA_ess_base_jobid");
+  // The first task of mpirun may have no step, while srun starts the others in one.
+  if (name.size() == allocation) add("SLURM_STEP_ID");
   return name.empty() ? name : "job" + name;
 }
 

@@ -86,8 +86,9 @@ typedef struct motley_step {
   float* const* sums; /**< `vectors` arrays of parameter_count floats; add to them. */
   double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. */
   /** One for each run: the total weight of its samples, as motley_work.weight in trainer.h. It is
-      the number of samples at first; set it if your loss is a sum over something else. Losses and
-      weights of several runs of a group may stand at one of them. */
+      the number of samples at first; set it if your loss is a sum over something else. The loss
+      and weight of a whole group may stand at one of its runs; then set the weights of the others
+      to 0. */
   double* weights;
 
   /* APPLY: the update. INITIALIZE: new_parameters; for a job that resumes, copies of the saved
@@ -133,9 +134,10 @@ MOTLEY_API motley_status motley_step_partial(motley_job* job, const motley_step*
 
 /**
  * Hands the work back. MOTLEY_OK: it is done. MOTLEY_CANCELLED: it is not, because
- * motley_step_partial said that nobody needs it. Any other number ends this worker (GRADIENT) or
- * the job with MOTLEY_CALLBACK. The memory of the step must not be used afterwards.
- * MOTLEY_CONFLICT: this step is not out, or was handed back before.
+ * motley_step_partial said that nobody needs it. An APPLY may also be handed back so, if neither
+ * new_parameters nor state was written: the job then ends with the version before. Any other number
+ * ends this worker (GRADIENT) or the job with MOTLEY_CALLBACK. The memory of the step must not be
+ * used afterwards. MOTLEY_CONFLICT: this step is not out, or was handed back before.
  */
 MOTLEY_API motley_status motley_step_end(motley_job* job, const motley_step* step,
                                          motley_status status);

@@ -123,7 +123,8 @@ typedef struct motley_weighted_work {
   float* const* sums; /**< `vectors` arrays of parameter_count floats; add to them. */
   double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. */
   double* weights;    /**< One for each run: the total weight of its samples, as motley_work.weight.
-                           Losses and weights of a group may stand at one of its runs. */
+                           The loss and weight of a whole group may stand at one of its runs; then
+                           set the weights of the others to 0. */
   motley_work_state* state; /**< For the two functions below. */
 } motley_weighted_work;
 

@@ -90,7 +90,7 @@ class Step:
             check(lib.motley_step_end(self._job, self._c, status))
 
     def cancel(self) -> None:
-        """Hands the work back undone, because partial() returned False."""
+        """Hands the work back undone: partial() returned False, or nothing of an update was written yet."""
         self.end(CANCELLED)
 
     def fail(self) -> None:
@@ -123,5 +123,5 @@ def begin(job: Any, timeout: float) -> Any:
         return None if made.kind == 0 else Step(job, made)
     except BaseException:  # Ctrl-C may come after the library has given out work.
         if made.kind not in (0, StepKind.END):
-            lib.motley_step_end(job, made, CALLBACK)
+            lib.motley_step_end(job, made, CALLBACK if made.kind == StepKind.GRADIENT else CANCELLED)
         raise

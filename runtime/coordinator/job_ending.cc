@@ -24,7 +24,12 @@ void JobEnding::Start(ServerNode::Finished finished) {
 }
 
 void JobEnding::End(Status status) {
-  if (std::exchange(ended_, true)) return;
+  if (std::exchange(ended_, true)) {
+    // The update that was being applied when the job ended well has failed.
+    const bool stop = status.code() == StatusCode::kCancelled;
+    if (status_.ok() && !said_goodbye_ && !stop) status_ = std::move(status);
+    return;
+  }
   status_ = std::move(status);
   server_.audits.auditor().End(/*hurry=*/!status_.ok());
   server_.pump.Stop();

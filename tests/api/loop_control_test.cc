@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -170,6 +171,57 @@ TEST(ApiLoopEnd, FollowsAFailureOfTheLoop) {
   fails(MOTLEY_STEP_INITIALIZE, "INITIALIZE back with status 4711");
   fails(MOTLEY_STEP_GRADIENT, "GRADIENT back with status 4711");
   fails(MOTLEY_STEP_APPLY, "APPLY back with status 4711");
+}
+
+// Takes steps until the update of a version is offered, and returns it.
+motley_step UpdateOf(motley_job* job, uint64_t version) {
+  for (;;) {
+    motley_step step = Take(job);
+    const bool found = step.kind == MOTLEY_STEP_APPLY && step.version == version;
+    if (found || step.kind == MOTLEY_STEP_END) return step;
+    if (step.kind == MOTLEY_STEP_GRADIENT) AddPoints(job, &step);
+    EXPECT_EQ(motley_step_end(job, &step, MOTLEY_OK), MOTLEY_OK);
+  }
+}
+
+void PullToTheEnd(motley_job* job) {
+  for (motley_step step = Take(job); step.kind != MOTLEY_STEP_END; step = Take(job)) {
+    EXPECT_EQ(motley_step_end(job, &step, MOTLEY_CANCELLED), MOTLEY_OK);
+  }
+}
+
+TEST(ApiLoopEnd, ReportsAnUpdateThatFailsAfterFinish) {
+  for (const bool saves : {false, true}) {
+    const std::string folder = TemporaryPath("loop-finish");
+    std::filesystem::remove_all(folder);
+    motley_job_options options = PointJob();
+    if (saves) options.checkpoint = folder.c_str();
+    TestJob job(options);
+    Start(job.get(), MOTLEY_LOOP_APPLY);
+    motley_step step = UpdateOf(job.get(), 2);
+    ASSERT_EQ(step.kind, MOTLEY_STEP_APPLY);
+    EXPECT_EQ(motley_job_finish(job.get()), MOTLEY_OK);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // The job has ended meanwhile.
+    EXPECT_EQ(motley_step_end(job.get(), &step, 4711), MOTLEY_OK);
+    PullToTheEnd(job.get());
+    EXPECT_EQ(motley_job_wait(job.get(), -1, nullptr), MOTLEY_CALLBACK) << saves;
+    EXPECT_THAT(motley_last_error(), HasSubstr("APPLY back with status 4711"));
+  }
+}
+
+TEST(ApiLoopEnd, SavesTheVersionBeforeAnUpdateThatIsHandedBack) {
+  const std::string folder = TemporaryPath("loop-handed-back");
+  std::filesystem::remove_all(folder);
+  motley_job_options options = PointJob();
+  options.checkpoint = folder.c_str();
+  TestJob job(options);
+  Start(job.get(), MOTLEY_LOOP_APPLY);
+  motley_step step = UpdateOf(job.get(), 3);
+  ASSERT_EQ(step.kind, MOTLEY_STEP_APPLY);
+  EXPECT_EQ(motley_step_end(job.get(), &step, MOTLEY_CANCELLED), MOTLEY_OK);
+  PullToTheEnd(job.get());
+  EXPECT_EQ(motley_job_wait(job.get(), -1, nullptr), MOTLEY_CANCELLED);
+  EXPECT_EQ(job.Metrics().checkpoint_step, 3U);
 }
 
 // The other worker has the same samples, so the first answer is not needed any more.

@@ -19,7 +19,7 @@ except ImportError as error:  # pragma: no cover
 
 from ..environment import read_environment
 from ..job import Job
-from .ending import leave_on_sigterm
+from .ending import leave_on_signals
 from .errors import Refused
 from .loader import Loader, Settings
 from .plain import PlainLoader
@@ -69,7 +69,7 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
             saves = options.get("checkpoint") is not None or options.get("resume") is not None
             made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves)
     if environment.role is not None:
-        leave_on_sigterm()
+        leave_on_signals()
     atexit.register(made.close)
     return made
 

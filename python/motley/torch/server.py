@@ -10,12 +10,14 @@ import torch
 
 from ..job import Job
 from ..step import Step, StepKind
-from .ending import leave, program_failed
+from .ending import leave, program_failed, whole_update
 from .flat import FlatParameters, trained_parameters
 from .loader import Loader, Settings
 from .rates import Schedule
 from .samples import Samples
 from .state import OptimizerState
+
+POLL = 0.1  # Seconds.
 
 
 class ServerLoader(Loader):
@@ -48,12 +50,14 @@ class ServerLoader(Loader):
         self._epochs += 1
         self._allow(self._epochs * len(self))
         while not self._ended and self.step < self._epochs * len(self):
-            work = self._job.begin()
-            assert work is not None
-            if self._has_ended(work):
-                return
-            with work:
-                self._do(work)
+            with whole_update():
+                work = self._job.begin(POLL)
+                if work is None:
+                    continue
+                if self._has_ended(work):
+                    return
+                with work:
+                    self._do(work)
         yield from ()
 
     def _allow(self, steps: int) -> None:
@@ -116,8 +120,9 @@ class ServerLoader(Loader):
             leave(self._job)
             return
         self._job.finish()
-        leave(self._job)
-        self._job.wait()
+        while (work := self._job.begin()) is not None and not self._has_ended(work):
+            with work:
+                self._do(work)
 
     def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
         self._close(kind is not None)

@@ -161,6 +161,16 @@ class WorkerLoader(Loader):
         return self._work if epoch is None or self._work.step // len(self) <= epoch else None
 
     def _turns_of(self, work: Step) -> Iterator[Any]:
+        try:
+            yield from self._chunks_of(work)
+        except GeneratorExit:
+            raise
+        except BaseException:  # Its sums hold a part of the samples, so nobody can go on with it.
+            self._work = None
+            work.fail()
+            raise
+
+    def _chunks_of(self, work: Step) -> Iterator[Any]:
         self.step = work.step
         if work.version != self._version:
             self._flat.load(work.parameters)

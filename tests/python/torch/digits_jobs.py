@@ -70,6 +70,21 @@ def check_resumed(optimizer, folder):
     with Processes(SCRIPT, given, 2) as job:
         job.wait_for("epoch 6")
         job.server.kill()
+    check_rest(given, optimizer)
+
+
+def check_saved(number, folder):
+    """A server that a signal ends saves the newest version."""
+    given = {"optimizer": "adam", "epochs": 12, "code": "none", "checkpoint": str(folder), "checkpoint_every": 1000}
+    with Processes(SCRIPT, given, 2) as job:
+        job.wait_for("epoch 6")
+        job.server.send_signal(number)
+        job.server.wait(30)
+    check_rest(given, "adam")
+
+
+def check_rest(given, optimizer):
+    """A job that resumes does what is left of the steps of a plain process."""
     given["resume"] = given["checkpoint"]
     with Processes(SCRIPT, given, 2) as job:
         found = job.result()

@@ -5,7 +5,7 @@ import pathlib
 import signal
 
 import pytest
-from digits_jobs import SCRIPT, check, check_code, check_optimizer, check_resumed, check_signal
+from digits_jobs import SCRIPT, check, check_code, check_optimizer, check_resumed, check_saved, check_signal
 from processes import Processes, run_plain
 
 TOKENS_SCRIPT = pathlib.Path(__file__).with_name("tokens_script.py")
@@ -48,6 +48,11 @@ def test_signals_end_a_process(who, number):
 
 def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
     check_resumed("adamw", tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_a_signal_ends_saves_its_newest_version(number, tmp_path):
+    check_saved(number, tmp_path)
 
 
 def test_means_over_tokens_are_those_of_one_process():
