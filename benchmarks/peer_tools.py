@@ -1,14 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and runs the other systems that benchmarks compare with, and says why one is left out."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
+import threading
 
 ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+class Striker:
+    """Strikes one process. With `times` it stands still again and again until close(): after the first number of
+    seconds, for the second one of every round, and then it runs for the third."""
+
+    def __init__(self, process, times=None):
+        self.process, self.times = process, times
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    def _run(self):
+        if self.times is None:
+            return
+        first, stop, run = self.times
+        self.ended.wait(first)
+        while not self.ended.is_set():
+            self.signal(signal.SIGSTOP)
+            self.ended.wait(stop)
+            self.signal(signal.SIGCONT)
+            self.ended.wait(run)
+
+    def close(self):
+        self.ended.set()
+        self.thread.join()
 
 
 def openblas_core():

@@ -41,35 +41,11 @@ HANGS = 20.0  # Seconds without a step.
 LOSS_TOLERANCE = 1e-4
 
 
-class Striker:
-    """Strikes one process with a fault until it is closed."""
-
-    def __init__(self, fault, process):
-        self.fault, self.process = fault, process
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def _signal(self, number):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
-
-    def _run(self):
-        if self.fault == "kill":
-            self._signal(signal.SIGKILL)
-        elif self.fault == "freeze":
-            self._signal(signal.SIGSTOP)
-        elif self.fault in ("slow", "stops"):
-            stop, run = {"slow": (0.08, 0.02), "stops": (2, 4)}[self.fault]
-            while not self.ended.is_set():
-                self._signal(signal.SIGSTOP)
-                self.ended.wait(stop)
-                self._signal(signal.SIGCONT)
-                self.ended.wait(run)
-
-    def close(self):
-        self.ended.set()
-        self.thread.join()
+def strike(fault, process):
+    striker = peer_tools.Striker(process, {"slow": (0, 0.08, 0.02), "stops": (0, 2, 4)}.get(fault))
+    if fault in ("kill", "freeze"):
+        striker.signal(signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+    return striker
 
 
 class Output:
@@ -120,7 +96,7 @@ def run(flags, system, model, fault, epochs):
         while processes[0].poll() is None:
             time.sleep(0.02)
             if striker is None and len(output.lines) >= WARM_UP:
-                striker = Striker(fault, processes[-1])
+                striker = strike(fault, processes[-1])
                 ends.callback(striker.close)
             if time.monotonic() - output.newest > HANGS:
                 return None, len(output.lines), "hangs"

@@ -49,37 +49,16 @@ class Failed(Exception):
     pass
 
 
-class Disturber:
+class Disturber(peer_tools.Striker):
     """Strikes one process with a fault until it is closed."""
 
     def __init__(self, fault, process):
-        self.fault, self.process = fault, process
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def _signal(self, number):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
-
-    def _run(self):
-        first, run, stop = {"pause": (3, 8, 2), "slow": (0, 0.02, 0.08)}.get(self.fault, (None, None, None))
-        if run is None or self.ended.wait(first):
-            return
-        while True:
-            self._signal(signal.SIGSTOP)
-            self.ended.wait(stop)
-            self._signal(signal.SIGCONT)
-            if self.ended.wait(run):
-                return
+        super().__init__(process, {"pause": (3, 2, 8), "slow": (0, 0.08, 0.02)}.get(fault))
+        self.fault = fault
 
     def step(self, step, steps):
         if self.fault == "kill" and step >= steps // 3:
-            self._signal(signal.SIGKILL)
-
-    def close(self):
-        self.ended.set()
-        self.thread.join()
+            self.signal(signal.SIGKILL)
 
 
 def start(lab, machine, words, ends, **options):
