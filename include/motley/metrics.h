@@ -19,7 +19,7 @@ typedef struct motley_metrics {
   uint64_t discarded_steps; /**< Steps that were opened but never applied. */
   double wall_seconds;      /**< From the first step's start to the last update. */
   double batch_loss;        /**< Mean over the newest step's batch, before its update. */
-  double max_decode_error;  /**< Relative, over all audited steps. */
+  double max_decode_error;  /**< Relative to the gradient, over all audited steps. */
   uint64_t checkpoint_step; /**< Number of steps in the newest safe checkpoint; 0: none. */
   uint64_t steps_wanted;    /**< Length of the whole job; 0: not known yet. */
   uint64_t steps_per_epoch; /**< 0: not known yet. */

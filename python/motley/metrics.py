@@ -19,7 +19,7 @@ class Metrics:
     discarded_steps: int  #: Steps that were opened but never applied.
     wall_seconds: float  #: From the first step's start to the last update.
     batch_loss: float  #: Mean over the newest step's batch, before its update.
-    max_decode_error: float  #: Relative, over all audited steps.
+    max_decode_error: float  #: Relative to the gradient, over all audited steps.
     checkpoint_step: int  #: Number of steps in the newest safe checkpoint; 0: none.
     steps_wanted: int  #: Length of the whole job; 0: not known yet.
     steps_per_epoch: int  #: 0: not known yet.

@@ -50,6 +50,19 @@ TEST(ApiTrainerJob, LearnsWhatItsGradientSays) {
     job.RunFine();
     ExpectMean(job.Parameters());
     EXPECT_THAT(motley_job_report(job.get()), HasSubstr("\"model\": \"trainer\""));
+  }
+}
+
+// The error is relative to the gradient, which is nearly 0 when the points' mean is found.
+TEST(ApiTrainerJob, DecodesWhatItsGradientSays) {
+  for (const char* code : {"none", "cyclic", "rs"}) {
+    SCOPED_TRACE(code);
+    motley_job_options options = PointJob();
+    options.code = code;
+    options.steps = 4;
+    TestJob job(options);
+    ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK) << motley_last_error();
+    job.RunFine();
     EXPECT_LT(job.Metrics().max_decode_error, 1e-4);
     EXPECT_GT(job.Report("audited_steps"), 0);
   }
