@@ -90,7 +90,10 @@ uint64_t WorkOrder::ChunkSamples() const {
   for (size_t i = done_; i < room_.entries.size(); ++i) {
     samples += (*ranges_)[room_.entries[i].partition].count;
   }
-  return LeasePieceSamples(samples) * (cuts ? 2 : 1);
+  const uint64_t piece = LeasePieceSamples(samples);
+  if (!cuts) return piece;
+  const double least = shop_->speed * ToSeconds(kLeastCallTime);
+  return std::max(2 * piece, static_cast<uint64_t>(std::min(least, double(samples))));
 }
 
 // Fills the chunk, and returns its end. Partitions without samples go with those before them.
@@ -178,6 +181,8 @@ void WorkOrder::OnChunk(const Result<Trainer::Outcome>& outcome) {
   if (outcome.ok()) {
     state_.samples += outcome->samples;
     state_.compute += outcome->compute;
+    const double seconds = ToSeconds(outcome->compute);
+    if (seconds > 0) shop_->speed = static_cast<double>(outcome->samples) / seconds;
   }
   Status status = outcome.ok() ? Status::Ok() : outcome.status();
   if (cancel_) status = Status::Cancelled("the order is not needed any more");

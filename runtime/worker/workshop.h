@@ -18,6 +18,7 @@ struct Workshop {
   PartitionStore store;
   BatchSchedule schedule;
   std::unique_ptr<Trainer> trainer;
+  double speed = 0;  // Samples per second in the newest piece of work; 0: there was none.
 };
 
 // How vectors travel. kDataError: there is no such format.

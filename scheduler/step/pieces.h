@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 namespace motley {
@@ -15,6 +16,9 @@ inline constexpr uint64_t kLeastPartitions = 64;
 inline constexpr uint64_t kLeastPieceSamples = 32;
 inline constexpr uint64_t kPiecesOfRow = 6;
 inline constexpr uint64_t kPartsOfTheRest = 8;
+// A trainer that divides its pieces itself gets leases in pieces of at least this time, because
+// each call costs it a start of its own, for example a forward and a backward pass.
+inline constexpr std::chrono::milliseconds kLeastCallTime{20};
 
 // A row of `total` samples is cut into pieces of whole partitions with at least this many samples.
 inline uint64_t RowPieceSamples(uint64_t total) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of partitions that grow and shrink while a worker computes them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -184,6 +186,64 @@ TEST_F(RevocableOrders, WhatComesAfterAVectorIsTheNextOnes) {
       << "of these samples alone";
   Flush();
   EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
+}
+
+// A trainer that divides its work itself, and is faster than the loop's time shows.
+class DividesItself final : public Trainer {
+ public:
+  DividesItself(std::unique_ptr<Trainer> inner, double faster)
+      : inner_(std::move(inner)), faster_(faster) {}
+  size_t parameter_count() const override { return inner_->parameter_count(); }
+  bool cuts_work() const override { return true; }
+  uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const override {
+    return inner_->Samples(step, terms);
+  }
+  void Calibrate(std::shared_ptr<const std::atomic<bool>> cancel,
+                 std::function<void(Result<double>)> done) override {
+    inner_->Calibrate(std::move(cancel), std::move(done));
+  }
+  void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
+                  Done done) override {
+    auto kept = std::make_shared<Done>(std::move(done));
+    inner_->Accumulate(std::move(work), std::move(cancel), [this, kept](Result<Outcome> outcome) {
+      if (outcome.ok()) {
+        outcome->compute = FromSeconds(ToSeconds(outcome->compute) / faster_);
+        pieces.push_back(outcome->samples);
+      }
+      (*kept)(std::move(outcome));
+    });
+  }
+  std::vector<uint64_t> pieces;
+
+ private:
+  const std::unique_ptr<Trainer> inner_;
+  const double faster_;
+};
+
+class DividedOrders : public RevocableOrders {
+ protected:
+  std::vector<uint64_t> PiecesOfTwoLists(double faster) {
+    auto made = std::make_unique<DividesItself>(std::move(shop->trainer), faster);
+    const DividesItself& trainer = *made;
+    shop->trainer = std::move(made);
+    GiveAll();
+    std::vector<uint32_t> all(kPartitions);
+    std::iota(all.begin(), all.end(), 0);
+    for (uint32_t list = 1; list <= 2; ++list) {
+      EXPECT_TRUE(Extend(all, 0, list).ok());
+      Run();
+    }
+    return trainer.pieces;
+  }
+};
+
+TEST_F(DividedOrders, ArePiecesThatLastLongEnough) {
+  // 200 ms of work: the least piece has 64 samples, and partitions have ten.
+  EXPECT_THAT(PiecesOfTwoLists(1), testing::ElementsAre(70, 70, 60, 70, 70, 60));
+}
+
+TEST_F(DividedOrders, AreOnePieceIfTheyAreShort) {
+  EXPECT_THAT(PiecesOfTwoLists(100), testing::ElementsAre(70, 130, 200));
 }
 
 TEST_F(RevocableOrders, TellsHowFarItIsAndWhatItTook) {
