@@ -25,7 +25,10 @@ void RoundVectors(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kWireDraws);
   JobOptions& job = options.job;
   if (!random.Chance(0.15) || SchemeNamed(job.code).weighs) return;
-  job.wire = random.Chance(0.5) ? WireFormat::kBf16 : WireFormat::kInt8;
+  constexpr size_t kFirst = 1;  // float32 rounds nothing.
+  const size_t others = std::size(kWireForms) - kFirst - 1;
+  const bool first = random.Chance(0.5);
+  job.wire = kWireForms[first ? kFirst : kFirst + 1 + random.Below(others)].format;
   job.unweighted = true;
   job.audit_fraction = 0;
 }

@@ -84,25 +84,20 @@ Status PlanFastest(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
-// The most that a code may multiply the variance of rounding by. The error of a rounded answer is
-// about 1 % of its norm with int8, and 0.2 % with bf16. With these limits the error of a sum is at
-// most about a tenth of the gradient.
-double MostNoise(WireFormat wire) { return wire == WireFormat::kInt8 ? 100 : 2500; }
-
 // Checks that sums of rounded answers are worth something.
 Status CheckRounding(const CodeForm& form, JobPlan& plan) {
   constexpr uint64_t kSets = 30;  // Sets of missing workers that are tried.
-  const WireFormat wire = plan.job.wire;
+  const WireForm& wire = FormOf(plan.job.wire);
   const Scheme& scheme = SchemeNamed(plan.job.code);
-  if (wire == WireFormat::kFloat32 || !scheme.weighs || !scheme.exact) return Status::Ok();
+  if (wire.error == 0 || !scheme.weighs || !scheme.exact) return Status::Ok();
   plan.rounding_noise = AssessCode(form, kSets, plan.job.seed).worst_noise;
-  if (plan.rounding_noise <= MostNoise(wire)) return Status::Ok();
+  if (plan.rounding_noise <= wire.most_noise) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
       "`wire` {}: decoding with `code` {} `tolerate` {} multiplies the variance of rounding by "
       "{:.3g}, and {:g} is the most that steps bear. Use `code` repetition or heterogeneous, "
       "tolerate "
       "fewer workers, or leave `wire` out",
-      NameOf(wire), plan.job.code, plan.job.tolerate, plan.rounding_noise, MostNoise(wire)));
+      wire.name, plan.job.code, plan.job.tolerate, plan.rounding_noise, wire.most_noise));
 }
 
 // Checks that the code supports the number of workers, before any data are read or workers started.
@@ -115,15 +110,12 @@ Status CheckCode(JobPlan& plan) {
         plan.job.tolerate, workers, workers == 1 ? "" : "s", workers - 1, workers - 1));
   }
   if (!SchemeNamed(plan.job.code).fixed_rows()) return Status::Ok();
-  CodeRequest request;
-  request.speeds = plan.speeds;
-  std::sort(request.speeds.rbegin(), request.speeds.rend());
-  request.speeds.resize(workers);
-  if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) request.speeds.assign(workers, 1);
-  request.stragglers = plan.job.tolerate;
+  std::vector<double> speeds = plan.speeds;
+  std::sort(speeds.rbegin(), speeds.rend());
+  speeds.resize(workers);
+  if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) speeds.assign(workers, 1);
+  CodeRequest request = RequestOf(plan.job, std::move(speeds));
   request.partitions = 16 * workers;
-  request.seed = plan.job.seed;
-  request.parts = plan.job.parts;
   const auto form = BuildCode(plan.job.code, request);
   if (form.ok()) return CheckRounding(*form, plan);
   const std::string parts =
@@ -166,9 +158,7 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
 // Sets how the vector travels. Its code is checked with CheckRounding.
 Status PlanWire(const JobRequest& request, JobOptions& job) {
   const WireFormat* const wire = FindWireFormat(request.wire);
-  if (wire == nullptr) {
-    return CheckChoice("`wire`", request.wire, {"float32", "bf16", "int8"});
-  }
+  if (wire == nullptr) return CheckChoice("`wire`", request.wire, WireFormatNames());
   job.wire = *wire;
   if (job.wire == WireFormat::kFloat32) return Status::Ok();
   if (request.audit > 0) {
@@ -178,7 +168,7 @@ Status PlanWire(const JobRequest& request, JobOptions& job) {
         request.wire));
   }
   job.audit_fraction = 0;
-  job.unweighted = job.wire == WireFormat::kInt8;
+  job.unweighted = FormOf(job.wire).by_chance;
   return Status::Ok();
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wire_format.h"
 #include "cli/flags/flag_values.h"
 #include "coding/code_form.h"
 #include "coding/schemes.h"
@@ -20,6 +21,14 @@ std::string CodeList(bool coded_only) {
       "partial-coded m to s + m times. With none, the work of lost workers also goes to the "
       "others, but later. multi-message stops computing copies as soon as one has arrived.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
+}
+
+std::string WireHelp() {
+  std::string text = "How gradients and parameters travel:";
+  for (const WireForm& form : kWireForms) {
+    text += fmt::format("\n{:>12}: {}", form.name, form.summary);
+  }
+  return text;
 }
 
 CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {

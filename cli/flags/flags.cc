@@ -224,12 +224,7 @@ void AddVectorFlags(CLI::App* command, JobFlags& job) {
       ->type_name("N")
       ->transform(Within(1U, 3U))
       ->group("Workers");
-  command
-      ->add_option("--wire", job.wire,
-                   "How gradients and parameters travel: float32 (default), bf16 (half the bytes, "
-                   "rounded), or int8 (about a quarter, rounded by chance; on average exact)")
-      ->type_name("FORMAT")
-      ->group("Workers");
+  command->add_option("--wire", job.wire, WireHelp())->type_name("FORMAT")->group("Workers");
 }
 
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {

@@ -58,8 +58,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
   AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
-  AddValue(plan, "--wire", flags.wire, "FORMAT",
-           "How gradients and parameters travel: float32, bf16 or int8");
+  AddValue(plan, "--wire", flags.wire, "FORMAT", WireHelp());
   AddValue(plan, "--optimizer", flags.optimizer, "NAME", "Update rule of the job");
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));

@@ -14,9 +14,6 @@
 namespace motley {
 namespace {
 
-// Jobs whose codes multiply the variance of rounding by more are refused (api/request/job_plan.cc).
-constexpr double kMostNoiseOfBf16 = 2500, kMostNoiseOfInt8 = 100;
-
 Slicing CutOf(const JobOptions& job, size_t parameters) {
   const Route route(parameters, ShardsFor(job, VectorLength(parameters)));
   return route.Parameters(job.slice_length, job.wire);
@@ -24,10 +21,8 @@ Slicing CutOf(const JobOptions& job, size_t parameters) {
 
 // The largest error of a rounded slice, relative to its norm.
 double ErrorOf(WireFormat wire, size_t slice_length) {
-  if (wire == WireFormat::kFloat32) return 0;
-  if (wire == WireFormat::kBf16) return 1.0 / 256;
-  // Each value is off by less than a 127th of the block's largest one.
-  return std::sqrt(static_cast<double>(std::min(slice_length, kInt8Block))) / 127;
+  const WireForm& form = FormOf(wire);
+  return form.error * std::sqrt(static_cast<double>(std::min(slice_length, form.block)));
 }
 
 }  // namespace
@@ -39,8 +34,8 @@ Rounding::Rounding(const JobOptions& job, size_t parameters)
       most_(ErrorOf(job.wire, job.slice_length)) {
   if (!SchemeNamed(job.code).weighs) return;
   // The decoder multiplies each of at most `workers` errors by the weight of its answer.
-  const double noise = wire_ == WireFormat::kInt8 ? kMostNoiseOfInt8 : kMostNoiseOfBf16;
-  most_ *= std::sqrt(noise * job.workers);
+  // Jobs with more noise are refused (api/request/job_plan.cc).
+  most_ *= std::sqrt(FormOf(wire_).most_noise * job.workers);
 }
 
 std::vector<float> Rounding::Arrived(uint64_t version, std::span<const float> parameters) const {

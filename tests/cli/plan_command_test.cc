@@ -328,7 +328,7 @@ TEST(PlanCommand, CountsVectorsAsTheyTravel) {
     EXPECT_THAT(quarter->TrainCommand(), HasSubstr(" --wire int8"));
     EXPECT_THAT(quarter->SimulateCommand(), HasSubstr(" --wire int8"));
   }
-  EXPECT_THAT(Report("star", Thin(), "fp8").status().ToString(), HasSubstr("--wire"));
+  EXPECT_THAT(Report("star", Thin(), "float99").status().ToString(), HasSubstr("--wire"));
 }
 
 TEST(PlanCommand, RefusesToPlaceAVectorThatItDoesNotKnow) {

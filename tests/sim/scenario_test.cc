@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/wire_format.h"
 #include "coding/schemes.h"
 #include "scheduler/sync/sync_mode.h"
 #include "sim/faults/random_fault.h"
@@ -44,6 +46,15 @@ TEST(Scenario, EveryOptimizerIsDrawn) {
     drawn.insert(MakeScenario(seed).options.job.optimizer.name);
   }
   EXPECT_EQ(drawn, listed);
+}
+
+TEST(Scenario, EveryWireFormatIsDrawn) {
+  std::set<std::string> drawn;
+  const std::vector<std::string> listed = WireFormatNames();
+  for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
+    drawn.emplace(NameOf(MakeScenario(seed).options.job.wire));
+  }
+  EXPECT_EQ(drawn, std::set<std::string>(listed.begin(), listed.end()));
 }
 
 TEST(Scenario, EverySyncModeIsDrawn) {

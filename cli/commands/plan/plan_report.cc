@@ -129,7 +129,7 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
 
 Status TakeWire(const std::string& name, WireFormat& wire) {
   const WireFormat* const found = FindWireFormat(name);
-  if (found == nullptr) return CheckChoice("--wire", name, {"float32", "bf16", "int8"});
+  if (found == nullptr) return CheckChoice("--wire", name, WireFormatNames());
   wire = *found;
   return Status::Ok();
 }

@@ -317,7 +317,7 @@ class Commands(ProgramTest):
                 self.assertGreater(seen["step_seconds"]["mean"], seen["ideal_seconds"])
                 rounded = "--wire" in flags
                 self.assertEqual(seen["ideal_seconds"] < usual["ideal_seconds"], rounded)
-        for wrong in (["--reduce", "ring"], ["--reduce", "sharded:2"], ["--wire", "fp8"], ["--followers", 1]):
+        for wrong in (["--reduce", "ring"], ["--reduce", "sharded:2"], ["--wire", "float99"], ["--followers", 1]):
             self.assertIn(wrong[0], self.run_program("simulate", *cluster, *wrong, expect=2).stderr)
         self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
         # A slow worker and a lost one.
