@@ -14,12 +14,8 @@ namespace motley {
 Status CheckStepOptions(const SchedulerOptions& options) {
   const Scheme& scheme = SchemeNamed(options.code);
   if (scheme.leases()) return Status::Ok();
-  CodeRequest request;
-  request.speeds.assign(options.workers, 1.0);
-  request.stragglers = scheme.keeps_copies ? options.tolerate : 0;
-  request.partitions = options.partitions;
-  request.seed = options.seed;
-  request.parts = options.parts;
+  CodeRequest request = RequestOf(options, std::vector<double>(options.workers, 1.0));
+  if (!scheme.keeps_copies) request.stragglers = 0;
   return BuildCode(options.code, request).status();
 }
 

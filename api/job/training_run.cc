@@ -21,6 +21,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "runtime/memory_need.h"
 #include "transport/channel/stream_transport.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {
@@ -52,12 +53,7 @@ std::string WorkerWords(const JobOptions& job) {
 
 // A server that listens at all addresses is reached at loopback from here.
 std::string FromThisMachine(const std::string& address) {
-  for (const auto& [all, here] :
-       {std::pair<std::string_view, std::string_view>{"0.0.0.0:", "127.0.0.1:"},
-        {"[::]:", "[::1]:"}}) {
-    if (address.starts_with(all)) return std::string(here) + address.substr(all.size());
-  }
-  return address;
+  return ReplaceAnyHost(address, [](bool ipv6) { return ipv6 ? "[::1]" : "127.0.0.1"; });
 }
 
 // "feature 'income'", or "feature 3 (from 0)" where the data have no names.

@@ -6,16 +6,12 @@
 #include <netinet/in.h>
 
 #include <array>
-#include <string_view>
 
 #include "transport/stream/schemes.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {
-
-constexpr std::string_view kSchemeEnd = "://";
-constexpr std::string_view kAllIpv4 = "0.0.0.0:";
-constexpr std::string_view kAllIpv6 = "[::]:";
 
 bool Up(const ifaddrs& one) {
   const unsigned wanted = IFF_UP | IFF_RUNNING;
@@ -52,21 +48,16 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6) {
   return second;
 }
 
-// A scheme, such as "tcp://", says which transport to use, not where.
 std::string ReachableAddress(const std::string& address) {
-  if (const size_t end = address.find(kSchemeEnd); end != std::string::npos) {
-    const size_t host = end + kSchemeEnd.size();
-    return address.substr(0, host) + ReachableAddress(address.substr(host));
-  }
-  const bool ipv6 = address.starts_with(kAllIpv6);
-  if (!ipv6 && !address.starts_with(kAllIpv4)) return address;
-  std::string host;
-  if (ifaddrs* all = nullptr; getifaddrs(&all) == 0) {
-    host = FirstReachable(all, ipv6);
-    freeifaddrs(all);
-  }
-  if (host.empty()) host = ipv6 ? "[::1]" : "127.0.0.1";
-  return host + address.substr(address.rfind(':'));
+  return ReplaceAnyHost(address, [](bool ipv6) {
+    std::string host;
+    if (ifaddrs* all = nullptr; getifaddrs(&all) == 0) {
+      host = FirstReachable(all, ipv6);
+      freeifaddrs(all);
+    }
+    if (!host.empty()) return host;
+    return std::string(ipv6 ? "[::1]" : "127.0.0.1");
+  });
 }
 
 bool IsLoopback(const std::string& address) { return ReachedOnlyFromHere(address); }

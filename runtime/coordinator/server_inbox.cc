@@ -13,6 +13,7 @@
 #include "runtime/links/vector_probe.h"
 #include "runtime/links/worker_claims.h"
 #include "runtime/worker_names.h"
+#include "transport/stream/tcp_address.h"
 
 namespace motley {
 namespace {
@@ -255,13 +256,9 @@ bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Sta
 
 // The address at which other workers reach one that listens everywhere.
 std::string ServerInbox::AddressOf(WorkerId worker, const std::string& address) const {
-  for (const std::string_view everywhere : {"0.0.0.0:", "[::]:"}) {
-    if (!address.starts_with(everywhere)) continue;
-    const std::string host = server_.peers.seats()[worker].origin.host;
-    const bool same = host.empty() || host == kThisMachine;
-    return fmt::format("{}:{}", same ? "127.0.0.1" : host, address.substr(everywhere.size()));
-  }
-  return address;
+  const std::string& host = server_.peers.seats()[worker].origin.host;
+  const bool same = host.empty() || host == kThisMachine;
+  return ReplaceAnyHost(address, [&](bool) { return same ? std::string("127.0.0.1") : host; });
 }
 
 Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {

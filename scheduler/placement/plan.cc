@@ -61,11 +61,9 @@ uint32_t MessagesThatPay(const SchedulerOptions& options, double copies, size_t 
 
 Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, Plan plan) {
   while (true) {
-    CodeRequest request;
-    request.speeds = attempt.equal ? std::vector<double>(plan.members.size(), 1.0) : plan.speeds;
+    const std::vector<double> alike(plan.members.size(), 1.0);
+    CodeRequest request = RequestOf(options, attempt.equal ? alike : plan.speeds);
     request.stragglers = attempt.stragglers;
-    request.partitions = options.partitions;
-    request.seed = options.seed;
     request.draft = attempt.draft;
     // With few members left, answers get longer before the tolerance falls.
     const size_t others = plan.members.size() - attempt.stragglers;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -52,6 +53,20 @@ Result<HostPort> ParseHostPort(const std::string& address) {
   if (where.host.size() > kMaxHostLength) return BadAddress(address, "the host is too long");
   if (where.host.find('\0') != std::string::npos) return BadAddress(address, "it has a zero byte");
   return where;
+}
+
+std::string ReplaceAnyHost(const std::string& address,
+                           const std::function<std::string(bool ipv6)>& host) {
+  constexpr std::string_view kSchemeEnd = "://";
+  size_t begin = address.find(kSchemeEnd);
+  begin = begin == std::string::npos ? 0 : begin + kSchemeEnd.size();
+  for (const auto& [all, ipv6] :
+       {std::pair<std::string_view, bool>{"0.0.0.0:", false}, {"[::]:", true}}) {
+    const size_t port = begin + all.size() - 1;
+    if (address.compare(begin, all.size(), all) != 0) continue;
+    return address.substr(0, begin) + host(ipv6) + address.substr(port);
+  }
+  return address;
 }
 
 std::optional<sockaddr_storage> NumericAddress(const HostPort& where) {
