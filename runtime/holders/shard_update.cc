@@ -50,7 +50,30 @@ Status ShardUpdate::Open(const Update& update, uint32_t attempt,
 
 bool ShardUpdate::Whole(RowId row) const {
   const auto found = came_.find({0, 0, row});
-  return found != came_.end() && found->second.size() == shards_.size();
+  return found != came_.end() && found->second.shards.size() == shards_.size();
+}
+
+// A shard that has its sum takes no more answers, so a row that comes later is missing there.
+bool ShardUpdate::Suffices(const Came& came) const {
+  if (came.shards.size() + sums_ < shards_.size()) return false;
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    if (!shards_[number].sum && !came.shards.contains(number)) return false;
+  }
+  return true;
+}
+
+// A hook may open the update again.
+void ShardUpdate::ReportWhole() {
+  const auto [step, attempt] = std::pair(open_->step, open_->attempt);
+  std::vector<wire::ShardRowT> rows;
+  for (auto& [key, came] : came_) {
+    if (came.whole || !Suffices(came)) continue;
+    came.whole = true;
+    rows.push_back(came.newest);
+  }
+  for (const wire::ShardRowT& row : rows) {
+    if (IsOpen(step, attempt)) hooks_.whole(row);
+  }
 }
 
 bool ShardUpdate::AllWhole() const {
@@ -67,8 +90,8 @@ Result<bool> ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
   if (!lists && row.row >= code_.form->workers) {
     return Status::DataError(fmt::format("row {} of {} is whole", row.row, code_.form->workers));
   }
-  std::set<uint32_t>& where =
-      came_[lists ? Key{row.worker, row.order, row.row} : Key{0, 0, row.row}];
+  Came& came = came_[lists ? Key{row.worker, row.order, row.row} : Key{0, 0, row.row}];
+  std::set<uint32_t>& where = came.shards;
   if (!where.insert(row.shard).second) return false;
   if (2 * where.size() - 2 >= shards_.size()) {
     --shards_[row.shard].behind;
@@ -77,7 +100,9 @@ Result<bool> ShardUpdate::OnRow(WorkerId worker, const wire::ShardRowT& row) {
       if (!where.contains(each)) ++shards_[each].behind;
     }
   }
-  if (where.size() < shards_.size()) return true;
+  came.newest = row;
+  if (came.whole || !Suffices(came)) return true;
+  came.whole = true;
   hooks_.whole(row);
   // Sums that may end with any rows do not end by themselves. All rows are enough.
   if (!lists && keep_rows_ && IsOpen(row.step, row.attempt) && AllWhole()) hooks_.decodable();
@@ -92,7 +117,8 @@ bool ShardUpdate::OnSummed(WorkerId worker, const wire::ShardSummedT& summed) {
   const bool last = first && ++sums_ == shards_.size();
   shard.sum = summed;
   shard.have_sum.insert(worker);
-  if (last && !open_->lists && !keep_rows_) hooks_.decodable();
+  // Other sums end when the step is committed.
+  if (first && !open_->lists && !keep_rows_) last ? hooks_.decodable() : ReportWhole();
   Check();
   return first;
 }

@@ -32,7 +32,7 @@ namespace motley {
 class ShardUpdate {
  public:
   struct Hooks {
-    // All shards have this row of the open update, or this vector of a list.
+    // All shards without a sum have this row of the open update, or this vector of a list.
     std::function<void(const wire::ShardRowT&)> whole;
     std::function<void()> decodable;  // All shards have the sum of the open update.
   };
@@ -107,8 +107,15 @@ class ShardUpdate {
     std::set<WorkerId> nodes;
   };
   using Key = std::tuple<WorkerId, uint32_t, uint32_t>;  // Worker, order, row; rows: 0, 0, row.
+  struct Came {
+    std::set<uint32_t> shards;  // Those that have the row or vector.
+    wire::ShardRowT newest;     // The report of the last one.
+    bool whole = false;         // It was reported.
+  };
 
   std::set<WorkerId> Missing(uint32_t shard) const;
+  bool Suffices(const Came& came) const;
+  void ReportWhole();
   bool Whole(RowId row) const;
   bool AllWhole() const;
   Sum Total() const;
@@ -118,8 +125,8 @@ class ShardUpdate {
   const Hooks hooks_;
   uint64_t version_ = 0;
   Code code_;
-  std::optional<wire::ShardOpenT> open_;    // Without its code.
-  std::map<Key, std::set<uint32_t>> came_;  // Shards that have the row or vector.
+  std::optional<wire::ShardOpenT> open_;  // Without its code.
+  std::map<Key, Came> came_;
   std::vector<Shard> shards_;
   size_t sums_ = 0;  // Shards that have their sum.
   Summed summed_;

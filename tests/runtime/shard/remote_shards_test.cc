@@ -2,12 +2,14 @@
 // Two workers own a shard each, and follow that of the other one.
 #include "runtime/shard/remote_shards.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
 #include "base/loop/virtual_loop.h"
+#include "coding/gradient_code.h"
 #include "runtime/links/messages.h"
 #include "tests/runtime/held_transport.h"
 
@@ -36,6 +38,7 @@ class RemoteShardsTest : public testing::Test {
     RemoteShards::Hooks hooks;
     hooks.node = [](WorkerId worker) { return LinkLoad::To{worker + 1, Header()}; };
     hooks.placed = [] {};
+    hooks.whole = [this](const wire::ShardRowT& row) { whole_.push_back(row.row); };
     hooks.progress = [this] { ++progress_; };
     return hooks;
   }
@@ -60,6 +63,7 @@ class RemoteShardsTest : public testing::Test {
   VirtualLoop loop_;
   HeldTransport transport_;
   int progress_ = 0;
+  std::vector<uint32_t> whole_;  // Rows.
   RemoteShards shards_{loop_, transport_, Shards(), Hooks()};
 };
 
@@ -89,6 +93,39 @@ TEST_F(RemoteShardsTest, EachPartOfAnUpdateIsProgressOnce) {
   safe.attempt = 2;
   Say(0, safe);
   EXPECT_EQ(progress_, 2) << "there is no such attempt";
+}
+
+// A shard that has its sum takes no more answers. The workers' later rows are not missing there.
+TEST_F(RemoteShardsTest, ARowIsWholeWithoutShardsThatHaveTheirSum) {
+  CodeRequest request;
+  request.speeds = {1, 1, 1};
+  request.partitions = 3;
+  const auto form = std::make_shared<const CodeForm>(BuildCode("none", request).value());
+  EXPECT_TRUE(shards_.Open({1, 0}, 1, form).ok());
+  const auto row = [&](WorkerId owner, uint32_t shard, uint32_t number) {
+    wire::ShardRowT whole;
+    whole.shard = shard;
+    whole.step = 1;
+    whole.attempt = 1;
+    whole.row = number;
+    whole.loss = std::make_unique<wire::Weight>();
+    whole.weight = std::make_unique<wire::Weight>();
+    Say(owner, whole);
+  };
+  row(0, 0, 0);
+  row(0, 0, 1);
+  row(1, 1, 1);
+  EXPECT_THAT(whole_, testing::ElementsAre(1));
+  wire::ShardSummedT sum;
+  sum.shard = 1;
+  sum.step = 1;
+  sum.attempt = 1;
+  sum.loss = std::make_unique<wire::Weight>();
+  sum.weight = std::make_unique<wire::Weight>();
+  Say(1, sum);
+  EXPECT_THAT(whole_, testing::ElementsAre(1, 0));
+  row(0, 0, 2);
+  EXPECT_THAT(whole_, testing::ElementsAre(1, 0, 2));
 }
 
 }  // namespace
