@@ -28,7 +28,8 @@ constexpr Duration kLook = std::chrono::milliseconds(20);
 constexpr Duration kWatch = std::chrono::seconds(1);
 // Workers leave by themselves when the server says goodbye. This is how long that may take.
 constexpr Duration kFarewell = std::chrono::seconds(3);
-constexpr Duration kLateFarewell = std::chrono::seconds(5);
+// A server without workers that runs for longer may have been left by them too early.
+constexpr Duration kAlone = std::chrono::seconds(5);
 constexpr Duration kRestartDelay = std::chrono::seconds(1);
 
 // What a process learns from this command, and not from one that runs it.
@@ -198,7 +199,7 @@ void Launch::OnServerEnd(const ProcessExit& exit) {
         "the program ended without serving a job, so no worker was started. motley run is for "
         "programs that train with Motley");
   }
-  DismissWorkers(exit.failed() ? Duration::zero() : kFarewell, kLateFarewell);
+  DismissWorkers(exit.failed() ? Duration::zero() : kFarewell);
   CheckDone();
 }
 
@@ -206,6 +207,7 @@ void Launch::OnWorkerEnd(Worker& worker, const ProcessExit& exit) {
   worker.process.reset();
   if (ending()) return CheckDone();
   if (exit.failed()) return OnWorkerFailed(worker, fmt::format("ended {}", exit.Text()));
+  CheckWorkersLeft();
   CheckDone();
 }
 
@@ -230,12 +232,22 @@ void Launch::OnWorkerFailed(Worker& worker, const std::string& how) {
 }
 
 // Ends the job if all workers failed and nobody else will come. The server dismisses workers in
-// good order before it ends itself, so one that ended well means that it ends soon.
+// good order before it ends itself, so one that ended well means that it usually ends soon.
 void Launch::CheckWorkersLeft() {
-  const bool all_failed = std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
-    return worker.over() && worker.failed;
-  });
-  if (!serves() || !all_failed || plan_.job_workers > workers_.size()) return;
+  const bool all_over = std::all_of(workers_.begin(), workers_.end(),
+                                    [](const Worker& worker) { return worker.over(); });
+  if (!serves() || !all_over || plan_.job_workers > workers_.size()) return;
+  const bool all_failed = std::all_of(workers_.begin(), workers_.end(),
+                                      [](const Worker& worker) { return worker.failed; });
+  if (!all_failed) {
+    timers_.push_back(loop_.After(kAlone, [this] {
+      if (ending()) return;
+      Warn(
+          "all workers have ended, and the server still runs. If it waits for workers, their part "
+          "of the program ended too early, for example after fewer epochs: Ctrl-C ends the job");
+    }));
+    return;
+  }
   Warn("no worker is left, so the server is asked to stop (--restart starts lost workers again)");
   code_ = kExitUnavailable;
   StopServer();
@@ -252,17 +264,32 @@ void Launch::Stop(int signal) {
   if (server_ != nullptr && server_->running()) {
     StopServer();
   } else {
-    DismissWorkers(Duration::zero(), plan_.grace);
+    DismissWorkers(Duration::zero());
   }
   CheckDone();
 }
 
 // Asks workers that have not left after `until_asked`, and kills them in the end.
-void Launch::DismissWorkers(Duration until_asked, Duration until_killed) {
-  timers_.push_back(loop_.After(until_asked, [this, until_killed] {
+void Launch::DismissWorkers(Duration until_asked) {
+  timers_.push_back(loop_.After(until_asked, [this, until_asked] {
+    if (until_asked > Duration::zero()) WarnOfLateWorkers(until_asked);
     for (Worker& worker : workers_) AskToLeave(worker);
-    timers_.push_back(loop_.After(until_killed, [this] { KillAll(); }));
+    timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
   }));
+}
+
+void Launch::WarnOfLateWorkers(Duration after) const {
+  std::string late;
+  for (const Worker& worker : workers_) {
+    if (worker.process == nullptr) continue;
+    late += fmt::format("{}{}", late.empty() ? "worker " : ", worker ", worker.place.number);
+    if (!worker.place.host.empty()) late += " on " + worker.place.host;
+  }
+  if (late.empty()) return;
+  Warn(
+      fmt::format("{} still runs {:.0f} s after the server ended: it gets SIGTERM, and is killed "
+                  "after --grace ({:.0f} s)",
+                  late, ToSeconds(after), ToSeconds(plan_.grace)));
 }
 
 void Launch::AskToLeave(Worker& worker) {
@@ -283,7 +310,7 @@ void Launch::WatchServer() {
     if (ending()) return;
     if (!plan_.server_gone()) return WatchServer();
     ended_ = true;
-    DismissWorkers(kFarewell, kLateFarewell);
+    DismissWorkers(kFarewell);
   });
 }
 

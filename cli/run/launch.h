@@ -83,7 +83,8 @@ class Launch {
   void OnWorkerFailed(Worker& worker, const std::string& how);
   void CheckWorkersLeft();
   void StopServer();
-  void DismissWorkers(Duration until_asked, Duration until_killed);
+  void DismissWorkers(Duration until_asked);
+  void WarnOfLateWorkers(Duration after) const;
   void AskToLeave(Worker& worker);
   void KillAll();
   void WatchServer();
@@ -100,7 +101,7 @@ class Launch {
   bool ended_ = false;  // The server has ended.
   int code_ = 0;
   int stopped_by_ = 0;  // The signal; 0: none.
-  TimerId look_ = 0;  // Looks for the server's address or end.
+  TimerId look_ = 0;    // Looks for the server's address or end.
   std::vector<TimerId> timers_;
 };
 

@@ -169,6 +169,29 @@ class Run(RunTest):
         self.assertEqual(run.finish()[0], 4)
         self.assertTrue((self.place / "server.stopped").exists())
 
+    def test_workers_that_end_before_the_server_are_reported(self):
+        run = Running(self, "run", "--workers", 2, self.pretends())
+        self.pids(2)
+        (self.place / "worker-0.code").write_text("0")
+        (self.place / "worker-1.code").write_text("3")
+        run.wait_for(r"^motley: worker 1 ended with exit code 3$")
+        run.wait_for(r"^motley: all workers have ended, and the server still runs")
+        self.say_end()
+        self.assertEqual(run.finish()[0], 0)
+        self.assertNotIn("asked to stop", run.text())
+
+    def test_workers_that_outlive_the_server_are_named_before_they_are_stopped(self):
+        late = self.script("late.py", PRETENDS.replace("while not (folder", "while name == 'worker-1' or not (folder"))
+        run = Running(self, "run", "--workers", 2, late)
+        self.pids(2)
+        run.wait_for(r"hello from worker-1")
+        self.say_end()
+        self.assertEqual(run.finish()[0], 0)
+        run.wait_for(r"^motley: worker 1 still runs 3 s after the server ended: it gets SIGTERM, and is killed after "
+                     r"--grace \(30 s\)$")
+        self.assertTrue((self.place / "workerworker-1.stopped").exists())
+        self.assertFalse((self.place / "workerworker-0.stopped").exists())
+
     def test_a_signal_ends_the_server_first_and_then_the_workers(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number):
