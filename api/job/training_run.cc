@@ -77,9 +77,13 @@ Status TrainingRun::Listen() {
     return Status::Ok();
   }
   transport_ = MakeStreamTransport(parts_.loop.handle(), &device_->parallel());
-  MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(request.listen));
-  if (!request.address_file.empty()) {
-    const Status written = WritePrivateFile(request.address_file, address_ + "\n");
+  const std::string& file = request.address_file;
+  const std::string listen =
+      file.empty() ? request.listen : AddressToListenAt(file, request.listen);
+  MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(listen));
+  if (!file.empty()) {
+    RememberAddress(file, request.listen, address_);
+    const Status written = WritePrivateFile(file, address_ + "\n");
     if (!written.ok()) return written.WithContext("the environment variable MOTLEY_ADDRESS_FILE");
   }
   const bool tell_token = !local() && request.token.empty();

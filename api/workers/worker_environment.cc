@@ -7,10 +7,19 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
 namespace motley {
 namespace {
+
+// By the file for the address, and by the address to listen at.
+struct {
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::string>, std::string> of;
+} first_addresses;
 
 constexpr char kServer[] = "MOTLEY_SERVER";
 constexpr char kToken[] = "MOTLEY_TOKEN";
@@ -104,6 +113,18 @@ Result<ServerEnvironment> ReadServerEnvironment() {
   server.address_file = Variable(kAddressFile);
   MOTLEY_RETURN_IF_ERROR(TakeNumber(kWorkers, server.workers));
   return server;
+}
+
+std::string AddressToListenAt(const std::string& address_file, const std::string& listen) {
+  const std::lock_guard lock(first_addresses.mutex);
+  const auto found = first_addresses.of.find({address_file, listen});
+  return found == first_addresses.of.end() ? listen : found->second;
+}
+
+void RememberAddress(const std::string& address_file, const std::string& listen,
+                     const std::string& address) {
+  const std::lock_guard lock(first_addresses.mutex);
+  first_addresses.of.emplace(std::pair(address_file, listen), address);
 }
 
 Result<Patience> PatienceFromEnvironment() {

@@ -45,6 +45,13 @@ struct ServerEnvironment {
 
 // kInvalidArgument: a variable is invalid.
 Result<ServerEnvironment> ReadServerEnvironment();
+
+// The first job of this process that writes `address_file` listens at `listen`, and the later ones
+// where it did: workers that were started once look for all jobs of their program there.
+std::string AddressToListenAt(const std::string& address_file, const std::string& listen);
+// The job listens at `address`.
+void RememberAddress(const std::string& address_file, const std::string& listen,
+                     const std::string& address);
 // MOTLEY_DEVICE_TIMEOUT is the number of seconds after which work on a device counts as lost (more
 // on devices that took long before). kInvalidArgument: not a valid number.
 Result<Patience> PatienceFromEnvironment();

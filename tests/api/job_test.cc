@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
@@ -37,6 +38,32 @@ TEST(ApiJob, TrainsAndHasResults) {
   EXPECT_EQ(metrics.steps, 12U);
   EXPECT_EQ(metrics.discarded_steps, 0U);
   EXPECT_EQ(metrics.batch_loss, job.Report("batch_loss"));
+}
+
+// Workers that were started once look for all jobs of their program at one address.
+TEST(ApiJob, TheJobsOfAProgramThatALauncherStartedListenAtOneAddress) {
+  const std::string file = TemporaryPath("address");
+  std::vector<std::string> addresses;
+  for (const char* listen : {"127.0.0.1:0", "127.0.0.1:0", "localhost:0"}) {
+    setenv("MOTLEY_ADDRESS_FILE", file.c_str(), 1);
+    setenv("MOTLEY_LISTEN", listen, 1);
+    setenv("MOTLEY_TOKEN", "one token for this test", 1);
+    motley_job_options options = PointJob();
+    options.role = MOTLEY_SERVER;
+    TestJob job(options);
+    for (const char* name : {"MOTLEY_ADDRESS_FILE", "MOTLEY_LISTEN", "MOTLEY_TOKEN"}) {
+      unsetenv(name);
+    }
+    job.OnEvent([&](const motley_event& event) {
+      if (event.kind == MOTLEY_EVENT_LISTENING) addresses.emplace_back(event.text);
+      motley_job_stop(job.get());
+    });
+    ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK) << motley_last_error();
+    EXPECT_EQ(job.Run(), MOTLEY_CANCELLED) << motley_last_error();
+  }
+  ASSERT_EQ(addresses.size(), 3U);
+  EXPECT_EQ(addresses[0], addresses[1]);
+  EXPECT_NE(addresses[0], addresses[2]);
 }
 
 // 320 samples of 4 million multiplications exceed the limit of an unrequested evaluation.

@@ -76,7 +76,7 @@ BANNED = [
      r"base/parallel\.cc|runtime/uv_loop\.cc|checkpoint/store/disk\.cc|devices/cpu/(.*\.cc|kernel_modules\.h)|"
      r"devices/(device_thread\.(h|cc)|drivers/(driver_modules|stuck_devices)\.cc)|"
      r"devices/opencl/(memory\.h|driver\.cc)|"
-     r"api/workers/emulation\.cc|api/loop/(step_exchange|job_thread|job_control)\.(h|cc)|"
+     r"api/workers/(emulation|worker_environment)\.cc|api/loop/(step_exchange|job_thread|job_control)\.(h|cc)|"
      r"api/reports/live_metrics\.(h|cc)|runtime/shard/newest_version\.h|cli/.*\.cc|benchmarks/.*",
      "threads live in drivers and loops"),
     (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),
