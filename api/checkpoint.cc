@@ -166,12 +166,8 @@ motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char*
   });
 }
 
-motley_status motley_checkpoint_export(const char* folder, uint64_t step, const char* path) {
-  return motley_checkpoint_export_as(folder, step, path, nullptr);
-}
-
-motley_status motley_checkpoint_export_as(const char* folder, uint64_t step, const char* path,
-                                          const char* format) {
+motley_status motley_checkpoint_export(const char* folder, uint64_t step, const char* path,
+                                       const char* format) {
   const char* name = "motley_checkpoint_export";
   return motley::Enter([&]() -> Status {
     MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "folder", folder));

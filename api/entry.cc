@@ -56,6 +56,12 @@ Status CheckNotNull(const char* function, const char* argument, const void* poin
   return Status::InvalidArgument(fmt::format("{}: {} is NULL", function, argument));
 }
 
+Status CheckRange(uint64_t begin, uint64_t end, uint64_t values) {
+  if (begin <= end && end <= values) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("[{}, {}) is no range of a sum of {} values", begin, end, values));
+}
+
 }  // namespace motley
 
 extern "C" const char* motley_last_error(void) { return motley::last_error; }

@@ -3,6 +3,7 @@
 // failure becomes the thread's last error.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <utility>
@@ -34,5 +35,7 @@ motley_status Enter(Body&& body) noexcept {
 
 // kInvalidArgument: "motley_job_create: options is NULL".
 Status CheckNotNull(const char* function, const char* argument, const void* pointer);
+// kInvalidArgument unless [begin, end) is a range of a sum of so many values.
+Status CheckRange(uint64_t begin, uint64_t end, uint64_t values);
 
 }  // namespace motley

@@ -128,9 +128,10 @@ LoopDoor Job::Door() {
 
 // The loop must know where it goes on. What does not fit is refused later, with its reason.
 Status Job::ShowResumed(const SavedJob& saved) {
+  const bool applies = foreign_ != nullptr && foreign_->apply != nullptr;
   const bool fits = shared_.initializes && saved.parameters->size() == foreign_->parameter_count &&
-                    (!foreign_->apply || saved.optimizer_state->size() == foreign_->state_count);
-  return fits ? OfferResumed(Door(), saved) : Status::Ok();
+                    (!applies || saved.optimizer_state->size() == foreign_->state_count);
+  return fits ? OfferResumed(Door(), saved, applies) : Status::Ok();
 }
 
 Status Job::SetEvents(motley_event_callback callback, void* context) {
@@ -159,10 +160,13 @@ Status Job::Run() {
 
 Status Job::Start() {
   MOTLEY_RETURN_IF_ERROR(Begin());
-  shared_.exchange.Open();
   Status started =
       thread_.Start([this] { return RunHere(); }, [this] { shared_.exchange.Close(); });
-  if (!started.ok()) state_ = State::kFresh;
+  if (started.ok()) {
+    shared_.exchange.Open();
+  } else {
+    state_ = State::kFresh;
+  }
   return started;
 }
 

@@ -143,6 +143,16 @@ motley_status motley_step_partial(motley_job* job, const motley_step* step, uint
   return unwanted ? MOTLEY_CANCELLED : status;
 }
 
+motley_status motley_step_ready(motley_job* job, const motley_step* step, uint64_t begin,
+                                uint64_t end) {
+  const char* name = "motley_step_ready";
+  return Enter([&]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(auto* const exchange, motley::ExchangeOf(name, job, step));
+    MOTLEY_ASSIGN_OR_RETURN(const motley_step given, motley::StepOf(*step));
+    return exchange->Ready(given, begin, end).WithContext(name);
+  });
+}
+
 motley_status motley_step_end(motley_job* job, const motley_step* step, motley_status status) {
   const char* name = "motley_step_end";
   return Enter([&]() -> Status {

@@ -8,13 +8,15 @@
 #include <functional>
 #include <vector>
 
-#include "api/loop/batch_view.h"
+#include "api/entry.h"
+#include "api/loop/work_view.h"
 #include "api/versioned.h"
 #include "training/optimizers/optimizer_rule.h"
 
 struct motley_work_state {
   const std::atomic<bool>& cancelled;
   const std::function<void(uint64_t)>& progress;
+  const std::function<void(size_t, size_t)>& ready;
 };
 
 namespace motley {
@@ -39,19 +41,13 @@ Status Call(const char* callback, const std::atomic<bool>* cancelled, const Func
 }
 
 Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
-  const motley_batch batch = from.batch != nullptr ? BatchOf(*from.batch) : motley_batch{};
-  motley_work_state state{from.cancelled, from.progress};
+  motley_batch batch{};
+  motley_work_state state{from.cancelled, from.progress, from.ready};
   motley_work work{};
   work.struct_size = sizeof(motley_work);
+  ShowWork(from, batch, work);
   work.first_partition = from.begin;
   work.end_partition = from.end;
-  work.step = from.step;
-  work.version = from.version;
-  work.parameters = from.parameters.data();
-  work.parameter_count = from.parameters.size();
-  work.samples = from.samples.data();
-  work.sample_count = from.samples.size();
-  work.batch = from.batch != nullptr ? &batch : nullptr;
   work.coefficient = from.coefficient;
   work.sum = from.sum.data();
   work.loss = from.loss;
@@ -62,25 +58,10 @@ Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
 }
 
 Status AccumulateWeighted(const motley_trainer& trainer, const WeightedWork& from) {
-  const motley_batch batch = from.batch != nullptr ? BatchOf(*from.batch) : motley_batch{};
-  const std::vector<motley_run> runs = RunsOf(from);
-  motley_work_state state{from.cancelled, from.progress};
+  motley_work_state state{from.cancelled, from.progress, from.ready};
   motley_weighted_work work{};
   work.struct_size = sizeof(motley_weighted_work);
-  work.vectors = static_cast<uint32_t>(from.sums.size());
-  work.step = from.step;
-  work.version = from.version;
-  work.seed = from.seed;
-  work.parameters = from.parameters.data();
-  work.parameter_count = from.parameters.size();
-  work.samples = from.samples.data();
-  work.sample_count = from.samples.size();
-  work.batch = from.batch != nullptr ? &batch : nullptr;
-  work.runs = runs.data();
-  work.run_count = runs.size();
-  work.sums = from.sums.data();
-  work.losses = from.losses.data();
-  work.weights = from.weights.data();
+  const WeightedView view(from, work);
   work.state = &state;
   return Call("accumulate_weighted", &from.cancelled,
               [&] { return trainer.accumulate_weighted(trainer.context, &work); });
@@ -190,7 +171,27 @@ void Progress(const motley_work_state* state, uint64_t samples_done) {
   }
 }
 
+template <typename Work>
+motley_status Ready(const char* function, const Work* work, uint64_t begin, uint64_t end) {
+  return motley::Enter([&]() -> motley::Status {
+    MOTLEY_RETURN_IF_ERROR(motley::CheckNotNull(function, "work", work));
+    MOTLEY_RETURN_IF_ERROR(
+        motley::CheckRange(begin, end, work->parameter_count).WithContext(function));
+    if (work->state != nullptr) work->state->ready(begin, end);
+    return motley::Status::Ok();
+  });
+}
+
 }  // namespace
+
+motley_status motley_work_ready(const motley_work* work, uint64_t begin, uint64_t end) {
+  return Ready("motley_work_ready", work, begin, end);
+}
+
+motley_status motley_weighted_ready(const motley_weighted_work* work, uint64_t begin,
+                                    uint64_t end) {
+  return Ready("motley_weighted_ready", work, begin, end);
+}
 
 int motley_work_cancelled(const motley_work* work) {
   return work == nullptr ? 0 : IsCancelled(work->state);

@@ -55,6 +55,9 @@ JobThread::~JobThread() {
 
 Status JobThread::Start(std::function<Status()> run, std::function<void()> after) {
   const QuietThreads quiet;
+  const auto failed = [](const std::exception& error) {
+    return Status::Resource(fmt::format("no thread for the job: {}", error.what()));
+  };
   try {
     thread_ = std::thread([this, run = std::move(run), after = std::move(after)] {
       Status result = RunCaught(run);
@@ -67,7 +70,9 @@ Status JobThread::Start(std::function<Status()> run, std::function<void()> after
     });
     started_ = true;
   } catch (const std::system_error& error) {
-    return Status::Resource(fmt::format("no thread for the job: {}", error.what()));
+    return failed(error);
+  } catch (const std::bad_alloc& error) {
+    return failed(error);
   }
   return Status::Ok();
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/loop/batch_view.h"
+#include "api/loop/work_view.h"
 #include "api/versioned.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -19,7 +19,7 @@ constexpr uint32_t kFlags = MOTLEY_LOOP_INITIALIZE | MOTLEY_LOOP_APPLY;
 Status Offer(const LoopDoor& door, const motley_step& step, const char* kind) {
   MOTLEY_ASSIGN_OR_RETURN(
       const motley_status returned,
-      door.exchange.Offer({.step = step, .unwanted = door.stopped, .progress = {}}));
+      door.exchange.Offer({.step = step, .unwanted = door.stopped, .progress = {}, .ready = {}}));
   if (returned == MOTLEY_OK) return Status::Ok();
   if (returned == MOTLEY_CANCELLED) return Status::Cancelled("handed back before it was begun");
   return Status::Callback(
@@ -27,29 +27,15 @@ Status Offer(const LoopDoor& door, const motley_step& step, const char* kind) {
 }
 
 Status Gradient(const LoopDoor& door, const WeightedWork& work) {
-  const motley_batch batch = work.batch != nullptr ? BatchOf(*work.batch) : motley_batch{};
-  const std::vector<motley_run> runs = RunsOf(work);
   motley_step step{};
   step.kind = MOTLEY_STEP_GRADIENT;
-  step.step = work.step;
-  step.version = work.version;
-  step.seed = work.seed;
-  step.parameter_count = work.parameters.size();
-  step.parameters = work.parameters.data();
-  step.samples = work.samples.data();
-  step.sample_count = work.samples.size();
-  step.batch = work.batch != nullptr ? &batch : nullptr;
-  step.runs = runs.data();
-  step.run_count = static_cast<uint32_t>(runs.size());
-  step.vectors = static_cast<uint32_t>(work.sums.size());
-  step.sums = work.sums.data();
-  step.losses = work.losses.data();
-  step.weights = work.weights.data();
+  const WeightedView view(work, step);
   MOTLEY_ASSIGN_OR_RETURN(
       const motley_status returned,
       door.exchange.Offer({.step = step,
                            .unwanted = [&cancelled = work.cancelled] { return cancelled.load(); },
-                           .progress = work.progress}));
+                           .progress = work.progress,
+                           .ready = work.ready}));
   if (returned == MOTLEY_OK) return Status::Ok();
   if (returned == MOTLEY_CANCELLED) return Status::Cancelled("handed back unfinished");
   return Status::Callback(
@@ -116,25 +102,23 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop&
     };
   }
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_loop"));
-  if (foreign->state_count > ForeignTrainer::kMostParameters) {
-    return Status::InvalidArgument(
-        fmt::format("motley_loop: a state of {} floats: at most {} are possible",
-                    foreign->state_count, ForeignTrainer::kMostParameters));
-  }
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
 }
 
-Status OfferResumed(const LoopDoor& door, const SavedJob& saved) {
+Status OfferResumed(const LoopDoor& door, const SavedJob& saved, bool applies) {
   std::vector<float> parameters = *saved.parameters;
-  std::vector<float> state = *saved.optimizer_state;
+  std::vector<float> state;
+  if (applies) state = *saved.optimizer_state;
   motley_step step{};
   step.kind = MOTLEY_STEP_INITIALIZE;
   step.step = step.version = saved.step;
   step.seed = saved.seed;
   step.parameter_count = parameters.size();
   step.new_parameters = parameters.data();
-  step.state = state.data();
-  step.state_count = state.size();
+  if (applies) {
+    step.state = state.data();
+    step.state_count = state.size();
+  }
   return Offer(door, step, "INITIALIZE");
 }
 

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <utility>
 
+#include "api/entry.h"
+#include "runtime/memory_need.h"
+
 namespace motley {
 namespace {
 
@@ -32,6 +35,7 @@ struct StepExchange::Entry {
   Offered work;
   bool taken = false;
   bool done = false;
+  bool reports = false;  // `ready` runs.
   motley_status status = MOTLEY_OK;
 };
 
@@ -46,7 +50,7 @@ Result<motley_status> StepExchange::Offer(Offered work) {
   waiting_.push_back(&entry);
   Signal();
   offered_.notify_one();
-  while (!entry.done) {
+  while (!entry.done || entry.reports) {
     if (entry.taken) {
       ended_.wait(lock);
     } else if (closed_ || entry.work.unwanted()) {
@@ -125,6 +129,30 @@ Result<bool> StepExchange::Partial(const motley_step& step, uint64_t samples_don
   if (entry->work.unwanted()) return true;
   if (entry->work.progress) entry->work.progress(samples_done);
   return false;
+}
+
+Status StepExchange::Ready(const motley_step& step, uint64_t begin, uint64_t end) {
+  std::unique_lock lock(mutex_);
+  MOTLEY_ASSIGN_OR_RETURN(Entry * entry, FindOut(step));
+  while (entry->reports) {  // One at a time; the step may end meanwhile.
+    ended_.wait(lock);
+    MOTLEY_ASSIGN_OR_RETURN(entry, FindOut(step));
+  }
+  if (!entry->work.ready) {
+    return Status::InvalidArgument("only steps of the kind GRADIENT have sums");
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckRange(begin, end, entry->work.step.parameter_count));
+  if (entry->work.unwanted()) return Status::Ok();
+  entry->reports = true;
+  lock.unlock();
+  const Status called = OrNoMemory("a range of a sum", [&] {
+    entry->work.ready(begin, end);
+    return Status::Ok();
+  });
+  lock.lock();
+  entry->reports = false;
+  ended_.notify_all();
+  return called;
 }
 
 Status StepExchange::End(const motley_step& step, motley_status status) {

@@ -7,7 +7,8 @@
 //   caller's thread          Begin, Partial ..., End
 //
 // One mutex guards all that is here. Nothing waits for the caller while it is held, and the only
-// foreign call under it is `progress`, which posts a task to a loop.
+// foreign call under it is `progress`, which posts a task to a loop. `ready` may have to work on a
+// range first, so it runs without the mutex, and Offer returns only after it.
 #pragma once
 
 #include <condition_variable>
@@ -34,6 +35,8 @@ class StepExchange {
     motley_step step{};                      // Without ticket and struct_size.
     std::function<bool()> unwanted;          // Any thread: nobody needs the work any more.
     std::function<void(uint64_t)> progress;  // Any thread. May be empty.
+    // Any thread. Empty: the step has no sums.
+    std::function<void(size_t begin, size_t end)> ready;
   };
   // Offers the work, and waits until it was handed back; returns the caller's status. kCancelled:
   // nobody took the work before it was unwanted. Once it is taken, only the caller ends it.
@@ -46,6 +49,8 @@ class StepExchange {
   Status Begin(double timeout_seconds, motley_step& step);
   // True: nobody needs the step any more. kConflict: it is not out.
   Result<bool> Partial(const motley_step& step, uint64_t samples_done);
+  // Errors are those of motley_step_ready.
+  Status Ready(const motley_step& step, uint64_t begin, uint64_t end);
   Status End(const motley_step& step, motley_status status);
   // Errors are those of motley_job_descriptor.
   Result<int> Descriptor();

@@ -40,19 +40,13 @@ MOTLEY_API motley_status motley_checkpoint_verify(const char* folder, uint64_t s
 MOTLEY_API motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char** json);
 
 /**
- * Writes the checkpoint's model as safetensors to `path`, whole or not at all. If the job had a
- * trainer of its own, the file has its parameters as one vector.
+ * Writes the checkpoint's model as safetensors to `path`, whole or not at all, in the format
+ * "motley" (also NULL) or "torch" (docs/how-to/pytorch.md). If the job had a trainer of its own,
+ * the file has its parameters as one vector. `folder` may also be a model file, which is then
+ * converted to that format; `step` must then be MOTLEY_NEWEST.
  */
 MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t step,
-                                                  const char* path);
-
-/**
- * Like motley_checkpoint_export, in the format "motley" (also NULL) or "torch"
- * (docs/how-to/pytorch.md). `folder` may also be a model file, which is then converted to that
- * format; `step` must then be MOTLEY_NEWEST.
- */
-MOTLEY_API motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
-                                                     const char* path, const char* format);
+                                                  const char* path, const char* format);
 
 /** Frees a string that a function above returned; NULL is fine. */
 MOTLEY_API void motley_string_destroy(char* text);

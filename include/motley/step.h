@@ -67,7 +67,7 @@ typedef struct motley_step {
   uint64_t ticket; /**< The library's name for this piece of work. */
   uint64_t step;   /**< GRADIENT, APPLY: number of the update, from 0. INITIALIZE: number of the
                         steps that are done: 0, or those of the checkpoint. */
-  /** GRADIENT, APPLY: version of the parameters. Equal numbers mean equal values. */
+  /** GRADIENT, APPLY: version of the parameters. Equal numbers mean equal values in one `job`. */
   uint64_t version;
   /** The job's seed. Everything random in GRADIENT (dropout, augmentation) must follow from seed,
       step and partition or sample alone, because several workers may compute the same samples. */
@@ -100,12 +100,15 @@ typedef struct motley_step {
   double learning_rate; /**< The rate that the options, schedule and motley_job_set_rate give. */
   double batch_weight;  /**< Total weight of the batch. */
   double batch_loss;    /**< Mean loss of the batch, before the update. */
+  /** GRADIENT: numbers one run of the server. A worker that finds its server again after that was
+      restarted gets steps of another `job`, whose versions may have other values. */
+  uint64_t job;
 } motley_step;
 
 #define MOTLEY_STEP_INIT                                                                      \
   {                                                                                           \
     sizeof(motley_step), 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
-        NULL, NULL, NULL, 0, 0, 0, 0                                                          \
+        NULL, NULL, NULL, 0, 0, 0, 0, 0                                                       \
   }
 
 /**
@@ -131,6 +134,15 @@ MOTLEY_API motley_status motley_step_begin(motley_job* job, double timeout_secon
  */
 MOTLEY_API motley_status motley_step_partial(motley_job* job, const motley_step* step,
                                              uint64_t samples_done);
+
+/**
+ * GRADIENT: reports that the values [begin, end) of all sums are final, and all losses and weights
+ * as well. The values may then leave while the rest is computed, so they must not be used any more.
+ * Optional. A loss or weight that changes later ends the worker. MOTLEY_INVALID_ARGUMENT: no such
+ * range, or another kind of step. MOTLEY_CONFLICT: this step is not out.
+ */
+MOTLEY_API motley_status motley_step_ready(motley_job* job, const motley_step* step, uint64_t begin,
+                                           uint64_t end);
 
 /**
  * Hands the work back. MOTLEY_OK: it is done. MOTLEY_CANCELLED: it is not, because

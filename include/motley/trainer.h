@@ -54,7 +54,8 @@ typedef struct motley_work {
   uint32_t first_partition; /**< The samples are in partitions first_partition up to, */
   uint32_t end_partition;   /**< but not including, end_partition. */
   uint64_t step;
-  uint64_t version;        /**< Version of the parameters: equal numbers mean equal values. */
+  uint64_t version;        /**< Version of the parameters: equal numbers mean equal values in one
+                                `job`. */
   const float* parameters; /**< parameter_count floats. */
   uint64_t parameter_count;
   const uint64_t* samples; /**< sample_count numbers within 0 .. N-1, from this step's batch. */
@@ -63,7 +64,7 @@ typedef struct motley_work {
   double coefficient;
   float* sum;               /**< parameter_count floats; add to them. */
   double* loss;             /**< Add coefficient * (sum of the samples' losses). */
-  motley_work_state* state; /**< For the two functions below. */
+  motley_work_state* state; /**< For the functions below. */
   /**
    * The total weight of the work's samples: `sample_count` at the start of the call. If your loss
    * is a sum over something else (tokens, weighted samples), set it to their number or weight,
@@ -72,6 +73,9 @@ typedef struct motley_work {
    * has the gradient 0.
    */
   double* weight;
+  /** Numbers one run of the server. A worker that finds its server again after that was restarted
+      gets work of another `job`, whose versions may have other values. */
+  uint64_t job;
 } motley_work;
 
 /**
@@ -85,6 +89,14 @@ MOTLEY_API int motley_work_cancelled(const motley_work* work);
  * only. A worker that reports progress is not taken for dead during a long call.
  */
 MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_done);
+
+/**
+ * Reports that the values [begin, end) of the sum are final, and loss and weight as well. The
+ * values may then leave while the call still computes others, so they must not be used any more.
+ * Optional; from any thread during the call of `accumulate`, one at a time. A loss or weight that
+ * changes later ends the worker. MOTLEY_INVALID_ARGUMENT: no such range.
+ */
+MOTLEY_API motley_status motley_work_ready(const motley_work* work, uint64_t begin, uint64_t end);
 
 /** Samples of one partition within a piece of work. Runs of the same group have the same weights.
  */
@@ -109,7 +121,7 @@ typedef struct motley_weighted_work {
   uint32_t struct_size;
   uint32_t vectors; /**< 1 for most codes; more for codes with complex numbers or parts. */
   uint64_t step;
-  uint64_t version; /**< Version of the parameters: equal numbers mean equal values. */
+  uint64_t version; /**< As motley_work.version. */
   /** The job's seed. Everything random (dropout, augmentation) must follow from seed, step and
       partition or sample alone, because several workers may compute the same samples. */
   uint64_t seed;
@@ -125,13 +137,18 @@ typedef struct motley_weighted_work {
   double* weights;    /**< One for each run: the total weight of its samples, as motley_work.weight.
                            The loss and weight of a whole group may stand at one of its runs; then
                            set the weights of the others to 0. */
-  motley_work_state* state; /**< For the two functions below. */
+  motley_work_state* state; /**< For the functions below. */
+  uint64_t job;             /**< As motley_work.job. */
 } motley_weighted_work;
 
 /** motley_work_cancelled for a motley_weighted_work. */
 MOTLEY_API int motley_weighted_cancelled(const motley_weighted_work* work);
 /** motley_work_progress for a motley_weighted_work. */
 MOTLEY_API void motley_weighted_progress(const motley_weighted_work* work, uint64_t samples_done);
+/** motley_work_ready for a motley_weighted_work: a range of all sums, and all losses and weights.
+ */
+MOTLEY_API motley_status motley_weighted_ready(const motley_weighted_work* work, uint64_t begin,
+                                               uint64_t end);
 
 /** An update that the trainer applies itself; valid during the call of `apply`. */
 typedef struct motley_update {

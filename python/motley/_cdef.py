@@ -45,9 +45,7 @@ motley_status motley_checkpoint_list(const char* folder, char** json);
 motley_status motley_checkpoint_verify(const char* folder, uint64_t step, char** json);
 motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char** json);
 motley_status motley_checkpoint_export(const char* folder, uint64_t step,
-                                                  const char* path);
-motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
-                                                     const char* path, const char* format);
+                                                  const char* path, const char* format);
 void motley_string_destroy(char* text);
 enum {
   MOTLEY_EVENT_LISTENING = 1,
@@ -215,9 +213,11 @@ typedef struct motley_work {
   double* loss;
   motley_work_state* state;
   double* weight;
+  uint64_t job;
 } motley_work;
 int motley_work_cancelled(const motley_work* work);
 void motley_work_progress(const motley_work* work, uint64_t samples_done);
+motley_status motley_work_ready(const motley_work* work, uint64_t begin, uint64_t end);
 typedef struct motley_run {
   uint64_t first;
   uint64_t count;
@@ -242,9 +242,12 @@ typedef struct motley_weighted_work {
   double* losses;
   double* weights;
   motley_work_state* state;
+  uint64_t job;
 } motley_weighted_work;
 int motley_weighted_cancelled(const motley_weighted_work* work);
 void motley_weighted_progress(const motley_weighted_work* work, uint64_t samples_done);
+motley_status motley_weighted_ready(const motley_weighted_work* work, uint64_t begin,
+                                               uint64_t end);
 typedef struct motley_update {
   uint32_t struct_size;
   uint32_t reserved;
@@ -369,12 +372,15 @@ typedef struct motley_step {
   double learning_rate;
   double batch_weight;
   double batch_loss;
+  uint64_t job;
 } motley_step;
 motley_status motley_job_set_loop(motley_job* job, const motley_loop* loop);
 motley_status motley_step_begin(motley_job* job, double timeout_seconds,
                                            motley_step* step);
 motley_status motley_step_partial(motley_job* job, const motley_step* step,
                                              uint64_t samples_done);
+motley_status motley_step_ready(motley_job* job, const motley_step* step, uint64_t begin,
+                                           uint64_t end);
 motley_status motley_step_end(motley_job* job, const motley_step* step,
                                          motley_status status);
 int motley_job_descriptor(motley_job* job);

@@ -45,11 +45,8 @@ def export(folder: str | os.PathLike[str], path: str | os.PathLike[str], step: i
 
     With a format, `folder` may also be a model file, which is converted. DataError: the checkpoint cannot be restored.
     """
-    arguments = c_text("folder", folder), _step(step), c_text("path", path)
-    if format is None:
-        status = lib.motley_checkpoint_export(*arguments)
-    else:
-        status = lib.motley_checkpoint_export_as(*arguments, c_text("format", format))
+    status = lib.motley_checkpoint_export(c_text("folder", folder), _step(step), c_text("path", path),
+                                          ffi.NULL if format is None else c_text("format", format))
     if status != 0:
         raise error_of(status, last_error())
 

@@ -54,7 +54,8 @@ class Step:
         self.ended = False
         self.kind = StepKind(c_step.kind)
         self.step: int = c_step.step  #: Number of the update, from 0. INITIALIZE: number of the steps done.
-        self.version: int = c_step.version  #: Equal numbers mean equal parameters.
+        self.job: int = c_step.job  #: Numbers one run of the server.
+        self.version: int = c_step.version  #: Equal numbers mean equal parameters in one job.
         self.seed: int = c_step.seed  #: Randomness must follow from seed, step, partition and sample alone.
         self.learning_rate: float = c_step.learning_rate
         self.batch_weight: float = c_step.batch_weight
@@ -82,6 +83,10 @@ class Step:
             return False
         check(status)
         return True
+
+    def ready(self, begin: int, end: int) -> None:
+        """Reports that sums[v][begin:end] of all v, and losses and weights, are final. The values may leave early."""
+        check(lib.motley_step_ready(self._job, self._c, begin, end))
 
     def end(self, status: int = 0) -> None:
         """Hands the work back; the arrays must not be used afterwards. Any status but 0 and 1 fails it."""

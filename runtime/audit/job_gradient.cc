@@ -47,8 +47,8 @@ class ModelGradient final : public JobGradient {
 
 class ForeignGradient final : public JobGradient {
  public:
-  explicit ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign)
-      : foreign_(std::move(foreign)) {}
+  ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign, uint64_t job)
+      : foreign_(std::move(foreign)), job_(job) {}
 
   uint64_t parameter_count() const override { return foreign_->parameter_count; }
 
@@ -77,11 +77,13 @@ class ForeignGradient final : public JobGradient {
     }
     const std::vector<uint64_t> samples(of.rows.begin(), of.rows.end());
     static const std::function<void(uint64_t)> kNobody = [](uint64_t) {};
+    static const std::function<void(size_t, size_t)> kNowhere = [](size_t, size_t) {};
     double loss = 0;
     auto weight = static_cast<double>(samples.size());
     const Status status = foreign_->accumulate({.begin = of.begin,
                                                 .end = of.end,
                                                 .step = of.step,
+                                                .job = job_,
                                                 .version = of.version,
                                                 .parameters = parameters,
                                                 .samples = samples,
@@ -91,13 +93,15 @@ class ForeignGradient final : public JobGradient {
                                                 .loss = &loss,
                                                 .weight = &weight,
                                                 .cancelled = cancelled,
-                                                .progress = kNobody});
+                                                .progress = kNobody,
+                                                .ready = kNowhere});
     tally.Add(1, {loss, weight});
     return cancelled ? Status::Cancelled("the sum was no longer wanted") : status;
   }
 
  private:
   std::shared_ptr<const ForeignTrainer> foreign_;
+  const uint64_t job_;
 };
 
 }  // namespace
@@ -106,7 +110,8 @@ Result<std::unique_ptr<JobGradient>> JobGradient::Create(const JobOptions& optio
                                                          const DataShape& shape) {
   if (options.foreign != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckForeign(*options.foreign));
-    return std::unique_ptr<JobGradient>(std::make_unique<ForeignGradient>(options.foreign));
+    return std::unique_ptr<JobGradient>(
+        std::make_unique<ForeignGradient>(options.foreign, options.job_id));
   }
   if (CallerOwned(shape)) {
     return Status::InvalidArgument(

@@ -72,8 +72,9 @@ std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::Acc
     return MakeModelTrainer(loop, device, *shop.model, shop.store, shop.schedule);
   }
   if (foreign->make) return foreign->make(loop, device, shop.store, shop.schedule);
-  return MakeCallbackTrainer(loop, device, std::move(foreign), {accept.features, accept.classes},
-                             shop.store, shop.schedule);
+  return MakeCallbackTrainer(loop, device, std::move(foreign),
+                             {accept.features, accept.classes, accept.job}, shop.store,
+                             shop.schedule);
 }
 
 }  // namespace

@@ -99,20 +99,20 @@ TEST_F(CheckpointCalls, WhatIsLostForGoodIsNamedAndLeftAsItIs) {
 
 TEST_F(CheckpointCalls, ExportIsTheModelThatWasTrained) {
   const std::string path = TemporaryPath("exported.safetensors");
-  ASSERT_EQ(motley_checkpoint_export(folder_.c_str(), 12, path.c_str()), MOTLEY_OK)
+  ASSERT_EQ(motley_checkpoint_export(folder_.c_str(), 12, path.c_str(), nullptr), MOTLEY_OK)
       << motley_last_error();
   const auto model = LoadModel(path);
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   EXPECT_EQ(model->parameters, parameters_);
-  EXPECT_EQ(motley_checkpoint_export(folder_.c_str(), 7, path.c_str()), MOTLEY_NOT_FOUND);
+  EXPECT_EQ(motley_checkpoint_export(folder_.c_str(), 7, path.c_str(), nullptr), MOTLEY_NOT_FOUND);
   const std::string torch = TemporaryPath("torch.safetensors");
-  ASSERT_EQ(motley_checkpoint_export_as(path.c_str(), MOTLEY_NEWEST, torch.c_str(), "torch"),
+  ASSERT_EQ(motley_checkpoint_export(path.c_str(), MOTLEY_NEWEST, torch.c_str(), "torch"),
             MOTLEY_OK)
       << motley_last_error();
   const auto again = LoadModel(torch);
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_THAT(again->parameters, testing::Pointwise(testing::FloatNear(1e-5f), parameters_));
-  EXPECT_EQ(motley_checkpoint_export_as(path.c_str(), 3, torch.c_str(), "torch"),
+  EXPECT_EQ(motley_checkpoint_export(path.c_str(), 3, torch.c_str(), "torch"),
             MOTLEY_INVALID_ARGUMENT);
   std::filesystem::remove(path);
   std::filesystem::remove(torch);
@@ -125,8 +125,9 @@ TEST_F(CheckpointCalls, NullAndMissingFoldersAreErrors) {
        {motley_checkpoint_list(nullptr, &text), motley_checkpoint_list(folder, nullptr),
         motley_checkpoint_verify(nullptr, 12, &text), motley_checkpoint_verify(folder, 12, nullptr),
         motley_checkpoint_restore(nullptr, 12, &text),
-        motley_checkpoint_restore(folder, 12, nullptr), motley_checkpoint_export(nullptr, 12, "x"),
-        motley_checkpoint_export(folder, 12, nullptr)}) {
+        motley_checkpoint_restore(folder, 12, nullptr),
+        motley_checkpoint_export(nullptr, 12, "x", nullptr),
+        motley_checkpoint_export(folder, 12, nullptr, nullptr)}) {
     EXPECT_EQ(status, MOTLEY_INVALID_ARGUMENT);
     EXPECT_THAT(motley_last_error(), HasSubstr("is NULL"));
     EXPECT_EQ(text, nullptr);
@@ -170,7 +171,8 @@ TEST(CheckpointOfATrainer, IsResumedByItsLikeAndExportedAsAVector) {
   EXPECT_EQ(again.Metrics().steps, 30U);
 
   const std::string path = TemporaryPath("own.safetensors");
-  ASSERT_EQ(motley_checkpoint_export(folder.c_str(), MOTLEY_NEWEST, path.c_str()), MOTLEY_OK)
+  ASSERT_EQ(motley_checkpoint_export(folder.c_str(), MOTLEY_NEWEST, path.c_str(), nullptr),
+            MOTLEY_OK)
       << motley_last_error();
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -48,6 +49,10 @@ TEST(ApiLoopMisuse, IsRefusedWithItsReason) {
   loop = PointLoop(0);
   loop.state_count = 1;
   EXPECT_EQ(motley_job_set_loop(job.get(), &loop), MOTLEY_INVALID_ARGUMENT);
+  loop = PointLoop(MOTLEY_LOOP_APPLY);
+  loop.state_count = UINT64_MAX / 4;
+  EXPECT_EQ(motley_job_set_loop(job.get(), &loop), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("a state of 4611686018427387903 floats"));
   loop = PointLoop(0);
   loop.struct_size = 3;
   EXPECT_EQ(motley_job_set_loop(job.get(), &loop), MOTLEY_INVALID_ARGUMENT);
@@ -82,6 +87,37 @@ TEST(ApiLoopMisuse, IsRefusedWithItsReason) {
   int32_t ended = 0;
   EXPECT_EQ(motley_job_wait(job.get(), 0, &ended), MOTLEY_OK) << motley_last_error();
   EXPECT_EQ(ended, 1);
+}
+
+// While it lives, no thread can be made: none of this size of stack has room.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge = before_;
+    pthread_attr_setstacksize(&huge, size_t{1} << 46);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+  }
+  ~NoThreads() { pthread_setattr_default_np(&before_); }
+
+ private:
+  pthread_attr_t before_{};
+};
+
+TEST(ApiLoopMisuse, AJobWithoutAThreadHasNotStarted) {
+  TestJob job(PointJob());
+  SetLoop(job.get());
+  {
+    const NoThreads none;
+    EXPECT_EQ(motley_job_start(job.get()), MOTLEY_RESOURCE);
+    EXPECT_THAT(motley_last_error(), HasSubstr("no thread for the job"));
+  }
+  motley_step step = MOTLEY_STEP_INIT;
+  EXPECT_EQ(motley_step_begin(job.get(), 0, &step), MOTLEY_CONFLICT);
+  EXPECT_EQ(motley_job_wait(job.get(), 0, nullptr), MOTLEY_CONFLICT);
+  ASSERT_EQ(motley_job_start(job.get()), MOTLEY_OK) << motley_last_error();
+  EXPECT_EQ(PullPoints(job.get()), MOTLEY_OK) << motley_last_error();
+  EXPECT_EQ(motley_job_wait(job.get(), -1, nullptr), MOTLEY_OK) << motley_last_error();
 }
 
 TEST(ApiLoopMisuse, UpdatesOfTheLoopNeedTheWholeVector) {

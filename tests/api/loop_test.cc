@@ -176,6 +176,50 @@ TEST(ApiLoop, AStateIsSavedAndResumed) {
   EXPECT_THAT(motley_last_error(), HasSubstr("keeps 4 values between steps, not 5"));
 }
 
+// The state of the option `optimizer` is not the loop's.
+TEST(ApiLoop, OnlyALoopThatAppliesUpdatesSeesAState) {
+  const std::string folder = TemporaryPath("no-loop-state");
+  std::filesystem::remove_all(folder);
+  motley_job_options options = FourWorkers("none");
+  options.optimizer = "momentum";
+  options.checkpoint = folder.c_str();
+  LoopJob first(options, PointLoop(MOTLEY_LOOP_INITIALIZE));
+  first.RunFine();
+  options.resume = folder.c_str();
+  options.steps = 4;
+  LoopJob second(options, PointLoop(MOTLEY_LOOP_INITIALIZE));
+  second.Start();
+  const motley_step resumed = second.Take();
+  EXPECT_EQ(resumed.kind, MOTLEY_STEP_INITIALIZE);
+  EXPECT_EQ(resumed.step, 3U);
+  EXPECT_EQ(resumed.state_count, 0U);
+  EXPECT_EQ(resumed.state, nullptr);
+  EXPECT_EQ(second.End(resumed), MOTLEY_OK);
+  EXPECT_EQ(PullPoints(second.get()), MOTLEY_OK) << motley_last_error();
+  EXPECT_EQ(second.Wait(), MOTLEY_OK) << motley_last_error();
+}
+
+// Version 0 of the second job may have other values than that of the first.
+TEST(ApiLoop, VersionsBelongToAJob) {
+  std::vector<uint64_t> jobs;
+  for (int run = 0; run < 2; ++run) {
+    LoopJob job(FourWorkers("none"), PointLoop(0));
+    job.Start();
+    const motley_step first = job.Take();
+    EXPECT_EQ(first.kind, MOTLEY_STEP_GRADIENT);
+    EXPECT_EQ(first.version, 0U);
+    jobs.push_back(first.job);
+    EXPECT_EQ(job.End(first, AddPoints(job.get(), &first)), MOTLEY_OK);
+    for (motley_step step = job.Take(); step.kind != MOTLEY_STEP_END; step = job.Take()) {
+      EXPECT_EQ(step.job, first.job);
+      EXPECT_EQ(job.End(step, AddPoints(job.get(), &step)), MOTLEY_OK);
+    }
+    EXPECT_EQ(job.Wait(), MOTLEY_OK) << motley_last_error();
+  }
+  EXPECT_NE(jobs[0], 0U);
+  EXPECT_NE(jobs[0], jobs[1]);
+}
+
 TEST(ApiLoop, WeightsMakeAMeanOverTokensExact) {
   motley_job_options options = PointJob();
   options.steps = 1;

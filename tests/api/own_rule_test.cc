@@ -172,6 +172,10 @@ TEST(ApiOwnRule, WhatDoesNotFitIsRefused) {
   trainer = PointTrainer();
   trainer.state_count = 1;
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  trainer = MomentumTrainer();
+  trainer.state_count = UINT64_MAX / 4;
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("a state of 4611686018427387903 floats"));
   trainer = PointTrainer();
   trainer.accumulate = nullptr;
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);

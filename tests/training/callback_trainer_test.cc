@@ -86,7 +86,12 @@ class CallbackTrainer : public testing::Test {
                       .parameters = parameters_,
                       .terms = terms,
                       .sum = sum,
-                      .progress = [this](uint64_t samples) { told_.push_back(samples); }};
+                      .progress = [this](uint64_t samples) { told_.push_back(samples); },
+                      .final =
+                          [this](size_t begin, size_t end, const Tally& tally) {
+                            final_.emplace_back(begin, end);
+                            early_ = tally;
+                          }};
     trainer_->Accumulate(std::move(work), cancel_, [&](Result<Trainer::Outcome> result) {
       EXPECT_FALSE(outcome.has_value()) << "done ran twice";
       outcome = std::move(result);
@@ -146,6 +151,8 @@ class CallbackTrainer : public testing::Test {
   StepId step_ = 0;
   std::vector<Seen> seen_;
   std::vector<uint64_t> told_;
+  std::vector<std::pair<size_t, size_t>> final_;  // In the order in which they were handed out.
+  Tally early_;                                   // The tally that goes with them.
 };
 
 TEST_F(CallbackTrainer, SumsGradientsAndLossesWithEveryKindOfCoefficient) {
@@ -266,6 +273,29 @@ TEST_F(CallbackTrainer, ProgressCountsTheSamplesOfAllCalls) {
   EXPECT_EQ(told_.back(), schedule_.batch_size(1));
 }
 
+// Calls of earlier runs, and of runs with complex coefficients, cannot know what is final.
+TEST_F(CallbackTrainer, OnlyTheLastCallHandsOutRanges) {
+  using Range = std::pair<size_t, size_t>;
+  std::vector<float> sum(VectorLength(kParameters), 0.0f);
+  on_call_ = [](const ForeignWork& work) {
+    work.ready(2, 3);
+    return Status::Ok();
+  };
+  const auto outcome = Run(1, {{0, 3, 1.0}, {3, 5, 2.0}}, sum);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_THAT(final_, ElementsAre(Range(2, 4)));
+  EXPECT_EQ(early_, outcome->tally);
+  final_.clear();
+  ASSERT_TRUE(Run(1, {{0, 3, 1.0}, {3, 5, {0, 2.0}}}, sum).ok());
+  EXPECT_THAT(final_, IsEmpty());
+  on_call_ = [](const ForeignWork& work) {
+    work.ready(2, 3);
+    *work.weight += 1;
+    return Status::Ok();
+  };
+  EXPECT_THAT(Run(1, {{0, 5, 1.0}}, sum).status().ToString(), HasSubstr("was changed after"));
+}
+
 TEST_F(CallbackTrainer, HoldsOnTheDeviceInOrderBeforeTheWork) {
   std::vector<std::string> calls;
   foreign_->hold = [&](PartitionId partition, uint64_t first, uint64_t count) {
@@ -350,6 +380,40 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   ASSERT_TRUE(outcome->ok()) << outcome->status().ToString();
   EXPECT_EQ((*outcome)->samples, 40u);
   EXPECT_EQ(reported, 40u);
+}
+
+// The call goes on only when the loop's thread has heard of the range.
+TEST_F(CallbackTrainer, HandsOutRangesWhileItIsCalled) {
+  ThreadLoop loop;
+  const auto device =
+      MakeCpuDevice(loop, {.threads = 1, .kernels = "baseline", .plain_threads = true});
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  Make(loop, **device);
+  std::atomic<bool> heard = false;
+  on_call_ = [&heard](const ForeignWork& work) {
+    work.ready(0, 2);
+    heard.wait(false);
+    return Status::Ok();
+  };
+  step_ = 1;
+  std::vector<float> sum(VectorLength(kParameters), 0.0f);
+  const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
+  std::optional<Result<Trainer::Outcome>> outcome;
+  trainer_->Accumulate({.step = 1,
+                        .version = 17,
+                        .parameters = parameters_,
+                        .terms = terms,
+                        .sum = sum,
+                        .final =
+                            [&](size_t begin, size_t end, const Tally&) {
+                              EXPECT_EQ(begin, 0u);
+                              EXPECT_EQ(end, 2u);
+                              heard = true;
+                              heard.notify_all();
+                            }},
+                       nullptr, [&](Result<Trainer::Outcome> result) { outcome = result; });
+  loop.RunUntil([&] { return outcome.has_value(); });
+  EXPECT_TRUE(outcome->ok()) << outcome->status().ToString();
 }
 
 }  // namespace

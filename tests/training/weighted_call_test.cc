@@ -16,6 +16,7 @@ namespace {
 using Complex = std::complex<double>;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr size_t kParameters = 5;
 
@@ -47,6 +48,7 @@ class Weighted : public testing::Test {
       ++calls_;
       vectors_ = work.sums.size();
       EXPECT_EQ(work.seed, 7U);
+      EXPECT_EQ(work.job, 23U);
       for (size_t r = 0; r < work.runs.size(); ++r) {
         const WeightedWork::Run& run = work.runs[r];
         EXPECT_EQ(run.weights.size(), work.sums.size());
@@ -69,7 +71,7 @@ class Weighted : public testing::Test {
   Result<Trainer::Outcome> Run(const std::shared_ptr<ForeignTrainer>& foreign,
                                const std::vector<PartitionTerm>& terms, std::vector<float>& sum) {
     const auto trainer =
-        MakeCallbackTrainer(rig_.loop, *rig_.device, foreign, {}, store_, schedule_);
+        MakeCallbackTrainer(rig_.loop, *rig_.device, foreign, {.job = 23}, store_, schedule_);
     EXPECT_EQ(trainer->cuts_work(), foreign == whole_);
     const auto parts = static_cast<uint32_t>(1 + terms.front().other_parts.size());
     const size_t length =
@@ -82,7 +84,12 @@ class Weighted : public testing::Test {
                       .terms = terms,
                       .sum = sum,
                       .parts = parts,
-                      .progress = [this](uint64_t samples) { reported_ = samples; }};
+                      .progress = [this](uint64_t samples) { reported_ = samples; },
+                      .final =
+                          [this](size_t begin, size_t end, const Tally& tally) {
+                            final_.emplace_back(begin, end);
+                            EXPECT_LT(std::abs(tally.weight - early_weight_), 1e-9);
+                          }};
     trainer->Accumulate(std::move(work), cancel_,
                         [&](Result<Trainer::Outcome> result) { outcome = std::move(result); });
     rig_.loop.RunUntil([] { return false; });
@@ -116,6 +123,8 @@ class Weighted : public testing::Test {
   int calls_ = 0;
   size_t vectors_ = 0;
   uint64_t reported_ = 0;
+  std::vector<std::pair<size_t, size_t>> final_;  // In the order in which they were handed out.
+  std::complex<double> early_weight_;             // The weight that goes with them.
 };
 
 TEST_F(Weighted, RealCoefficientsNeedOneSum) {
@@ -156,6 +165,62 @@ TEST_F(Weighted, EqualCoefficientsAreOneGroup) {
   EXPECT_THAT(groups, ElementsAre(0, 1, 0, 0));
   EXPECT_THAT(partitions, ElementsAre(0, 1, 3, 4)) << "an empty partition is no run";
   EXPECT_EQ(reported_, schedule_.batch_size(3));
+}
+
+// There are five values, and a sixth pads them.
+TEST_F(Weighted, RangesThatAreReadyAreHandedOutWithinTheCall) {
+  using Range = std::pair<size_t, size_t>;
+  const std::vector<std::vector<PartitionTerm>> answers = {
+      {{0, 5, 1.0, {}}},
+      {{0, 1, {0.6, -0.8}, {}}, {1, 2, {0, 1}, {}}, {3, 5, {-1, 0.25}, {}}},
+      {{0, 2, {0.6, -0.8}, {}}}};
+  for (const std::vector<PartitionTerm>& terms : answers) {
+    std::vector<float> sum, wanted, inside;
+    const auto whole = Run(by_run_, terms, wanted);
+    ASSERT_TRUE(whole.ok());
+    early_weight_ = whole->tally.weight;
+    on_call_ = [&](const WeightedWork& work) {
+      work.ready(1, 3);
+      work.ready(0, 0);
+      work.ready(3, 5);
+      inside = sum;
+      work.ready(2, 4);
+      work.ready(0, 100);
+      return Status::Ok();
+    };
+    final_.clear();
+    const auto outcome = Run(whole_, terms, sum);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_THAT(final_, ElementsAre(Range(2, 6), Range(0, 2)));
+    ASSERT_EQ(sum.size(), wanted.size());
+    for (size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], wanted[i], 1e-3) << "at " << i;
+    for (size_t i = 2; i < sum.size(); ++i) EXPECT_EQ(inside[i], sum[i]) << "at " << i;
+  }
+}
+
+TEST_F(Weighted, AnswersInPartsHandOutNothing) {
+  on_call_ = [](const WeightedWork& work) {
+    work.ready(0, kParameters);
+    return Status::Ok();
+  };
+  ExpectTheSame({{0, 1, 0.5, {2.0}}, {1, 2, -1.0, {0.25}}, {3, 5, 3.0, {1.0}}}, 2);
+  EXPECT_THAT(final_, IsEmpty());
+}
+
+TEST_F(Weighted, LossAndWeightStayWhenARangeIsReady) {
+  for (const bool loss : {false, true}) {
+    std::vector<float> sum;
+    on_call_ = [&](const WeightedWork& work) {
+      early_weight_ = 0;
+      for (const double weight : work.weights) early_weight_ += weight;
+      work.ready(0, 2);
+      (loss ? work.losses : work.weights)[0] += 1;
+      return Status::Ok();
+    };
+    const auto outcome = Run(whole_, {{0, 5, 1.0, {}}}, sum);
+    EXPECT_EQ(outcome.code(), StatusCode::kCallback);
+    EXPECT_THAT(outcome.status().ToString(), HasSubstr("was changed after a range"));
+  }
 }
 
 TEST_F(Weighted, FailuresAreThoseOfTheCaller) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "training/trainers/early_ranges.h"
 #include "training/trainers/foreign_samples.h"
 #include "training/trainers/queued_trainer.h"
 #include "training/trainers/weighted_call.h"
@@ -32,14 +33,17 @@ struct Call {
   std::vector<Run> runs;
   std::shared_ptr<std::atomic<bool>> cancel;
   std::function<void(uint64_t)> progress;  // Called on the device's thread. May be empty.
+  EarlyRanges::Final final;                // Called on any thread. May be empty.
 };
 
 // Used on the device's thread.
 class CallWorker {
  public:
-  CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
+  CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, uint64_t job,
+             BatchSchedule schedule)
       : device_(device),
         foreign_(std::move(foreign)),
+        job_(job),
         schedule_(schedule),
         samples_(std::move(schedule)) {}
 
@@ -76,23 +80,37 @@ class CallWorker {
   Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress,
                 Tally& tally) {
     if (IsPlain(run)) {
-      return Ask(call, run, run.coefficient.real(), progress, call.sum, tally);
+      // Calls for later runs change the sum.
+      const bool last = &run == &call.runs.back();
+      return Ask(call, run, run.coefficient.real(), progress, call.sum, tally,
+                 last ? call.final : EarlyRanges::Final());
     }
     scratch_.assign(VectorLength(call.parameters.size()), 0.0f);
     Tally of_run;
-    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_, of_run));
+    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_, of_run, nullptr));
     tally.Add(run.coefficient, of_run);
     AddWeighted(run.coefficient, run.other_parts, run.ends, scratch_, call.sum, device_.parallel());
     return Status::Ok();
   }
 
   Status Ask(const Call& call, const Run& run, double coefficient,
-             const std::function<void(uint64_t)>& progress, std::span<float> sum, Tally& tally) {
+             const std::function<void(uint64_t)>& progress, std::span<float> sum, Tally& tally,
+             EarlyRanges::Final final) {
     double loss = 0;
     auto weight = static_cast<double>(Count());
+    const auto after = [&, before = tally] {
+      Tally all = before;
+      all.Add(1, {loss, coefficient * weight});
+      return all;
+    };
+    EarlyRanges early(call.parameters.size(), std::move(final));
+    const std::function<void(size_t, size_t)> ready = [&](size_t begin, size_t end) {
+      early.Add(begin, end, after());
+    };
     const Status status = foreign_->accumulate({.begin = run.begin,
                                                 .end = run.end,
                                                 .step = call.step,
+                                                .job = job_,
                                                 .version = call.version,
                                                 .parameters = call.parameters,
                                                 .samples = samples_.numbers(),
@@ -102,11 +120,13 @@ class CallWorker {
                                                 .loss = &loss,
                                                 .weight = &weight,
                                                 .cancelled = *call.cancel,
-                                                .progress = progress});
-    tally.Add(1, {loss, coefficient * weight});
+                                                .progress = progress,
+                                                .ready = ready});
+    tally = after();
     const std::string where = Where(call, run);
-    if (status.ok()) return CheckForeignWeight(weight, where);
-    return ForeignOutcome(status, *call.cancel, where);
+    MOTLEY_RETURN_IF_ERROR(ForeignOutcome(status, *call.cancel, where));
+    MOTLEY_RETURN_IF_ERROR(CheckForeignWeight(weight, where));
+    return early.Check(tally, where);
   }
 
   std::string Where(const Call& call, const Run& run) const {
@@ -116,6 +136,7 @@ class CallWorker {
 
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
+  uint64_t job_;
   BatchSchedule schedule_;
   ForeignSamples samples_;      // The samples of the current run.
   std::vector<float> scratch_;  // Vector of a run whose coefficients are not one real factor.
@@ -127,8 +148,9 @@ class CallbackTrainer final : public QueuedTrainer {
                   ForeignShape shape, const PartitionStore& store, BatchSchedule schedule)
       : QueuedTrainer(loop, device, store, {shape.features, shape.classes}, std::move(schedule)),
         foreign_(foreign),
-        worker_(std::make_shared<CallWorker>(device, foreign, this->schedule())),
-        whole_(std::make_shared<WeightedCall>(device, std::move(foreign), this->schedule())) {}
+        worker_(std::make_shared<CallWorker>(device, foreign, shape.job, this->schedule())),
+        whole_(std::make_shared<WeightedCall>(device, std::move(foreign), shape.job,
+                                              this->schedule())) {}
 
   size_t parameter_count() const override { return foreign_->parameter_count; }
 
@@ -143,7 +165,7 @@ class CallbackTrainer final : public QueuedTrainer {
     Result<std::vector<Run>> runs = CollectRuns(work);
     if (!runs.ok()) return Refuse(std::move(done), runs.status());
     Call call{work.step,        work.version, work.parameters, work.sum,
-              *std::move(runs), cancel,       Relay(work)};
+              *std::move(runs), cancel,       Relay(work),     Early(work)};
     const auto tally = std::make_shared<Tally>();
     Submit(
         Samples(work.step, work.terms),
@@ -173,7 +195,7 @@ class CallbackTrainer final : public QueuedTrainer {
     const auto tally = std::make_shared<Tally>();
     const auto whole = std::make_shared<WeightedCall::Work>(
         WeightedCall::Work{work.step, work.version, work.parameters, work.sum, *std::move(terms),
-                           std::move(cancel), Relay(work)});
+                           std::move(cancel), Relay(work), Early(work)});
     Submit(
         Samples(work.step, work.terms),
         [worker = whole_, whole, tally] { return worker->Add(*whole, *tally); }, tally,
@@ -184,6 +206,15 @@ class CallbackTrainer final : public QueuedTrainer {
     if (!work.progress) return nullptr;
     return [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
                uint64_t samples) { relay->Report(samples); };
+  }
+
+  EarlyRanges::Final Early(GradientWork& work) const {
+    if (!work.final || work.parts > 1) return nullptr;
+    return [&device = device(),
+            report = std::make_shared<decltype(work.final)>(std::move(work.final))](
+               size_t begin, size_t end, const Tally& tally) {
+      device.PostFromWork([report, begin, end, tally] { (*report)(begin, end, tally); });
+    };
   }
 
   Result<std::vector<Run>> CollectRuns(const GradientWork& work) const {
@@ -216,12 +247,14 @@ class CallbackTrainer final : public QueuedTrainer {
 }  // namespace
 
 Status CheckForeign(const ForeignTrainer& foreign) {
-  if (foreign.parameter_count >= 1 && foreign.parameter_count <= ForeignTrainer::kMostParameters) {
-    return Status::Ok();
+  constexpr uint64_t kMost = ForeignTrainer::kMostParameters;
+  if (foreign.parameter_count < 1 || foreign.parameter_count > kMost) {
+    return Status::InvalidArgument(fmt::format("a trainer of {} parameters: 1 to {} are possible",
+                                               foreign.parameter_count, kMost));
   }
-  return Status::InvalidArgument(fmt::format("a trainer of {} parameters: 1 to {} are possible",
-                                             foreign.parameter_count,
-                                             ForeignTrainer::kMostParameters));
+  if (foreign.state_count <= kMost) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("a state of {} floats: at most {} are possible", foreign.state_count, kMost));
 }
 
 std::unique_ptr<Trainer> MakeCallbackTrainer(Loop& loop, Device& device,

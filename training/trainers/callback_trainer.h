@@ -18,6 +18,7 @@ struct ForeignWork {
   PartitionId begin = 0;  // The samples are in partitions [begin, end).
   PartitionId end = 0;
   StepId step = 0;
+  uint64_t job = 0;  // Numbers one run of a server, to which `version` belongs.
   uint64_t version = 0;
   std::span<const float> parameters;
   std::span<const uint64_t> samples;  // Positions in the whole data set.
@@ -31,6 +32,9 @@ struct ForeignWork {
   const std::atomic<bool>& cancelled;  // Once set, the call may return kCancelled.
   // Call it from the calling thread when so many of `samples` are summed.
   const std::function<void(uint64_t)>& progress;
+  // Call it when [begin, end) of `sum` is final, and `loss` and `weight` as well. Any thread, one
+  // at a time.
+  const std::function<void(size_t begin, size_t end)>& ready;
 };
 
 // All samples of a piece of work, for trainers that cut it themselves (weighted_call.h). Valid
@@ -45,6 +49,7 @@ struct WeightedWork {
     std::span<const double> weights;  // One for each sum.
   };
   StepId step = 0;
+  uint64_t job = 0;  // As in ForeignWork.
   uint64_t version = 0;
   uint64_t seed = 0;  // The job's.
   std::span<const float> parameters;
@@ -58,6 +63,8 @@ struct WeightedWork {
   const std::atomic<bool>& cancelled;  // Once set, the call may return kCancelled.
   // Call it when so many of `samples` are summed, on any thread, one at a time.
   const std::function<void(uint64_t)>& progress;
+  // As ForeignWork::ready, for all sums.
+  const std::function<void(size_t begin, size_t end)>& ready;
 };
 
 // Empty functions are not called. A failure of theirs is kCallback with the caller's number in the
@@ -92,7 +99,7 @@ struct ForeignTrainer {
       make;
 };
 
-// kInvalidArgument: the number of parameters is out of range.
+// kInvalidArgument: the number of parameters or of the state is out of range.
 Status CheckForeign(const ForeignTrainer& foreign);
 
 // A trainer that calls `foreign` on the device's queue; `foreign` needs `accumulate` or
@@ -106,6 +113,7 @@ Status CheckForeign(const ForeignTrainer& foreign);
 struct ForeignShape {
   uint32_t features = 0;
   uint32_t classes = 0;
+  uint64_t job = 0;  // ForeignWork::job
 };
 std::unique_ptr<Trainer> MakeCallbackTrainer(Loop& loop, Device& device,
                                              std::shared_ptr<const ForeignTrainer> foreign,

@@ -28,9 +28,10 @@ bool IsReal(const MergedTerm& term) {
 }  // namespace
 
 WeightedCall::WeightedCall(Device& device, std::shared_ptr<const ForeignTrainer> foreign,
-                           BatchSchedule schedule)
+                           uint64_t job, BatchSchedule schedule)
     : device_(device),
       foreign_(std::move(foreign)),
+      job_(job),
       seed_(schedule.seed()),
       samples_(std::move(schedule)) {}
 
@@ -39,9 +40,7 @@ Status WeightedCall::Add(const Work& work, Tally& tally) {
   MOTLEY_RETURN_IF_ERROR(Gather(work));
   if (runs_.empty()) return Status::Ok();
   PlanSums();
-  MOTLEY_RETURN_IF_ERROR(Call(work, tally));
-  Combine(work);
-  return Status::Ok();
+  return Call(work, tally);
 }
 
 Status WeightedCall::Gather(const Work& work) {
@@ -123,7 +122,17 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
       [&work, all = samples_.numbers().size()](uint64_t samples) {
         if (work.progress) work.progress(std::min<uint64_t>(samples, all));
       };
+  const std::string where =
+      fmt::format("step {}, {} samples", work.step, samples_.numbers().size());
+  EarlyRanges early(count, work.final,
+                    [&](const EarlyRanges::Range& range) { Combine(work, range); });
+  const std::function<void(size_t, size_t)> ready = [&](size_t begin, size_t end) {
+    // The end of the call reports weights that are no weights.
+    const Result<Tally> now = TallyOf(losses, weights, where);
+    if (now.ok()) early.Add(begin, end, *now);
+  };
   const Status status = foreign_->accumulate_weighted({.step = work.step,
+                                                       .job = job_,
                                                        .version = work.version,
                                                        .seed = seed_,
                                                        .parameters = work.parameters,
@@ -134,21 +143,44 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
                                                        .losses = losses,
                                                        .weights = weights,
                                                        .cancelled = *work.cancel,
-                                                       .progress = progress});
-  const std::string where =
-      fmt::format("step {}, {} samples", work.step, samples_.numbers().size());
+                                                       .progress = progress,
+                                                       .ready = ready});
   MOTLEY_RETURN_IF_ERROR(ForeignOutcome(status, *work.cancel, where));
-  for (size_t r = 0; r < runs_.size(); ++r) {
-    MOTLEY_RETURN_IF_ERROR(CheckForeignWeight(weights[r], where));
-    tally.Add(groups_[runs_[r].group].term->coefficient, {losses[r], weights[r]});
+  MOTLEY_ASSIGN_OR_RETURN(const Tally of_call, TallyOf(losses, weights, where));
+  MOTLEY_RETURN_IF_ERROR(early.Check(of_call, where));
+  tally.Add(1, of_call);
+  if (PartsOf(*groups_.front().term) > 1) {
+    CombineParts(work);
+  } else {
+    for (const EarlyRanges::Range& range : early.Rest()) Combine(work, range);
   }
   return Status::Ok();
 }
 
-void WeightedCall::Combine(const Work& work) {
-  const std::span<const size_t> ends = groups_.front().term->ends;
+Result<Tally> WeightedCall::TallyOf(std::span<const double> losses, std::span<const double> weights,
+                                    const std::string& where) const {
+  Tally tally;
+  for (size_t r = 0; r < runs_.size(); ++r) {
+    MOTLEY_RETURN_IF_ERROR(CheckForeignWeight(weights[r], where));
+    tally.Add(groups_[runs_[r].group].term->coefficient, {losses[r], weights[r]});
+  }
+  return tally;
+}
+
+// The answer's values in a range whose ends are even, for answers of one part.
+void WeightedCall::Combine(const Work& work, const EarlyRanges::Range& range) const {
+  const size_t length = range.end - range.begin;
   for (const Sum& sum : sums_) {
     if (sum.coefficients.empty()) continue;
+    AddWeighted(sum.coefficients.front(), {}, {},
+                std::span(sum.values).subspan(range.begin, length),
+                work.sum.subspan(range.begin, length), device_.parallel());
+  }
+}
+
+void WeightedCall::CombineParts(const Work& work) const {
+  const std::span<const size_t> ends = groups_.front().term->ends;
+  for (const Sum& sum : sums_) {
     AddWeighted(sum.coefficients.front(), std::span(sum.coefficients).subspan(1), ends, sum.values,
                 work.sum, device_.parallel());
   }

@@ -18,6 +18,7 @@
 
 #include "devices/device.h"
 #include "training/trainers/callback_trainer.h"
+#include "training/trainers/early_ranges.h"
 #include "training/trainers/foreign_samples.h"
 
 namespace motley {
@@ -32,9 +33,10 @@ class WeightedCall {
     std::vector<MergedTerm> terms;
     std::shared_ptr<const std::atomic<bool>> cancel;
     std::function<void(uint64_t)> progress;  // Called on any thread. May be empty.
+    EarlyRanges::Final final;                // Called on any thread. May be empty.
   };
 
-  WeightedCall(Device& device, std::shared_ptr<const ForeignTrainer> foreign,
+  WeightedCall(Device& device, std::shared_ptr<const ForeignTrainer> foreign, uint64_t job,
                BatchSchedule schedule);
 
   // Adds the terms to the work's sum, and their tally to `tally`.
@@ -58,10 +60,14 @@ class WeightedCall {
   void PlanSumOfGroup(size_t s, size_t parts);
   void PlanSumOfNumber(size_t s, size_t parts, size_t part, bool imaginary);
   Status Call(const Work& work, Tally& tally);
-  void Combine(const Work& work);
+  Result<Tally> TallyOf(std::span<const double> losses, std::span<const double> weights,
+                        const std::string& where) const;
+  void Combine(const Work& work, const EarlyRanges::Range& range) const;
+  void CombineParts(const Work& work) const;
 
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
+  uint64_t job_;
   uint64_t seed_;
   ForeignSamples samples_;
   // Of the current call.

@@ -95,7 +95,7 @@ class WorkerLoader(Loader):
         self._flat = FlatParameters(trained_parameters(model, optimizer))
         self._sum = GradientSum(self._flat)
         self._job = job
-        self._version: int | None = None
+        self._loaded: tuple[int, int] | None = None  # Job and version of the module's parameters.
         self._work: Step | None = None  # The work that is out, begun or not.
         self._turns: Iterator[Any] | None = None  # Those of this work that are left.
         self._started = self._ended = self._closed = False
@@ -172,9 +172,9 @@ class WorkerLoader(Loader):
 
     def _chunks_of(self, work: Step) -> Iterator[Any]:
         self.step = work.step
-        if work.version != self._version:
+        if (work.job, work.version) != self._loaded:
             self._flat.load(work.parameters)
-            self._version = work.version
+            self._loaded = work.job, work.version
         for number in range(len(work.runs)):
             work.weights[number] = 0.0
         self._sum.begin(work)

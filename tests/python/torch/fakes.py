@@ -10,9 +10,9 @@ from motley.step import Run, StepKind
 class FakeWork:
     """A piece of work of kind GRADIENT. `rows`: (samples, group, weights) of each partition, from 0."""
 
-    def __init__(self, parameters, rows, *, step=0, version=0, seed=7, wanted=None):
+    def __init__(self, parameters, rows, *, step=0, job=1, version=0, seed=7, wanted=None):
         self.kind = StepKind.GRADIENT
-        self.step, self.version, self.seed = step, version, seed
+        self.step, self.job, self.version, self.seed = step, job, version, seed
         self.parameters = parameters.astype(np.float32)
         self.parameters.flags.writeable = False
         self.samples = np.concatenate([np.asarray(samples, np.int64) for samples, _, _ in rows])

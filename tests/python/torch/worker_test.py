@@ -104,15 +104,17 @@ def test_sums(rows, chunk, randomness):
     assert job.parameter_count == len(works[0].parameters)
 
 
-def test_parameters_follow_the_version():
+def test_parameters_follow_job_and_version():
     first, second = network(), network()
     with torch.no_grad():
         for parameter in second.parameters():
             parameter.mul_(-2)
-    works = [FakeWork(vector(first), ROWS["plain"], version=0), FakeWork(vector(second), ROWS["plain"], version=1)]
+    models = {(1, 0): first, (1, 1): second, (2, 1): first}
+    works = [FakeWork(vector(model), ROWS["plain"], job=job, version=version)
+             for (job, version), model in models.items()]
     run(*make(works, network())[:2])
-    check(works[0], first)
-    check(works[1], second)
+    for work, model in zip(works, models.values()):
+        check(work, model)
 
 
 def test_epochs_end_where_work_of_the_next_begins():
