@@ -30,4 +30,4 @@ const char* motley_version(void) {
       MOTLEY_VERSION_PATCH);
 }
 
-uint32_t motley_abi_version(void) { return 0; }
+uint32_t motley_abi_version(void) { return 1; }

@@ -145,7 +145,7 @@ def names(known):
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("library", help="libmotley.so.0")
+    parser.add_argument("library", help="libmotley.so.1")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--models", type=names(MODELS), default=list(MODELS))
     parser.add_argument("--systems", type=names(["motley", "ddp"]), default=["motley", "ddp"])

@@ -8,12 +8,13 @@ include(CMakePackageConfigHelpers)
 add_library(motley_shared SHARED $<TARGET_OBJECTS:motley_api>)
 set_target_properties(motley_shared PROPERTIES
   OUTPUT_NAME motley EXPORT_NAME motley
-  VERSION ${PROJECT_VERSION} SOVERSION 0  # motley_abi_version()
+  VERSION ${PROJECT_VERSION} SOVERSION 1  # motley_abi_version()
   LINKER_LANGUAGE CXX LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/motley.map
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(motley_shared PRIVATE $<BUILD_INTERFACE:motley_api>)
 target_link_options(motley_shared PRIVATE
-  -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/motley.map -Wl,-Bsymbolic-functions)
+  -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/motley.map -Wl,-Bsymbolic-functions
+  -Wl,-z,nodelete)  # Threads may still run when a program closes the library (docs/decisions/0061).
 if(NOT MOTLEY_SANITIZE)
   target_link_options(motley_shared PRIVATE -Wl,-z,defs)
 endif()

@@ -38,7 +38,7 @@ class BuildWithLibrary(build_py):
         package = pathlib.Path(self.build_lib) / "motley"
         # No program of the wheel sums by MPI, and every MPI would need a module of its own.
         modules = [file for file in (build / "modules").glob("*.so") if file.name != "motley-mpi.so"]
-        files = {build / "libmotley.so.0": "lib", build / "motley": "bin"} | dict.fromkeys(modules, "lib/motley")
+        files = {build / "libmotley.so.1": "lib", build / "motley": "bin"} | dict.fromkeys(modules, "lib/motley")
         for file, folder in files.items():
             (package / folder).mkdir(parents=True, exist_ok=True)
             shutil.copy(file, package / folder)

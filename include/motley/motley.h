@@ -17,7 +17,8 @@
  * makes one, X_destroy frees it (NULL is fine). Strings are UTF-8 and end with 0. A function copies
  * the strings that it takes; each function says how long the strings that it returns are valid.
  * Structs that callers fill begin with struct_size and are initialised by their _INIT macro, so
- * that they can grow. Nothing here throws, prints or ends the process. C99, C11 and C++.
+ * that they can grow (docs/reference/c-api.md, Compatibility). Nothing here throws, prints or ends
+ * the process. C99, C11 and C++.
  */
 #ifndef MOTLEY_MOTLEY_H
 #define MOTLEY_MOTLEY_H

@@ -54,7 +54,10 @@ MOTLEY_API const char* motley_last_error(void);
 /** The library's version, like "0.2.0"; it may be newer than the program's headers. */
 MOTLEY_API const char* motley_version(void);
 
-/** Grows by one with every incompatible change; 0 before version 1.0 of Motley. */
+/**
+ * Grows by one with every incompatible change of these headers. Each generation has a library of
+ * its own (libmotley.so.1), and docs/reference/c-api.md says what stays within one.
+ */
 MOTLEY_API uint32_t motley_abi_version(void);
 
 #ifdef __cplusplus

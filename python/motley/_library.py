@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and opens libmotley.so.0.
+"""Finds and opens libmotley.so.1.
 
 `lib` has its functions and constants, and `ffi` makes C values. Calls release the GIL.
 """
@@ -14,7 +14,7 @@ import cffi
 
 from ._cdef import CDEF, CONSTANTS, INITIAL
 
-NAME = "libmotley.so.0"
+NAME = "libmotley.so.1"
 NEWEST: int = CONSTANTS["MOTLEY_NEWEST"]
 ALL_ROWS: int = CONSTANTS["MOTLEY_ALL_ROWS"]
 
@@ -38,8 +38,7 @@ def open_library() -> Any:
     reasons = []
     for path in candidates():
         try:
-            # It stays mapped at the program's end, because its threads may still run then.
-            library = ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
+            library = ffi.dlopen(path, ffi.RTLD_NOW)
         except OSError as error:
             reasons.append(f"{path}: {error}")
             continue
@@ -72,5 +71,5 @@ def version() -> str:
 
 
 def abi_version() -> int:
-    """Grows by one with every incompatible change of the C API; 0 before version 1.0."""
+    """Grows by one with every incompatible change of the C API."""
     return int(lib.motley_abi_version())

@@ -38,7 +38,7 @@ TEST(ApiStatus, VersionIsThatOfTheHeaders) {
                               std::to_string(MOTLEY_VERSION_MINOR) + "." +
                               std::to_string(MOTLEY_VERSION_PATCH);
   EXPECT_EQ(motley_version(), version);
-  EXPECT_EQ(motley_abi_version(), 0U);
+  EXPECT_EQ(motley_abi_version(), 1U);
 }
 
 TEST(ApiOptions, DefaultsAreThoseOfTheProgram) {

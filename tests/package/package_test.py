@@ -62,8 +62,54 @@ class Symbols(unittest.TestCase):
             self.assertEqual(exported(module), {f"motley_{kind}_get"}, module.name)
 
     def test_the_library_names_its_generation(self):
-        self.assertIn("libmotley.so.0", run("readelf", "-d", LIBRARY))
-        self.assertIn("MOTLEY_0", run("readelf", "-V", LIBRARY))
+        self.assertIn("libmotley.so.1", run("readelf", "-d", LIBRARY))
+        self.assertIn("MOTLEY_1", run("readelf", "-V", LIBRARY))
+
+    def test_the_library_stays_when_a_program_closes_it(self):
+        self.assertIn("NODELETE", run("readelf", "-d", LIBRARY))
+
+
+class Interface(unittest.TestCase):
+    """The record of the C API's first generation, and what its tool notices."""
+
+    RECORD = SOURCE / "packaging" / "abi" / "1.txt"
+
+    def compare(self, headers, *, record=RECORD, fails=False):
+        done = subprocess.run([SOURCE / "packaging" / "abi" / "record.py", "--compare", record, headers, LIBRARY],
+                              text=True, capture_output=True, timeout=240)
+        self.assertEqual(done.returncode, 1 if fails else 0, done.stderr)
+        return done.stderr
+
+    def test_what_programs_were_built_against_has_not_changed(self):
+        self.compare(SOURCE / "include" / "motley")
+
+    def test_changes_are_noticed(self):
+        for name, old, new, words in (
+                ("trainer.h", "uint64_t state_count;", "uint32_t state_count;", "uint64_t state_count: gone"),
+                ("trainer.h", "uint32_t group;", "uint64_t group;", "struct motley_run of 32 bytes: now 40"),
+                ("event.h", "MOTLEY_EVENT_NOTICE = 10", "MOTLEY_EVENT_NOTICE = 20", "MOTLEY_EVENT_NOTICE = 10:"),
+                ("step.h", "uint64_t samples_done);", "uint32_t samples_done);", "motley_step_partial"),
+                ("metrics.h", "const char* name;", "", "const char* name: gone")):
+            with self.subTest(change=new), tempfile.TemporaryDirectory() as folder:
+                headers = pathlib.Path(folder) / "motley"
+                shutil.copytree(SOURCE / "include" / "motley", headers)
+                text = (headers / name).read_text()
+                self.assertIn(old, text)
+                (headers / name).write_text(text.replace(old, new, 1))
+                self.assertIn(words, self.compare(headers, fails=True))
+
+    def test_structs_grow_behind_their_old_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            headers = pathlib.Path(folder) / "motley"
+            shutil.copytree(SOURCE / "include" / "motley", headers)
+            loop = (headers / "step.h").read_text()
+            (headers / "step.h").write_text(loop.replace("} motley_loop;", "  uint32_t more;\n} motley_loop;"))
+            self.compare(headers)
+            # A record in which the struct ended with padding.
+            padded = pathlib.Path(folder) / "old.txt"
+            padded.write_text(self.RECORD.read_text().replace("struct motley_loop of 24 bytes",
+                                                              "struct motley_loop of 32 bytes"))
+            self.assertIn("within the 32 bytes of before", self.compare(headers, record=padded, fails=True))
 
 
 class Headers(unittest.TestCase):

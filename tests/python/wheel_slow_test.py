@@ -51,7 +51,7 @@ def test_a_model_is_trained_from_the_wheel(built, tmp_path, capsys):
     wheel, sdist = built
     assert wheel.name.startswith("motley_train-") and "-py3-none-manylinux_" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("motley/py.typed", "motley/lib/libmotley.so.0", "motley/lib/motley/motley-cpu-baseline.so"):
+    for name in ("motley/py.typed", "motley/lib/libmotley.so.1", "motley/lib/motley/motley-cpu-baseline.so"):
         assert name in names
     assert any(name.startswith("motley_train.libs/libuv") for name in names)
     assert not any("libOpenCL" in name or "motley-mpi" in name for name in names)
