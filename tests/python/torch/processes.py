@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a script as one server and several workers, by the variables that `motley run` sets."""
 
-import contextlib
+import concurrent.futures
+import ctypes
+import functools
 import json
 import os
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 import sys
+import time
 
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "python"
@@ -21,12 +25,74 @@ def environment(**variables):
     return kept | {"PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"} | variables
 
 
+@functools.cache
+def starter():
+    """The socket of a starter.py, whose children become those of this process."""
+    subreaper = 36  # PR_SET_CHILD_SUBREAPER
+    if ctypes.CDLL(None).prctl(subreaper, 1, 0, 0, 0) != 0:
+        raise OSError("this process cannot take over the children of another")
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with there:
+        subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("starter.py"), str(there.fileno())],
+                         pass_fds=[there.fileno()], env=environment())
+    return here
+
+
+class Process:
+    """A script that runs in a process of its own, with as much of subprocess.Popen as tests need."""
+
+    def __init__(self, command, variables):
+        out, out_of_child = os.pipe()
+        errors, errors_of_child = os.pipe()
+        asked = json.dumps({"command": [str(word) for word in command], "environment": variables})
+        socket.send_fds(starter(), [asked.encode()], [out_of_child, errors_of_child])
+        for stream in (out_of_child, errors_of_child):
+            os.close(stream)
+        self.pid = int(starter().recv(64))
+        starter().recv(64)  # From now on it is a child of this process.
+        self.returncode = None
+        self.stdout, self.stderr = open(out, encoding="utf-8"), open(errors, encoding="utf-8")
+
+    def poll(self):
+        if self.returncode is None:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            if found == self.pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout):
+        end = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise TimeoutError(f"process {self.pid} still runs after {timeout} s")
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout=30):
+        """The rest of both streams, and the end of the process."""
+        with concurrent.futures.ThreadPoolExecutor(2) as readers:
+            both = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except TimeoutError:
+                self.kill()  # So that the streams end.
+                raise
+            return tuple(found.result() for found in both)
+
+
 class Processes:
     """The processes of one job. Leaving the block kills what still runs."""
 
     def __init__(self, script, given, workers):
         """`given` is the script's argument, as JSON."""
-        self._command = [sys.executable, str(script), json.dumps(given)]
+        self._command = [script, json.dumps(given)]
         self._address = f"unix://motley-test-{secrets.token_hex(8)}"
         self._token = secrets.token_hex(16)
         self._count = workers
@@ -41,16 +107,14 @@ class Processes:
 
     def __exit__(self, *_exception):
         for process in [self.server, *self.workers]:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            process.kill()
             process.communicate()
 
     def add_worker(self, name):
         self.workers.append(self._start("worker", MOTLEY_SERVER=self._address, MOTLEY_WORKER_NAME=name))
 
     def _start(self, role, **variables):
-        return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=environment(MOTLEY_ROLE=role, MOTLEY_TOKEN=self._token, **variables))
+        return Process(self._command, environment(MOTLEY_ROLE=role, MOTLEY_TOKEN=self._token, **variables))
 
     def wait_for(self, line):
         """Reads the server's output up to a line."""
@@ -74,10 +138,10 @@ class Processes:
 
 def run_plain(script, given):
     """The JSON object of the script in a plain process."""
-    run = subprocess.run([sys.executable, str(script), json.dumps(given)], env=environment(), capture_output=True,
-                         text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout.strip().split("\n")[-1])
+    run = Process([script, json.dumps(given)], environment())
+    out, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors
+    return json.loads(out.strip().split("\n")[-1])
 
 
 def motley_program():
