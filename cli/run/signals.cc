@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/loop/loop_guard.h"
 #include "base/time.h"
 
 namespace motley {
@@ -49,7 +50,8 @@ Result<std::unique_ptr<Signals>> Signals::Open(UvLoop& loop, std::function<void(
       error = uv_signal_start(
           &handle,
           [](uv_signal_t* one, int caught_number) {
-            static_cast<Impl*>(one->data)->OnSignal(caught_number);
+            RunGuarded(one->loop->data,
+                       [&] { static_cast<Impl*>(one->data)->OnSignal(caught_number); });
           },
           number);
     }

@@ -39,7 +39,10 @@ def test_a_loop_trains_as_a_trainer_does(problem, trainer, options):
         with step:
             assert step.kind == StepKind.GRADIENT and step.seed == 7
             compute(problem, step)
+            step.ready(0, len(step.parameters))
             assert step.partial(len(step.samples)) in (True, False)
+            with pytest.raises(motley.InvalidArgument, match="no range of a sum"):
+                step.ready(0, len(step.parameters) + 1)
     assert job.wait(10) and job.wait()
     expected = []
     motley.Job(trainer=trainer, events=lambda event: event.kind == motley.EventKind.STEP_APPLIED and expected.append(
