@@ -93,12 +93,18 @@ uint64_t CheckpointVectors(const JobOptions& options) {
   return (JudgedVersions(options) > 0 ? 2 : 1) * (1 + StateVectors(options));
 }
 
+// The copy of the state that the caller's trainer is shown.
+uint64_t ShownVectors(const JobOptions& options) {
+  const bool shows = options.foreign != nullptr && options.foreign->show;
+  return shows ? StateVectors(options) : 0;
+}
+
 // Vectors of a server with the sums, the optimizer's state and so many versions.
 uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
   const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : versions / 2;
   const uint64_t audit = options.audit_fraction > 0 ? kAudit : 0;
   return versions + packed + audit + kGradients + SumVectors(options) + StateVectors(options) +
-         JudgedVersions(options) + CheckpointVectors(options);
+         JudgedVersions(options) + CheckpointVectors(options) + ShownVectors(options);
 }
 
 // Vectors of a server whose workers hold the shards. First it sends what they start with. Later it
@@ -107,8 +113,9 @@ uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
 uint64_t CoordinatorVectors(const JobOptions& options) {
   const uint64_t state = StateVectors(options);
   const uint64_t start = options.resume != nullptr ? 1 + state : 1;
-  return std::max(start,
-                  std::max<uint64_t>(1, CheckpointVectors(options)) + JudgedVersions(options));
+  const uint64_t shown = ShownVectors(options);
+  const uint64_t read = std::max(1 + shown, CheckpointVectors(options));
+  return std::max(start, read + shown + JudgedVersions(options));
 }
 
 // Vectors of the shards that an average worker or shard server owns and follows.

@@ -31,7 +31,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65;
+constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65, kGroupDraws = 68;
 
 // The codes that seeds drew before the list of schemes had more. A code that comes after them in
 // the list is drawn by its share of the seeds, and the others keep what they drew.
@@ -61,6 +61,7 @@ class Generator {
     AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     CutIntoShards();
+    CutIntoGroups();
     DrawLinks(scenario_.options);
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
@@ -251,6 +252,12 @@ class Generator {
     const bool plain = OptimizerVectors(job.optimizer.name) == 0;
     job.optimizer.learning_rate = plain ? 0.05 : 0.005;
     job.optimizer.l2 = Sometimes(1e-4, 1e-2);
+  }
+
+  // A sixth of the scenarios cuts the vector into groups of parameters.
+  void CutIntoGroups() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kGroupDraws);
+    scenario_.options.grouped = random.Chance(1.0 / 6);
   }
 
   // The codes with plain rows are equally likely. Other schemes later replace some of them.

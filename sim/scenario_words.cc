@@ -53,6 +53,7 @@ std::string DescribeScenario(const Scenario& scenario) {
       job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
       job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
+  if (options.grouped) text += ", groups";
   if (job.shards > 1) text += fmt::format(", {} shards", job.shards);
   if (job.holders != JobOptions::Holders::kServer) {
     using Holders = JobOptions::Holders;

@@ -12,6 +12,7 @@
 #include "coding/schemes.h"
 #include "data/index_source.h"
 #include "profiles/ideal_step.h"
+#include "runtime/audit/job_gradient.h"
 #include "runtime/observer_fan.h"
 #include "runtime/saving/saved_job.h"
 #include "runtime/survey/vector_placement.h"
@@ -122,6 +123,18 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   return options;
 }
 
+// Three groups, at places that any shard may cut. One of them stands still.
+void CutIntoGroups(const Dataset& data, JobOptions& job) {
+  const MemorySource source(data);
+  const auto gradient = JobGradient::Create(job, source.shape());
+  if (!gradient.ok()) return;  // The job will refuse its options.
+  const uint64_t count = (*gradient)->parameter_count();
+  const double rate = job.optimizer.learning_rate, l2 = job.optimizer.l2;
+  job.optimizer.groups = {{.end = count / 3, .learning_rate = rate, .l2 = l2},
+                          {.end = count / 2 + 1, .learning_rate = 0, .l2 = l2},
+                          {.end = count, .learning_rate = rate / 2}};
+}
+
 // Adds what a job needs and the simulated world decides.
 SimOptions Completed(SimOptions options, const Dataset& data,
                      std::shared_ptr<Quadratic> quadratic) {
@@ -137,6 +150,7 @@ SimOptions Completed(SimOptions options, const Dataset& data,
     options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);
     options.bring_trainer = [&data] { return MakeSquaresTrainer(data, /*keeps_account=*/true); };
   }
+  if (options.grouped && quadratic == nullptr) CutIntoGroups(data, options.job);
   if (options.data_bytes > 0) {
     options.vectors.LengthenSamples(options.data_bytes / static_cast<double>(data.size_bytes()));
   }

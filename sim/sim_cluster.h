@@ -63,6 +63,8 @@ struct SharedProcessors;  // sim_device.h
 
 struct SimOptions {
   JobOptions job;
+  // The vector is cut into groups of parameters, unless only costs are simulated.
+  bool grouped = false;
   SimTrainer trainer = SimTrainer::kBuiltIn;
   // Makes the trainer of a worker's process. Simulate derives this, job.foreign and `vectors` from
   // `trainer`.

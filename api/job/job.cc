@@ -18,6 +18,7 @@
 #include "api/workers/pipe_signal.h"
 #include "api/workers/worker_environment.h"
 #include "training/optimizers/optimizer.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -32,6 +33,19 @@ Status TakeServerEnvironment(JobRequest& request) {
   if (request.token.empty()) request.token = TokenFromEnvironment();
   request.address_file = given.address_file;
   return Status::Ok();
+}
+
+// Refuses updates of the caller's own where the server does not have the whole vector. A worker has
+// no plan.
+Status CheckAppliesHere(const JobRequest& request, const std::optional<JobPlan>& plan,
+                        const ForeignTrainer& foreign) {
+  if (!foreign.apply || !plan || plan->job.holders == JobOptions::Holders::kServer) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(
+      fmt::format("`reduce` {}: updates of your own need the whole vector at the server. Use "
+                  "`reduce` star",
+                  request.reduce));
 }
 
 }  // namespace
@@ -91,22 +105,10 @@ Status Job::SetTrainer(const motley_trainer& trainer) {
   MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("trainer"));
   MOTLEY_ASSIGN_OR_RETURN(auto made, MakeForeign(trainer, request_.role != MOTLEY_SERVER,
                                                  [this] { return metrics_.decoded_loss(); }));
-  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
+  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(request_, plan_, *made));
   foreign_ = std::move(made);
   shared_.has_loop = shared_.initializes = false;
   return Status::Ok();
-}
-
-// Updates of the caller's own.
-Status Job::CheckAppliesHere(const ForeignTrainer& foreign) const {
-  const bool serves = request_.role != MOTLEY_WORKER;
-  if (!foreign.apply || !serves || plan_->job.holders == JobOptions::Holders::kServer) {
-    return Status::Ok();
-  }
-  return Status::InvalidArgument(
-      fmt::format("`reduce` {}: updates of your own need the whole vector at the server. Use "
-                  "`reduce` star",
-                  request_.reduce));
 }
 
 Status Job::SetLoop(const motley_loop& loop) {
@@ -114,10 +116,21 @@ Status Job::SetLoop(const motley_loop& loop) {
   const bool computes = request_.role != MOTLEY_SERVER;
   const bool serves = request_.role != MOTLEY_WORKER;
   MOTLEY_ASSIGN_OR_RETURN(auto made, MakeLoopTrainer(loop, serves, computes, Door()));
-  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(*made));
+  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(request_, plan_, *made));
   foreign_ = std::move(made);
   shared_.has_loop = true;
   shared_.initializes = foreign_->initialize != nullptr;
+  return Status::Ok();
+}
+
+Status Job::SetGroups(std::vector<ParameterGroup> groups) {
+  MOTLEY_RETURN_IF_ERROR(CheckFresh("groups are set before"));
+  if (request_.joins()) return Status::Ok();
+  OptimizerOptions options = request_.optimizer;
+  options.groups = std::move(groups);
+  MOTLEY_RETURN_IF_ERROR(Optimizer::Create(options, 0).status());
+  shared_.control.SetGroups(options.groups.size());
+  request_.optimizer = plan_->job.optimizer = options;
   return Status::Ok();
 }
 
@@ -128,10 +141,14 @@ LoopDoor Job::Door() {
 
 // The loop must know where it goes on. What does not fit is refused later, with its reason.
 Status Job::ShowResumed(const SavedJob& saved) {
-  const bool applies = foreign_ != nullptr && foreign_->apply != nullptr;
-  const bool fits = shared_.initializes && saved.parameters->size() == foreign_->parameter_count &&
-                    (!applies || saved.optimizer_state->size() == foreign_->state_count);
-  return fits ? OfferResumed(Door(), saved, applies) : Status::Ok();
+  if (!shared_.initializes) return Status::Ok();
+  const bool own = foreign_->apply != nullptr;
+  const size_t vectors = OptimizerVectors(plan_->job.optimizer.name);
+  const size_t state = own ? foreign_->state_count : vectors * foreign_->parameter_count;
+  const bool fits = saved.parameters->size() == foreign_->parameter_count &&
+                    saved.about.own_rule.value_or(own) == own &&
+                    saved.optimizer_state->size() == state;
+  return fits ? OfferResumed(Door(), saved, own || foreign_->show != nullptr) : Status::Ok();
 }
 
 Status Job::SetEvents(motley_event_callback callback, void* context) {
@@ -206,6 +223,7 @@ Status Job::Train() {
                               events.Tell(MOTLEY_EVENT_NOTICE, text);
                             }));
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
+    shared_.control.SetGroups(request.optimizer.groups.size());
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
     plan_->job.resume = saved;
     MOTLEY_RETURN_IF_ERROR(ShowResumed(*saved));

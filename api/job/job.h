@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "api/job/training_run.h"
 #include "api/loop/job_control.h"
@@ -32,6 +33,7 @@ class Job {
 
   Status SetTrainer(const motley_trainer& trainer);
   Status SetLoop(const motley_loop& loop);
+  Status SetGroups(std::vector<ParameterGroup> groups);
   Status SetEvents(motley_event_callback callback, void* context);
   Status Run();
   Status Start();
@@ -66,12 +68,11 @@ class Job {
   Status Tell(const motley_event& event) const;
   Status CheckFresh(const char* what) const;
   Status CheckBringsTrainer(const char* what) const;
-  Status CheckAppliesHere(const ForeignTrainer& foreign) const;
   LoopDoor Door();
   Status ShowResumed(const SavedJob& saved);
   Status CheckEnded() const;
 
-  const JobRequest request_;
+  JobRequest request_;
   std::atomic<State> state_ = State::kFresh;
   std::optional<JobPlan> plan_;     // Set for a server or an all-in-one job.
   std::optional<WorkerTask> task_;  // Set for a worker.

@@ -33,6 +33,25 @@ Result<motley_step> StepOf(const motley_step& step) {
   return ReadVersioned(&step, motley_step MOTLEY_STEP_INIT, "motley_step", "MOTLEY_STEP_INIT");
 }
 
+// An array whose elements have the size that the caller's release gave them.
+Result<std::vector<ParameterGroup>> GroupsOf(const motley_group* groups, uint32_t count) {
+  std::vector<ParameterGroup> read;
+  const auto* at = reinterpret_cast<const std::byte*>(groups);
+  const uint32_t size = count > 0 ? groups->struct_size : 0;
+  for (uint32_t i = 0; i < count; ++i, at += size) {
+    motley_group given MOTLEY_GROUP_INIT;
+    const auto* element = reinterpret_cast<const motley_group*>(at);
+    MOTLEY_ASSIGN_OR_RETURN(given,
+                            ReadVersioned(element, given, "motley_group", "MOTLEY_GROUP_INIT"));
+    if (element->struct_size != size) {
+      return Status::InvalidArgument(
+          "the groups have several sizes: set each to MOTLEY_GROUP_INIT");
+    }
+    read.push_back({given.end, given.learning_rate, given.l2, given.weight_decay});
+  }
+  return read;
+}
+
 // Runs `body` as a call about a whole job.
 template <typename Body>
 motley_status OnJob(const char* function, motley_job* job, const Body& body) {
@@ -97,10 +116,26 @@ motley_status motley_job_finish(motley_job* job) {
 motley_status motley_job_set_rate(motley_job* job, double learning_rate) {
   return OnJob("motley_job_set_rate", job, [=](Job& self) -> Status {
     MOTLEY_ASSIGN_OR_RETURN(auto* const control, self.control());
-    const motley::OptimizerOptions rate{.learning_rate = learning_rate};
-    MOTLEY_RETURN_IF_ERROR(motley::Optimizer::Create(rate, 0).status());
-    control->SetRate(learning_rate);
-    return Status::Ok();
+    return control->SetRate(learning_rate);
+  });
+}
+
+motley_status motley_job_set_groups(motley_job* job, const motley_group* groups, uint32_t count) {
+  const char* name = "motley_job_set_groups";
+  return OnJob(name, job, [&](Job& self) -> Status {
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "groups", groups));
+    MOTLEY_ASSIGN_OR_RETURN(auto read, motley::GroupsOf(groups, count));
+    return self.SetGroups(std::move(read));
+  });
+}
+
+motley_status motley_job_set_group_rates(motley_job* job, uint64_t first_update,
+                                         const double* rates, uint64_t updates) {
+  const char* name = "motley_job_set_group_rates";
+  return OnJob(name, job, [&](Job& self) -> Status {
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "rates", rates));
+    MOTLEY_ASSIGN_OR_RETURN(auto* const control, self.control());
+    return control->SetGroupRates(first_update, rates, updates);
   });
 }
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 
@@ -38,8 +41,40 @@ Status JobControl::AllowSteps(uint64_t steps) {
   return Status::Ok();
 }
 
-void JobControl::SetRate(double learning_rate) {
+void JobControl::SetGroups(size_t groups) {
+  const std::lock_guard lock(mutex_);
+  groups_ = groups;
+}
+
+Status JobControl::SetRate(double learning_rate) {
+  MOTLEY_RETURN_IF_ERROR(Optimizer::Create({.learning_rate = learning_rate}, 0).status());
+  if (groups() > 0) {
+    return Status::Conflict(
+        "the job has groups with rates of their own: use motley_job_set_group_rates");
+  }
   Change([learning_rate](Guidance& guidance) { guidance.learning_rate = learning_rate; });
+  return Status::Ok();
+}
+
+Status JobControl::SetGroupRates(StepId first, const double* rates, uint64_t updates) {
+  const size_t groups = this->groups();
+  if (groups == 0) return Status::Conflict("the job has no groups: call motley_job_set_groups");
+  if (updates == 0) return Status::InvalidArgument("the rates of no update");
+  const std::span all(rates, updates * groups);
+  for (const double rate : all) {
+    if (rate >= 0 && rate <= kLargestOption) continue;
+    return Status::InvalidArgument(
+        fmt::format("a learning rate of {}: at least 0 and at most {}", rate, kLargestOption));
+  }
+  const auto table = std::make_shared<const GroupRates>(
+      GroupRates{first, groups, std::vector<double>(all.begin(), all.end())});
+  Change([&table](Guidance& guidance) { guidance.group_rates = table; });
+  return Status::Ok();
+}
+
+size_t JobControl::groups() const {
+  const std::lock_guard lock(mutex_);
+  return groups_;
 }
 
 void JobControl::Finish() {

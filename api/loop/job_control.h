@@ -28,10 +28,17 @@ class JobControl {
   // Before the job starts: it pauses after so many steps.
   void SetGate(uint64_t steps);
 
+  // Before the job starts: it has so many groups of parameters.
+  void SetGroups(size_t groups);
+
   // --- Any thread ---
   // The number never goes down. kConflict: no gate was set.
   Status AllowSteps(uint64_t steps);
-  void SetRate(double learning_rate);
+  // Both return kInvalidArgument for numbers that are no rates, and kConflict if the job has groups
+  // or, for their rates, has none.
+  Status SetRate(double learning_rate);
+  // `rates` has those of `updates` updates from number `first` on.
+  Status SetGroupRates(StepId first, const double* rates, uint64_t updates);
   void Finish();
   Guidance guidance() const;
   // Copies the newest version, and returns its number. kUnavailable: there is none here.
@@ -46,10 +53,12 @@ class JobControl {
   void Leave();
 
  private:
+  size_t groups() const;
   void Change(const std::function<void(Guidance&)>& change);
 
   mutable std::mutex mutex_;
   Guidance guidance_;
+  size_t groups_ = 0;
   Loop* loop_ = nullptr;           // Null: no server is running.
   std::function<void()> changed_;  // Loop thread only.
   const std::shared_ptr<NewestVersion> newest_ = std::make_shared<NewestVersion>();

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kFlags = MOTLEY_LOOP_INITIALIZE | MOTLEY_LOOP_APPLY;
+constexpr uint32_t kFlags = MOTLEY_LOOP_INITIALIZE | MOTLEY_LOOP_APPLY | MOTLEY_LOOP_SHOW;
 
 // Offers work that only a stop of the job makes superfluous.
 Status Offer(const LoopDoor& door, const motley_step& step, const char* kind) {
@@ -66,6 +66,19 @@ Status Apply(const LoopDoor& door, const RuleUpdate& by, uint64_t state_count) {
   return Offer(door, step, "APPLY");
 }
 
+Status Show(const LoopDoor& door, const ShownVersion& shown) {
+  motley_step step{};
+  step.kind = MOTLEY_STEP_SHOW;
+  step.step = shown.version - shown.losses.size();
+  step.version = shown.version;
+  step.parameter_count = shown.parameters.size();
+  step.parameters = shown.parameters.data();
+  step.losses = shown.losses.data();
+  step.state = shown.state.data();
+  step.state_count = shown.state.size();
+  return Offer(door, step, "SHOW");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop& loop, bool serves,
@@ -101,21 +114,24 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop&
       return Apply(door, by, count);
     };
   }
+  if (serves && (given.flags & MOTLEY_LOOP_SHOW) != 0) {
+    foreign->show = [door](const ShownVersion& shown) { return Show(door, shown); };
+  }
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_loop"));
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
 }
 
-Status OfferResumed(const LoopDoor& door, const SavedJob& saved, bool applies) {
+Status OfferResumed(const LoopDoor& door, const SavedJob& saved, bool with_state) {
   std::vector<float> parameters = *saved.parameters;
   std::vector<float> state;
-  if (applies) state = *saved.optimizer_state;
+  if (with_state) state = *saved.optimizer_state;
   motley_step step{};
   step.kind = MOTLEY_STEP_INITIALIZE;
   step.step = step.version = saved.step;
   step.seed = saved.seed;
   step.parameter_count = parameters.size();
   step.new_parameters = parameters.data();
-  if (applies) {
+  if (with_state) {
     step.state = state.data();
     step.state_count = state.size();
   }

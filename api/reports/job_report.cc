@@ -100,6 +100,13 @@ Json LearningJson(const JobOptions& job) {
                {"batch", job.batch},
                {"steps", job.steps},
                {"l2", by.l2}};
+  if (!by.groups.empty()) json["learning_rate"] = by.groups[0].learning_rate;
+  for (const ParameterGroup& group : by.groups) {
+    json["groups"].push_back({{"end", group.end},
+                              {"learning_rate", group.learning_rate},
+                              {"l2", group.l2},
+                              {"weight_decay", group.weight_decay}});
+  }
   if (by.clip > 0) json["clip"] = by.clip;
   if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;
   if (job.model.dropout > 0) json["dropout"] = job.model.dropout;

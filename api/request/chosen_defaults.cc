@@ -155,7 +155,11 @@ std::string DescribeLearning(const JobRequest& request, const JudgingPlan& plan,
                              uint64_t held_out) {
   const OptimizerOptions& by = request.optimizer;
   std::string text = fmt::format("learns by {} at rate {:g}", by.name, by.learning_rate);
-  if (by.l2 > 0) text += fmt::format(", L2 {:g}", by.l2);
+  if (!by.groups.empty()) {
+    text = fmt::format("learns by {} with {} of parameters", by.name,
+                       Counted(by.groups.size(), "group"));
+  }
+  if (by.l2 > 0 && by.groups.empty()) text += fmt::format(", L2 {:g}", by.l2);
   if (by.schedule != "constant") text += fmt::format(" ({})", by.schedule);
   text += fmt::format(
       ", batches of {}, {}", request.batch,

@@ -121,8 +121,10 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (!request.data.empty() && !was.own_trainer) {
     MOTLEY_RETURN_IF_ERROR(Same("model", request.model.empty(), was.model.name, request.model));
   }
-  MOTLEY_RETURN_IF_ERROR(
-      Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
+  if (!was.own_rule.value_or(false)) {  // CheckSameJob compares own rules.
+    MOTLEY_RETURN_IF_ERROR(
+        Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
+  }
   MOTLEY_RETURN_IF_ERROR(Same("dropout", open.dropout, was.model.dropout, request.dropout));
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
@@ -136,6 +138,7 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
     if (!request.given_numbers[i]) optimizer.*number = was.optimizer.*number;
   }
   if (open.schedule) optimizer.schedule = was.optimizer.schedule;
+  if (optimizer.groups.empty()) optimizer.groups = was.optimizer.groups;
   TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
   if (was.checkpoint_every > 0) {

@@ -96,9 +96,43 @@ MOTLEY_API motley_status motley_job_finish(motley_job* job);
 /**
  * Server, all-in-one; any thread. Sets the learning rate from the next update on, in place of the
  * option; a schedule still multiplies it. Checkpoints do not keep it. MOTLEY_INVALID_ARGUMENT: not
- * a rate.
+ * a rate. MOTLEY_CONFLICT: the job has groups, with rates of their own.
  */
 MOTLEY_API motley_status motley_job_set_rate(motley_job* job, double learning_rate);
+
+/**
+ * A range of the parameters with its own numbers, in the place of the options of these names. It
+ * begins where the group before it ends.
+ */
+typedef struct motley_group {
+  uint32_t struct_size;
+  uint64_t end; /**< The first parameter that is not in the group. */
+  double learning_rate;
+  double l2;
+  double weight_decay; /**< Only adamw has one. 0: none. */
+} motley_group;
+
+#define MOTLEY_GROUP_INIT \
+  { sizeof(motley_group), 0, 0, 0, 0 }
+
+/**
+ * Cuts the parameters into groups, before the job starts. The last group ends at the number of
+ * parameters. A schedule multiplies all rates, and the option learning_rate is not used. Workers
+ * ignore groups. A job that resumes has the groups of its checkpoint: they may be given again, with
+ * other numbers but the same ends. MOTLEY_INVALID_ARGUMENT: they do not fit, or the job has updates
+ * of your own.
+ */
+MOTLEY_API motley_status motley_job_set_groups(motley_job* job, const motley_group* groups,
+                                               uint32_t count);
+
+/**
+ * Server, all-in-one; any thread. Sets the learning rates of all groups, in place of their own, in
+ * `updates` updates from number `first_update` on: `rates` has a rate for each group, update by
+ * update. Later updates have the last of them. The call replaces the rates of an earlier one, from
+ * the next update on. Checkpoints do not keep them. MOTLEY_CONFLICT: the job has no groups.
+ */
+MOTLEY_API motley_status motley_job_set_group_rates(motley_job* job, uint64_t first_update,
+                                                    const double* rates, uint64_t updates);
 
 /**
  * Server, all-in-one; any thread. Copies the newest version of the parameters while the job runs,

@@ -34,7 +34,9 @@ extern "C" {
 /** Flags of motley_loop. Worker jobs ignore them, so one program can play all roles. */
 enum {
   MOTLEY_LOOP_INITIALIZE = 1, /**< The loop fills in the first parameters; otherwise they are 0. */
-  MOTLEY_LOOP_APPLY = 2       /**< The loop applies updates; otherwise the option `optimizer`. */
+  MOTLEY_LOOP_APPLY = 2,      /**< The loop applies updates; otherwise the option `optimizer`. */
+  MOTLEY_LOOP_SHOW = 4        /**< The loop sees each version at which the job pauses (option
+                                   allowed_steps), and the last one unless the job ends early. */
 };
 
 typedef struct motley_loop {
@@ -56,6 +58,7 @@ enum {
                                    resumes shows what it goes on with instead. */
   MOTLEY_STEP_GRADIENT = 2,   /**< Worker, all-in-one: add to sums, losses and weights. */
   MOTLEY_STEP_APPLY = 3,      /**< Server, all-in-one: change new_parameters and state. */
+  MOTLEY_STEP_SHOW = 5,       /**< Server, all-in-one: read parameters, state and losses. */
   MOTLEY_STEP_END = 4         /**< The job has ended, and motley_job_wait returns its result at
                                    once. It needs no motley_step_end. */
 };
@@ -66,8 +69,10 @@ typedef struct motley_step {
   int32_t kind;    /**< MOTLEY_STEP_... */
   uint64_t ticket; /**< The library's name for this piece of work. */
   uint64_t step;   /**< GRADIENT, APPLY: number of the update, from 0. INITIALIZE: number of the
-                        steps that are done: 0, or those of the checkpoint. */
-  /** GRADIENT, APPLY: version of the parameters. Equal numbers mean equal values in one `job`. */
+                        steps that are done: 0, or those of the checkpoint. SHOW: the first update
+                        whose loss is shown; the last one is version - 1. */
+  /** GRADIENT, APPLY, SHOW: version of the parameters. Equal numbers mean equal values in one
+      `job`. */
   uint64_t version;
   /** The job's seed. Everything random in GRADIENT (dropout, augmentation) must follow from seed,
       step and partition or sample alone, because several workers may compute the same samples. */
@@ -76,7 +81,7 @@ typedef struct motley_step {
 
   /* GRADIENT: for each v below `vectors`,
        sums[v] += SUM over runs r of run[r].weights[v] * SUM over its samples of the gradient. */
-  const float* parameters; /**< parameter_count floats. */
+  const float* parameters; /**< parameter_count floats; for SHOW, too. */
   const uint64_t* samples; /**< sample_count numbers within 0 .. N-1, run after run. */
   uint64_t sample_count;
   const motley_batch* batch; /**< The same samples in the same order; NULL without data. */
@@ -84,7 +89,8 @@ typedef struct motley_step {
   uint32_t run_count;
   uint32_t vectors;   /**< 1 for most codes; more for codes with complex numbers or parts. */
   float* const* sums; /**< `vectors` arrays of parameter_count floats; add to them. */
-  double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. */
+  double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. SHOW:
+                           the mean losses of the batches of updates step .. version - 1. */
   /** One for each run: the total weight of its samples, as motley_work.weight in trainer.h. It is
       the number of samples at first; set it if your loss is a sum over something else. The loss
       and weight of a whole group may stand at one of its runs; then set the weights of the others
@@ -95,7 +101,9 @@ typedef struct motley_step {
      parameters and of the state of MOTLEY_LOOP_APPLY, and what is written to them is lost. */
   const float* gradient; /**< The mean over the batch, clipped, with L2, as the options say. */
   float* new_parameters; /**< The parameters before; make them those after the update. */
-  float* state;          /**< state_count floats. */
+  float* state;          /**< state_count floats. SHOW: a copy of what the optimizer keeps: momentum
+                              and nag have one vector, adam and adamw the means of the gradients and
+                              then of their squares. */
   uint64_t state_count;
   double learning_rate; /**< The rate that the options, schedule and motley_job_set_rate give. */
   double batch_weight;  /**< Total weight of the batch. */

@@ -32,14 +32,14 @@ from .job import Job
 from .metrics import Metrics, WorkerMetrics, WorkerState
 from .model import Evaluation, Prediction, evaluate, predict
 from .options import JobOptions
-from .step import Run, Step, StepKind, batch_samples
+from .step import Group, Run, Step, StepKind, batch_samples
 from .train import train
 from .trainer import Batch, Trainer
 
 __version__ = version()
 __all__ = [
     "Batch", "CallbackError", "Cancelled", "Conflict", "Data", "DataError", "Error", "Evaluation",
-    "Event", "EventKind", "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics",
+    "Event", "EventKind", "Group", "InternalError", "InvalidArgument", "Job", "JobOptions", "Metrics",
     "NotDecodable", "NotFound", "PermissionDenied", "Prediction", "ResourceError", "Run", "Step",
     "StepKind", "Trainer", "Unavailable", "WorkerMetrics", "WorkerState", "abi_version",
     "batch_samples", "checkpoint", "evaluate", "last_error", "predict", "status_name", "train",

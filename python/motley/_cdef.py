@@ -15,6 +15,7 @@ INITIAL: dict[str, dict[str, int]] = {
     "motley_worker_metrics": {},
     "motley_job_options": {"seed": 7, "tolerate": 1},
     "motley_trainer": {},
+    "motley_group": {},
     "motley_evaluation": {},
     "motley_predict_options": {},
     "motley_loop": {},
@@ -292,6 +293,17 @@ motley_status motley_job_wait(motley_job* job, double timeout_seconds, int32_t* 
 motley_status motley_job_allow_steps(motley_job* job, uint64_t steps);
 motley_status motley_job_finish(motley_job* job);
 motley_status motley_job_set_rate(motley_job* job, double learning_rate);
+typedef struct motley_group {
+  uint32_t struct_size;
+  uint64_t end;
+  double learning_rate;
+  double l2;
+  double weight_decay;
+} motley_group;
+motley_status motley_job_set_groups(motley_job* job, const motley_group* groups,
+                                               uint32_t count);
+motley_status motley_job_set_group_rates(motley_job* job, uint64_t first_update,
+                                                    const double* rates, uint64_t updates);
 motley_status motley_job_copy_parameters(motley_job* job, float* parameters,
                                                     uint64_t count, uint64_t* version);
 void motley_job_stop(motley_job* job);
@@ -332,7 +344,8 @@ motley_status motley_predict(const motley_predict_options* options,
                                         motley_evaluation* evaluation, uint64_t* count);
 enum {
   MOTLEY_LOOP_INITIALIZE = 1,
-  MOTLEY_LOOP_APPLY = 2
+  MOTLEY_LOOP_APPLY = 2,
+  MOTLEY_LOOP_SHOW = 4
 };
 typedef struct motley_loop {
   uint32_t struct_size;
@@ -345,6 +358,7 @@ enum {
   MOTLEY_STEP_INITIALIZE = 1,
   MOTLEY_STEP_GRADIENT = 2,
   MOTLEY_STEP_APPLY = 3,
+  MOTLEY_STEP_SHOW = 5,
   MOTLEY_STEP_END = 4
 };
 typedef struct motley_step {

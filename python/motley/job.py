@@ -21,7 +21,7 @@ from .errors import Conflict, c_text, check, error_of, last_error, text
 from .event import Events, read_event
 from .metrics import Metrics, WorkerMetrics, read_metrics, read_worker_metrics
 from .options import JobOptions
-from .step import Step, StepKind, begin
+from .step import Group, Step, StepKind, begin
 from .trainer import Trainer
 
 Role: TypeAlias = Literal["all_in_one", "server", "worker", "shard_server"]
@@ -135,6 +135,7 @@ class Job:
         self._failure: BaseException | None = None
         self._thread: int | None = None
         self._running = False
+        self._groups = 0
         self._alive: list[Any] = []
         self.trainer = trainer
         given = cast("dict[str, Any]", options)
@@ -222,15 +223,38 @@ class Job:
             if left(end) == 0:
                 return False
 
+    def set_groups(self, groups: Sequence[Group]) -> None:
+        """Before start(): cuts the parameters into groups with their own learning rate, L2 and weight decay."""
+        made = ffi.new("motley_group[]", len(groups))
+        for place, group in zip(made, groups):
+            place.struct_size = ffi.sizeof("motley_group")
+            place.end, place.learning_rate = group.end, group.learning_rate
+            place.l2, place.weight_decay = group.l2, group.weight_decay
+        check(lib.motley_job_set_groups(self._open(), made, len(groups)))
+        self._groups = len(groups)
+
+    def set_group_rates(self, first_update: int, rates: npt.ArrayLike) -> None:
+        """Sets the learning rates of all groups from an update on. Any thread.
+
+        rates: an array of [update, group]. Later updates have its last row.
+        """
+        table = np.ascontiguousarray(rates, np.float64)
+        if table.ndim != 2 or table.shape[1] != self._groups:
+            raise ValueError(f"rates: an array of [update, group] is needed, for {self._groups} groups")
+        pointer = ffi.cast("double *", table.ctypes.data)
+        check(lib.motley_job_set_group_rates(self._open(), first_update, pointer, len(table)))
+
     def set_loop(self, parameter_count: int, *, initialize: bool = False, apply: bool = False,
-                 state_count: int = 0) -> None:
+                 show: bool = False, state_count: int = 0) -> None:
         """Before start(): the caller's loop does the work, by begin() or steps(), in place of a trainer.
 
         With `initialize` the loop fills in the first parameters, and with `apply` it applies updates. Then
-        `state_count` floats of the optimizer's own are kept between updates and saved in checkpoints.
+        `state_count` floats of the optimizer's own are kept between updates and saved in checkpoints. With `show` it
+        sees each version at which the job pauses (option allowed_steps), and the last one unless the job ends early.
         """
         loop = new("motley_loop")
-        loop.flags = (lib.MOTLEY_LOOP_INITIALIZE if initialize else 0) | (lib.MOTLEY_LOOP_APPLY if apply else 0)
+        loop.flags = ((lib.MOTLEY_LOOP_INITIALIZE if initialize else 0) | (lib.MOTLEY_LOOP_APPLY if apply else 0)
+                      | (lib.MOTLEY_LOOP_SHOW if show else 0))
         loop.parameter_count, loop.state_count = parameter_count, state_count
         check(lib.motley_job_set_loop(self._open(), loop))
 

@@ -23,7 +23,18 @@ class StepKind(enum.IntEnum):
     INITIALIZE = 1  #: Server, all-in-one: write new_parameters; or a resumed job shows them.
     GRADIENT = 2  #: Worker, all-in-one: add to sums, losses and weights.
     APPLY = 3  #: Server, all-in-one: change new_parameters and state.
+    SHOW = 5  #: Server, all-in-one: read parameters, state and losses.
     END = 4  #: The job has ended, and Job.wait() returns its result at once.
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """A range of the parameters with its own numbers: from the end of the group before it to `end` (excluded)."""
+
+    end: int
+    learning_rate: float
+    l2: float = 0.0
+    weight_decay: float = 0.0  #: Only adamw has one.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,8 +54,9 @@ class Step:
     INITIALIZE: write new_parameters; a job that resumes shows what it goes on with instead. GRADIENT: for each v,
     sums[v] += the sum over runs r of r.weights[v] times the sum of the gradients of its samples; losses[i] += the sum
     of the losses of run i, unweighted; weights[i] is the number of its samples unless you set it. APPLY: change
-    new_parameters and state by gradient, the mean over the batch. Members that a kind does not name are empty, 0 or
-    None.
+    new_parameters and state by gradient, the mean over the batch. SHOW: parameters are those after `version` updates,
+    state is a copy of the optimizer's, and losses are those of the updates `step` to version - 1. Members that a kind
+    does not name are empty, 0 or None.
 
     `with step:` ends it: as done, or as failed if the block raises an exception.
     """
@@ -60,16 +72,18 @@ class Step:
         self.learning_rate: float = c_step.learning_rate
         self.batch_weight: float = c_step.batch_weight
         self.batch_loss: float = c_step.batch_loss  #: Mean loss of the batch, before the update.
-        count, gradient = c_step.parameter_count, self.kind == StepKind.GRADIENT
+        count, shown = c_step.parameter_count, self.kind == StepKind.SHOW
         apply = self.kind == StepKind.APPLY
-        self.parameters: FloatArray = view(c_step.parameters, count if gradient else 0, np.float32)
+        gradient = self.kind == StepKind.GRADIENT
+        self.parameters: FloatArray = view(c_step.parameters, count if gradient or shown else 0, np.float32)
         self.samples: IndexArray = view(c_step.samples, c_step.sample_count, np.int64)
         found = read_samples(c_step)
         self.batch: Batch | None = found if isinstance(found, Batch) else None
         self.runs: list[Run] = [_run(c_step.runs[i], c_step.vectors) for i in range(c_step.run_count)]
         self.sums: list[FloatArray] = [view(c_step.sums[v], count, np.float32, writable=True)
                                        for v in range(c_step.vectors)]
-        self.losses: DoubleArray = view(c_step.losses, c_step.run_count, np.float64, writable=True)
+        losses = self.version - self.step if shown else c_step.run_count
+        self.losses: DoubleArray = view(c_step.losses, losses, np.float64, writable=True)
         self.weights: DoubleArray = view(c_step.weights, c_step.run_count, np.float64, writable=True)
         self.gradient: FloatArray = view(c_step.gradient, count if apply else 0, np.float32)
         self.new_parameters: FloatArray = view(

@@ -81,8 +81,8 @@ void JobEnding::Left(WorkerId worker, const Status& why) {
 
 // Something is under way.
 bool JobEnding::Busy() const {
-  return server_.updater.applying() || server_.model->busy() || server_.audits.auditor().busy() ||
-         server_.validator->busy();
+  return server_.updater.applying() || server_.updater.showing() || server_.model->busy() ||
+         server_.audits.auditor().busy() || server_.validator->busy();
 }
 
 void JobEnding::Check() {

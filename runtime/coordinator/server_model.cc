@@ -46,6 +46,16 @@ void ForEachStatePart(const Route& route, size_t total, size_t count, const Copy
   }
 }
 
+// Copies the shards' states into that of the whole vector. Device's thread only.
+void CopyStates(const Route& route, std::span<const std::shared_ptr<Optimizer>> optimizers,
+                size_t count, std::span<float> whole) {
+  ForEachStatePart(route, whole.size(), count,
+                   [&](size_t shard, size_t from, size_t to, size_t size) {
+                     std::ranges::copy(optimizers[shard]->state().subspan(from, size),
+                                       whole.begin() + static_cast<std::ptrdiff_t>(to));
+                   });
+}
+
 // What a saved job goes on from, shared with it.
 Result<ShardState> StartOf(const SavedJob& saved, const JobOptions& options, size_t count) {
   if (saved.parameters->size() != count) {
@@ -85,6 +95,11 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, Transpo
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
   MOTLEY_RETURN_IF_ERROR(Optimizer::Create(options.optimizer, 0).status());
+  const std::vector<ParameterGroup>& groups = options.optimizer.groups;
+  if (!groups.empty() && groups.back().end != count) {
+    return Status::InvalidArgument(fmt::format(
+        "the groups end at parameter {}, and the model has {}", groups.back().end, count));
+  }
   ShardState start;
   std::shared_ptr<std::vector<float>> first;  // Null: it belongs to others.
   if (options.resume != nullptr) {
@@ -124,7 +139,7 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
   newest_->Set(elsewhere_->parameters, elsewhere_->version);
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     shards_.push_back(std::make_unique<ParameterShard>(
-        options.optimizer, route_.parameters(shard),
+        options.optimizer, route_.begin(shard), route_.parameters(shard),
         std::make_unique<Publisher>(
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),
@@ -257,14 +272,8 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   snapshot->parameters = parameters();
   snapshot->optimizer_state = state_copy_;
   auto work = [route = route_, optimizers = Optimizers(), snapshot, copy = state_copy_] {
-    const size_t count = snapshot->parameters->size();
     snapshot->optimizer_steps = optimizers.front()->steps();
-    ForEachStatePart(route, copy->size(), count,
-                     [&](size_t shard, size_t from, size_t to, size_t size) {
-                       const std::span<const float> state = optimizers[shard]->state();
-                       std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(from), size,
-                                   copy->begin() + static_cast<std::ptrdiff_t>(to));
-                     });
+    CopyStates(route, optimizers, snapshot->parameters->size(), *copy);
     return Status::Ok();
   };
   device_.Submit(0, std::move(work),
@@ -274,6 +283,31 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
                    if (idle_) idle_();
                  }));
   copying_ = true;
+}
+
+void ServerModel::Show(std::function<Status(const ShownVersion&)> show, std::vector<double> losses,
+                       Done done) {
+  MOTLEY_ASSERT(!applying_);
+  auto shown = std::make_shared<ModelSnapshot>();
+  shown->parameters = parameters();
+  shown->optimizer_steps = version();
+  if (elsewhere_) shown->optimizer_state = elsewhere_->arrays;
+  auto work = [show = std::move(show), losses = std::move(losses), shown, route = route_,
+               optimizers = Optimizers(), size = StateSize()]() mutable -> Status {
+    return OrNoMemory("a copy of the optimizer's state", [&]() -> Status {
+      std::vector<float> state(size);
+      if (shown->optimizer_state != nullptr) {
+        state = *shown->optimizer_state;
+      } else {
+        CopyStates(route, optimizers, shown->parameters->size(), state);
+      }
+      return show({shown->optimizer_steps, *shown->parameters, state, losses});
+    });
+  };
+  // This thread releases the version.
+  device_.Submit(
+      0, std::move(work),
+      alive_.Guard([shown, done = std::move(done)](const Status& status) { done(status); }));
 }
 
 void ServerModel::Read(ShardState state) {
@@ -288,7 +322,9 @@ void ServerModel::Forget() {
 
 size_t ServerModel::StateSize() const {
   size_t size = 0;
-  for (const auto& shard : shards_) size += shard->optimizer()->state().size();
+  for (const auto& shard : shards_) {
+    if (shard->optimizer() != nullptr) size += shard->optimizer()->state().size();
+  }
   return size;
 }
 

@@ -73,6 +73,9 @@ class ServerModel {
   // and none while an update is in flight. If there is nothing to copy, `done` runs before this
   // returns: kResource without memory for the copy, kDataError once spoiled.
   void TakeSnapshot(SnapshotDone done);
+  // Runs `show` on the device with the newest version, a copy of the optimizer's state and these
+  // losses of the last updates. No update may be in flight.
+  void Show(std::function<Status(const ShownVersion&)> show, std::vector<double> losses, Done done);
   // An update failed half done. The optimizer is ahead of the parameters, so its state is useless.
   bool spoiled() const { return spoiled_; }
   void Spoil() { spoiled_ = true; }  // The same for shards that workers hold.

@@ -13,8 +13,16 @@
 #include "runtime/links/partition_feed.h"
 #include "runtime/memory_need.h"
 #include "runtime/saving/saved_job.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
+
+std::vector<double> GroupRates::Of(StepId step) const {
+  const uint64_t last = rates.size() / groups - 1;
+  const uint64_t row = std::min(step - std::min(step, first_step), last);
+  const auto begin = rates.begin() + static_cast<std::ptrdiff_t>(row * groups);
+  return {begin, begin + static_cast<std::ptrdiff_t>(groups)};
+}
 namespace {
 
 constexpr uint32_t kMaxWorkers = 1024;
@@ -82,6 +90,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   const bool own_trainer = options.foreign != nullptr;
   if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
+    const bool own_rule = own_trainer && options.foreign->apply;
+    MOTLEY_RETURN_IF_ERROR(CheckSameRule(options.resume->about, options.optimizer, own_rule));
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model,
                           ServerModel::Create(env.device, env.transport, options, data));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/loop/loop.h"
@@ -41,12 +42,22 @@ struct Env {
 // Refuses what does not go with updates of each worker's own (options.sync). Create does so, too.
 Status CheckOwnUpdates(const JobOptions& options);
 
+// Learning rates of all groups, for one update after another.
+struct GroupRates {
+  StepId first_step = 0;
+  size_t groups = 1;
+  std::vector<double> rates;  // Update by update, at least one. Later updates have the last ones.
+  std::vector<double> Of(StepId step) const;
+};
+
 // What a running job is asked for beside its options.
 struct Guidance {
   // The job pauses when it has done this many steps in all, with those of earlier runs.
   uint64_t allowed_steps = UINT64_MAX;
   std::optional<double> learning_rate;  // From the next update on, in place of the option's.
-  bool finish = false;                  // The job ends as if its last step were done.
+  // Rates of groups, in place of their own; null: their own.
+  std::shared_ptr<const GroupRates> group_rates;
+  bool finish = false;  // The job ends as if its last step were done.
 };
 
 class ServerNode {

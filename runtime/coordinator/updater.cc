@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "runtime/coordinator/event_pump.h"
 #include "runtime/coordinator/job_ending.h"
 #include "runtime/coordinator/step_watch.h"
+#include "runtime/saving/saved_job.h"
 #include "runtime/shard/answers.h"
 #include "training/trainers/trainer.h"
 
@@ -23,7 +25,8 @@ constexpr double kExact = 1e-18;
 
 }  // namespace
 
-Updater::Updater(ServerContext& server, JobDescription about) : server_(server) {
+Updater::Updater(ServerContext& server, JobDescription about)
+    : server_(server), shown_(server.options.resume != nullptr ? server.options.resume->step : 0) {
   server.validator->SetHooks({[this](const JudgedVersion& judged) {
                                 server_.observer.OnEvent(event::VersionJudged{judged});
                               },
@@ -142,14 +145,21 @@ void Updater::Apply(const Sum& sum) {
   if (server_.remote != nullptr && !server_.remote->shards().CanApply(step, sum.attempt)) return;
   // With the shards elsewhere, updates are applied in the order of their numbers.
   const uint64_t version = server_.remote != nullptr ? step : server_.model->version();
-  const double given = server_.options.optimizer.learning_rate;
-  const double factor =
-      server_.validator->RateFactor(version) * (guidance_.learning_rate.value_or(given) / given);
-  server_.observer.OnEvent(event::RateSet{version, factor * given});
-  if (server_.remote != nullptr) return ApplyAtWorkers(sum, factor);
+  const OptimizerOptions& by = server_.options.optimizer;
+  Contribution from{.weight = sum.weight,
+                    .rate_factor = server_.validator->RateFactor(version),
+                    .staleness = version - sum.version};
+  double rate = by.learning_rate;
+  if (!by.groups.empty()) {
+    if (guidance_.group_rates) from.group_rates = guidance_.group_rates->Of(version);
+    rate = from.group_rates.empty() ? by.groups[0].learning_rate : from.group_rates[0];
+  } else if (guidance_.learning_rate) {
+    rate = *guidance_.learning_rate;
+    from.rate_factor *= rate / by.learning_rate;
+  }
+  server_.observer.OnEvent(event::RateSet{version, server_.validator->RateFactor(version) * rate});
+  if (server_.remote != nullptr) return ApplyAtWorkers(sum, from);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
-  const Contribution from{
-      .weight = sum.weight, .rate_factor = factor, .staleness = version - sum.version};
   server_.model->Commit(step, sum.values, from, std::move(copy),
                         [this, step, weight = sum.weight](const Status& status) {
                           if (!status.ok()) return server_.end.End(status);
@@ -157,10 +167,11 @@ void Updater::Apply(const Sum& sum) {
                         });
 }
 
-void Updater::ApplyAtWorkers(const Sum& sum, double rate_factor) {
+void Updater::ApplyAtWorkers(const Sum& sum, const Contribution& from) {
   wire::ShardApplyT apply;
-  apply.weight = sum.weight;
-  apply.rate_factor = rate_factor;
+  apply.weight = from.weight;
+  apply.rate_factor = from.rate_factor;
+  apply.group_rates = from.group_rates;
   if (server_.options.optimizer.clip > 0 && sum.weight > 0) {
     apply.norm = std::sqrt(sum.squares) / sum.weight;
   }
@@ -185,8 +196,9 @@ void Updater::OnAppliedAtWorkers(StepId step, double weight) {
   const bool judged = options.validation.evaluates() && options.validation.every > 0 &&
                       version % options.validation.every == 0;
   const auto go_on = [this, step, version, weight] { OnApplied(step, version, weight); };
-  if (!saved && !judged && !options.read_every_version) return go_on();
-  if (Fetch(saved, go_on) == Copy::kHere) go_on();
+  const bool state = saved || Shows(version);
+  if (!state && !judged && !options.read_every_version) return go_on();
+  if (Fetch(state, go_on) == Copy::kHere) go_on();
 }
 
 bool Updater::applying() const {
@@ -247,6 +259,7 @@ void Updater::Proceed(StepId step, uint64_t version, bool stop) {
   const bool all = version >= server_.options.steps;
   // The last version is saved at the end, with the result of its evaluation.
   if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(version);
+  if (Shows(version) && !server_.end.ended()) Show(version);
   if (server_.remote != nullptr && !server_.options.read_every_version && !server_.end.ended()) {
     server_.model->Forget();  // Evaluations and checkpoints hold what they still need.
   }
@@ -270,6 +283,27 @@ bool Updater::PausesAt(uint64_t steps, std::function<void()> then) {
   if (steps < guidance_.allowed_steps) return false;
   paused_ = std::move(then);
   return true;
+}
+
+// The caller's trainer wants to see this version.
+bool Updater::Shows(uint64_t version) const {
+  const JobOptions& options = server_.options;
+  return options.foreign != nullptr && options.foreign->show &&
+         (version >= guidance_.allowed_steps || version >= options.steps);
+}
+
+void Updater::Show(uint64_t version) {
+  const std::vector<double>& all = server_.record.history().batch_loss;
+  const size_t count = std::min<uint64_t>(version - std::exchange(shown_, version), all.size());
+  std::vector<double> losses(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
+  showing_ = true;
+  server_.model->Show(server_.options.foreign->show, std::move(losses),
+                      [this](const Status& status) {
+                        showing_ = false;
+                        const bool stopped = status.code() == StatusCode::kCancelled;
+                        if (!status.ok() && !stopped) server_.end.End(status);
+                        server_.end.Check();
+                      });
 }
 
 // The scheduler opens the next step.

@@ -39,6 +39,8 @@ class Updater {
   // True: the job has done all steps that it may do so far. `then` runs once it may do more.
   bool PausesAt(uint64_t steps, std::function<void()> then);
   bool paused() const { return paused_ != nullptr; }
+  // The caller's trainer looks at a version.
+  bool showing() const { return showing_; }
 
   // Adds what the record of the steps does not count itself, for checkpoints and the report.
   void AddTo(JobHistory& history) const;
@@ -67,11 +69,13 @@ class Updater {
   void ReadSum(std::function<void(std::span<const float>)> then);
   void Decoded(const Sum& sum, std::span<const float> values);
   void Apply(const Sum& sum);
-  void ApplyAtWorkers(const Sum& sum, double rate_factor);
+  void ApplyAtWorkers(const Sum& sum, const Contribution& from);
   void OnAppliedAtWorkers(StepId step, double weight);
   void OnApplied(StepId step, uint64_t version, double weight);
   void Proceed(StepId step, uint64_t version, bool stop);
   void GoOn(StepId step);
+  bool Shows(uint64_t version) const;
+  void Show(uint64_t version);
   void OnNotJudged(const Status& why);
   void TakeSnapshot(SnapshotDone done);
   JobHistory History() const;
@@ -82,6 +86,8 @@ class Updater {
   std::deque<CommitStep> committed_;  // Further updates with enough answers.
   std::unique_ptr<Checkpointer> checkpointer_;
   Guidance guidance_;
+  bool showing_ = false;
+  uint64_t shown_;  // The caller's trainer has seen the losses of the updates up to this version.
   std::function<void()> paused_;  // What goes on when more steps are allowed; null: no pause.
 };
 

@@ -12,6 +12,7 @@
 #include "coding/kernels/combine.h"
 #include "runtime/memory_need.h"
 #include "training/optimizers/optimizer_rule.h"
+#include "training/trainers/callback_trainer.h"
 #include "transport/wire/checksum.h"
 
 namespace motley {
@@ -45,16 +46,10 @@ std::string WeightWords(const ModelSpec& model) {
   return fmt::format("{}{}", fmt::join(shown, ","), weights.size() > kMost ? ",..." : "");
 }
 
-// Only rates may change. The optimizer's state depends on the rest.
-Status CheckSameRule(const OptimizerOptions& was, const OptimizerOptions& now) {
-  if (was.name != now.name) return Differs("optimizer", was.name, now.name);
-  const OptimizerRule* rule = FindOptimizerRule(now.name);
-  for (const RuleOption& option : rule != nullptr ? rule->options : std::span<const RuleOption>()) {
-    const double before = was.*option.value, after = now.*option.value;
-    if (!option.shapes_state || before == after) continue;
-    return Differs(option.name, fmt::format("{}", before), fmt::format("{}", after));
-  }
-  return Status::Ok();
+std::string EndsOfGroups(const OptimizerOptions& options) {
+  std::vector<uint64_t> ends;
+  for (const ParameterGroup& group : options.groups) ends.push_back(group.end);
+  return ends.empty() ? "none" : fmt::format("that end at {}", fmt::join(ends, ", "));
 }
 
 }  // namespace
@@ -92,6 +87,7 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   if (about.own_trainer) about.model.name = kOwnTrainer;
   about.parameters = parameters;
   about.optimizer = options.optimizer;
+  about.own_rule = options.foreign != nullptr && options.foreign->apply != nullptr;
   about.samples = data.shape().rows;
   about.sparse = data.shape().sparse;
   MOTLEY_ASSIGN_OR_RETURN(about.fingerprint, Fingerprint(data));
@@ -176,6 +172,28 @@ Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse
                   now, before));
 }
 
+Status CheckSameRule(const JobDescription& saved, const OptimizerOptions& now, bool own_rule) {
+  const OptimizerOptions& was = saved.optimizer;
+  const bool was_own = saved.own_rule.value_or(own_rule);
+  if (was_own != own_rule) {
+    return Status::Conflict(fmt::format(
+        "the program's own rule applied the updates of {} job, and {} those of the other, which "
+        "has another state: go on as the job began, or start a new job in another folder",
+        was_own ? "the checkpoint's" : "this", was_own ? now.name : was.name));
+  }
+  if (was.name != now.name) return Differs("optimizer", was.name, now.name);
+  if (EndsOfGroups(was) != EndsOfGroups(now)) {
+    return Differs("groups of parameters", EndsOfGroups(was), EndsOfGroups(now));
+  }
+  const OptimizerRule* rule = FindOptimizerRule(now.name);
+  for (const RuleOption& option : rule != nullptr ? rule->options : std::span<const RuleOption>()) {
+    const double before = was.*option.value, after = now.*option.value;
+    if (!option.shapes_state || before == after) continue;
+    return Differs(option.name, fmt::format("{}", before), fmt::format("{}", after));
+  }
+  return Status::Ok();
+}
+
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed) {
   const JobDescription& was = saved.about;
   if (was.older_batches) {
@@ -192,7 +210,8 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   if (was.parameters != now.parameters) {
     return Differs("parameters:", std::to_string(was.parameters), std::to_string(now.parameters));
   }
-  MOTLEY_RETURN_IF_ERROR(CheckSameRule(was.optimizer, now.optimizer));
+  const bool own_rule = now.own_rule.value_or(was.own_rule.value_or(false));
+  MOTLEY_RETURN_IF_ERROR(CheckSameRule(was, now.optimizer, own_rule));
   if (!was.own_trainer && was.model.class_weights != now.model.class_weights) {
     return Differs("class weights", WeightWords(was.model), WeightWords(now.model));
   }

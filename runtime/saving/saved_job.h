@@ -25,7 +25,10 @@ struct JobDescription {
   ModelSpec model;
   bool own_trainer = false;  // The caller brings the trainer; `model` says nothing.
   uint64_t parameters = 0;
-  OptimizerOptions optimizer;  // The learning rate and L2 term may be changed.
+  OptimizerOptions optimizer;  // Rates and the L2 term may be changed.
+  // The trainer applies updates, and `optimizer` does not name its rule; none: unknown, as in older
+  // descriptions.
+  std::optional<bool> own_rule;
   uint64_t samples = 0;
   bool sparse = false;
   uint64_t fingerprint = 0;  // Hash of some samples; 0 if unknown.
@@ -103,6 +106,11 @@ Status CheckBelongs(Store& store, uint64_t run, uint64_t step);
 // shape. CheckSameJob checks this first too, but a model that cannot take the parameters should not
 // be made.
 Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse);
+
+// kConflict when the updates of the saved job were made by another optimizer, or by the program
+// (`own_rule`) and not by one. Only rates, the L2 term and weight decay may change, because the
+// optimizer's state depends on the rest. CheckSameJob checks this, too.
+Status CheckSameRule(const JobDescription& saved, const OptimizerOptions& now, bool own_rule);
 
 // kConflict names the first difference between the saved job and `now` (see Describe) or `seed`,
 // and what to do. A job with older batches cannot go on, because this release draws others.

@@ -22,9 +22,10 @@ using Json = nlohmann::ordered_json;
 
 // The version of the description. Readers accept this and older ones. The oldest sufficient version
 // is written, so that older releases can go on with the job.
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;  // With groups of parameters.
+constexpr uint32_t kVersionWithoutGroups = 5;
 constexpr uint32_t kVersionOfPlainModels = 4;
-constexpr int kDepth = 3;  // The greatest nesting depth.
+constexpr int kDepth = 4;  // The greatest nesting depth.
 // This bounds the text in each checkpoint to 100 KB. A user has the whole curve from the run's
 // events.
 constexpr size_t kMostLosses = 1 << 12;
@@ -105,6 +106,23 @@ class Fields {
   Status& error_;
 };
 
+void TakeGroups(const Fields& fields, std::vector<ParameterGroup>& out) {
+  const std::pair<const char*, double ParameterGroup::*> numbers[] = {
+      {"learning_rate", &ParameterGroup::learning_rate},
+      {"l2", &ParameterGroup::l2},
+      {"weight_decay", &ParameterGroup::weight_decay}};
+  std::vector<double> values;
+  fields.Take("end", values);
+  for (const double end : values) {
+    out.push_back({.end = static_cast<uint64_t>(std::clamp(end, 0.0, 0x1p60))});
+  }
+  for (const auto& [name, number] : numbers) {
+    fields.Take(name, values);
+    values.resize(out.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i].*number = values[i];
+  }
+}
+
 void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out) {
   fields.Take("name", out.name);
   fields.Take("learning_rate", out.learning_rate);
@@ -116,6 +134,7 @@ void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out
   if (version < 4) return;
   fields.Take("clip", out.clip);
   fields.Take("schedule", out.schedule);
+  if (fields.Has("groups")) TakeGroups(fields.Object("groups"), out.groups);
 }
 
 void TakeValidation(const Fields& fields, ValidationState& out, bool& best_follows) {
@@ -159,6 +178,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   model.Take("classes", about.model.classes);
   model.Take("parameters", about.parameters);
   model.Take("own_trainer", about.own_trainer);
+  if (model.Has("own_rule")) model.Take("own_rule", about.own_rule.emplace());
   if (model.Has("class_weights")) {
     std::vector<double> weights;
     model.Take("class_weights", weights);
@@ -245,6 +265,30 @@ class Text {
   std::string text_ = "{";
 };
 
+// The oldest version that has all of this.
+uint32_t VersionFor(const JobDescription& about) {
+  if (!about.optimizer.groups.empty()) return kVersion;
+  const bool plain = about.model.class_weights.empty() && about.model.dropout == 0;
+  return plain ? kVersionOfPlainModels : kVersionWithoutGroups;
+}
+
+void AddGroups(std::span<const ParameterGroup> groups, Text& text) {
+  if (groups.empty()) return;
+  const auto add = [&](const char* name, auto ParameterGroup::*number) {
+    std::vector<double> values;
+    for (const ParameterGroup& group : groups) {
+      values.push_back(static_cast<double>(group.*number));
+    }
+    text.Add(name, values);
+  };
+  text.Open("groups");
+  add("end", &ParameterGroup::end);
+  add("learning_rate", &ParameterGroup::learning_rate);
+  add("l2", &ParameterGroup::l2);
+  add("weight_decay", &ParameterGroup::weight_decay);
+  text.Close();
+}
+
 void AddCheckpoints(const JobDescription& about, Text& text) {
   if (about.checkpoint_every == 0) return;
   text.Open("checkpoints");
@@ -278,15 +322,15 @@ std::string ToJson(const JobDescription& about) {
   const JobHistory& history = about.history;
   const size_t dropped =
       history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
-  const bool plain = about.model.class_weights.empty() && about.model.dropout == 0;
   Text text;
-  text.Add("version", plain ? kVersionOfPlainModels : kVersion);
+  text.Add("version", VersionFor(about));
   text.Open("model");
   text.Add("name", about.model.name);
   text.Add("features", about.model.features);
   text.Add("classes", about.model.classes);
   text.Add("parameters", about.parameters);
   text.Add("own_trainer", about.own_trainer);
+  if (about.own_trainer && about.own_rule) text.Add("own_rule", *about.own_rule);
   if (!about.model.class_weights.empty()) {
     const std::vector<float>& weights = about.model.class_weights;
     text.Add("class_weights", std::vector<double>(weights.begin(), weights.end()));
@@ -302,6 +346,7 @@ std::string ToJson(const JobDescription& about) {
   }
   text.Add("clip", about.optimizer.clip);
   text.Add("schedule", about.optimizer.schedule);
+  AddGroups(about.optimizer.groups, text);
   text.Close();
   text.Open("data");
   text.Add("samples", about.samples);

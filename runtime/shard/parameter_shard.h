@@ -24,9 +24,13 @@ namespace motley {
 
 class ParameterShard {
  public:
-  // `parameters` is the length of the range without padding.
-  ParameterShard(OptimizerOptions options, size_t parameters, std::unique_ptr<Publisher> publisher)
-      : options_(std::move(options)), parameters_(parameters), publisher_(std::move(publisher)) {}
+  // The range begins at `begin` and has so many `parameters`, without padding.
+  ParameterShard(OptimizerOptions options, size_t begin, size_t parameters,
+                 std::unique_ptr<Publisher> publisher)
+      : options_(std::move(options)),
+        begin_(begin),
+        parameters_(parameters),
+        publisher_(std::move(publisher)) {}
 
   // Makes the optimizer, and with it the memory of its state. Errors are those of
   // Optimizer::Create. `own` may be null; with `apply` it replaces the rule of the options.
@@ -35,7 +39,7 @@ class ParameterShard {
       MOTLEY_ASSIGN_OR_RETURN(
           optimizer_, Optimizer::CreateOwn(options_, parameters_, own->state_count, own->apply));
     } else {
-      MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(options_, parameters_));
+      MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(options_, parameters_, begin_));
     }
     return Status::Ok();
   }
@@ -48,6 +52,7 @@ class ParameterShard {
 
  private:
   const OptimizerOptions options_;
+  const size_t begin_;
   const size_t parameters_;
   std::shared_ptr<Optimizer> optimizer_;
   std::unique_ptr<Publisher> publisher_;

@@ -34,6 +34,9 @@ void SetOptimizer(wire::ShardHoldT& hold, const OptimizerOptions& options) {
   for (const RuleOption& option : FindOptimizerRule(options.name)->options) {
     hold.numbers.push_back(options.*option.value);
   }
+  for (const ParameterGroup& group : options.groups) {
+    hold.groups.emplace_back(group.end, group.learning_rate, group.l2, group.weight_decay);
+  }
 }
 
 Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold) {
@@ -48,6 +51,10 @@ Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold) {
   options.clip = hold.numbers[2];
   for (size_t i = 0; i < rule->options.size(); ++i) {
     options.*rule->options[i].value = hold.numbers[3 + i];
+  }
+  for (const wire::Group& group : hold.groups) {
+    options.groups.push_back(
+        {group.end(), group.learning_rate(), group.l2(), group.weight_decay()});
   }
   return options;
 }
@@ -125,7 +132,8 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     place = std::make_unique<Held>(hold.shard, job_, parts_.transport, parts_.device,
                                    hold.keep_rows, spare_, HooksOf(hold.shard));
     held = place.get();
-    MOTLEY_ASSIGN_OR_RETURN(held->optimizer, Optimizer::Create(options, held->count));
+    MOTLEY_ASSIGN_OR_RETURN(held->optimizer,
+                            Optimizer::Create(options, held->count, job_.route.begin(hold.shard)));
     const bool begins = hold.state_floats == 0 && hold.optimizer_steps == 0;
     if (!begins && hold.state_floats != held->optimizer->state().size()) {
       return Status::DataError(
@@ -279,6 +287,7 @@ Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
   from.weight = apply.weight;
   from.rate_factor = apply.rate_factor;
   if (apply.norm >= 0) from.norm = apply.norm;
+  from.group_rates = apply.group_rates;
   held.applying = true;
   held.steps_before = held.optimizer->steps();
   // The work shares all that it uses, since this object may be gone before it is done.

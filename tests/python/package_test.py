@@ -39,6 +39,8 @@ COUNTERPARTS = {
     "motley_job_run": None,
     "motley_job_save": motley.Job.save,
     "motley_job_set_events": motley.Job.set_events,
+    "motley_job_set_group_rates": motley.Job.set_group_rates,
+    "motley_job_set_groups": motley.Job.set_groups,
     "motley_job_set_loop": motley.Job.set_loop,
     "motley_job_set_rate": motley.Job.set_rate,
     "motley_job_set_trainer": motley.Job.set_trainer,

@@ -23,7 +23,7 @@ def compute(problem, step):
 
 def looped(problem, **changes):
     """A job without a trainer, and its loop."""
-    loop = {name: changes.pop(name) for name in ("initialize", "apply", "state_count") if name in changes}
+    loop = {name: changes.pop(name) for name in ("initialize", "apply", "show", "state_count") if name in changes}
     job = motley.Job(**problem.options(**changes))
     job.set_loop(len(problem.best), **loop)
     return job
@@ -174,6 +174,49 @@ def test_the_gate_the_rate_and_parameters_during_the_run(problem):
     assert job.wait() and job.report["steps"] == 8
     with pytest.raises(TypeError, match="float32"):
         job.copy_parameters(np.empty(5))
+
+
+def test_groups_have_rates_of_their_own_and_the_loop_is_shown_versions(problem):
+    """Two groups under momentum, whose rates change in the second half, beside NumPy."""
+    job = looped(problem, show=True, optimizer="momentum", momentum=0.5, steps=6, allowed_steps=3, workers=1,
+                 code="none")
+    job.set_groups([motley.Group(2, 0.1), motley.Group(5, learning_rate=0.05, l2=0.01)])
+    shown = []
+    job.start()
+    for step in job.steps():
+        with step:
+            if step.kind == StepKind.GRADIENT:
+                compute(problem, step)
+                continue
+            assert step.kind == StepKind.SHOW and len(step.losses) == 3 == step.version - step.step
+            shown.append((step.version, step.parameters.copy(), step.state.copy()))
+            if step.version == 3:
+                job.set_group_rates(3, [[0.2, 0.1], [0.01, 0.02]])
+                job.allow_steps(6)
+    job.wait()
+    assert [version for version, _, _ in shown] == [3, 6]
+    parameters, momentum = np.zeros(5), np.zeros(5)
+    rates = [(0.1, 0.05)] * 3 + [(0.2, 0.1)] + [(0.01, 0.02)] * 2
+    for update, (first, second) in enumerate(rates):
+        samples = motley.batch_samples(update, samples=len(problem.x), batch=100, seed=7)
+        gradient = problem.gradient(parameters.astype(np.float32), samples)[0] / len(samples)
+        gradient = gradient + np.array([0, 0, 0.01, 0.01, 0.01]) * parameters
+        momentum = 0.5 * momentum + gradient
+        parameters = parameters - np.array([first] * 2 + [second] * 3) * momentum
+    np.testing.assert_allclose(shown[1][1], parameters, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(shown[1][2], momentum, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(shown[1][1], job.parameters())
+
+
+def test_groups_that_do_not_fit_are_refused(problem):
+    job = looped(problem)
+    with pytest.raises(ValueError, match="0 groups"):
+        job.set_group_rates(0, [[0.1]])
+    with pytest.raises(motley.InvalidArgument, match="group 1"):
+        job.set_groups([motley.Group(2, 0.1), motley.Group(1, 0.1)])
+    job.set_groups([motley.Group(2, 0.1), motley.Group(5, 0.1)])
+    with pytest.raises(ValueError, match="2 groups"):
+        job.set_group_rates(0, [0.1, 0.1])
 
 
 def test_a_failed_step_ends_the_job(problem):

@@ -26,7 +26,7 @@ void Adapt(const RuleUpdate& by) {
   by.kernels.adam(by.queue, by.count, static_cast<float>(by.rate),
                   static_cast<float>(by.options.beta1), static_cast<float>(by.options.beta2),
                   static_cast<float>(by.options.epsilon), by.steps, by.gradient, by.state,
-                  by.state + by.count, by.parameters);
+                  by.state + by.state_stride, by.parameters);
 }
 
 void DecayAndAdapt(const RuleUpdate& by) {

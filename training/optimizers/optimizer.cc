@@ -14,10 +14,42 @@
 namespace motley {
 namespace {
 
+// Parameters of one group.
+struct Piece {
+  size_t begin;
+  size_t count;
+  size_t group;
+  OptimizerOptions options;  // With the numbers of the group.
+};
+
+// What groups make of the parameters from `begin` on.
+std::vector<Piece> CutByGroups(const OptimizerOptions& options, size_t count, size_t begin) {
+  if (options.groups.empty()) return {{0, count, 0, options}};
+  std::vector<Piece> pieces;
+  size_t done = 0;
+  for (size_t number = 0; number < options.groups.size(); ++number) {
+    const ParameterGroup& group = options.groups[number];
+    const size_t end = std::min<uint64_t>(group.end - std::min<uint64_t>(group.end, begin), count);
+    if (end <= done) continue;
+    Piece piece{done, end - done, number, options};
+    piece.options.learning_rate = group.learning_rate;
+    piece.options.l2 = group.l2;
+    piece.options.weight_decay = group.weight_decay;
+    pieces.push_back(std::move(piece));
+    done = end;
+  }
+  return pieces;
+}
+
 class KernelOptimizer final : public Optimizer {
  public:
-  KernelOptimizer(const OptimizerOptions& options, OwnRule rule, size_t count, size_t state_count)
-      : options_(options), rule_(std::move(rule)), count_(count), state_(state_count) {}
+  KernelOptimizer(const OptimizerOptions& options, OwnRule rule, size_t count, size_t begin,
+                  size_t state_count)
+      : options_(options),
+        pieces_(CutByGroups(options, count, begin)),
+        rule_(std::move(rule)),
+        count_(count),
+        state_(state_count) {}
 
   Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                const Contribution& from) override {
@@ -29,17 +61,27 @@ class KernelOptimizer final : public Optimizer {
                       "samples of weight {}",
                       count_, gradient.size(), parameters.size(), weight));
     }
+    if (!from.group_rates.empty() && from.group_rates.size() != options_.groups.size()) {
+      return Status::InvalidArgument(fmt::format("{} learning rates for {} groups of parameters",
+                                                 from.group_rates.size(), options_.groups.size()));
+    }
     const motley_kernels& kernels = device.kernels();
     void* queue = device.queue();
-    float* g = gradient.data();
-    float* w = parameters.data();
-    kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f, g);
+    kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f,
+                  gradient.data());
     Clip(kernels, queue, gradient, from.norm);
-    if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
-    const double rate = options_.learning_rate * from.rate_factor;
     const uint64_t steps = steps_ + 1;
-    MOTLEY_RETURN_IF_ERROR(
-        rule_({kernels, queue, options_, rate, steps, count_, g, state_.data(), w, weight}));
+    for (const Piece& piece : pieces_) {
+      float* g = gradient.data() + piece.begin;
+      float* w = parameters.data() + piece.begin;
+      const auto l2 = static_cast<float>(piece.options.l2);
+      if (l2 != 0) kernels.axpy(queue, piece.count, l2, w, g);
+      const double rate =
+          from.group_rates.empty() ? piece.options.learning_rate : from.group_rates[piece.group];
+      MOTLEY_RETURN_IF_ERROR(
+          rule_({kernels, queue, piece.options, rate * from.rate_factor, steps, piece.count, g,
+                 state_.data() + piece.begin, count_, w, weight}));
+    }
     steps_ = steps;
     return Status::Ok();
   }
@@ -66,11 +108,13 @@ class KernelOptimizer final : public Optimizer {
             std::optional<double> known) const {
     if (options_.clip == 0) return;
     const double norm = known ? *known : std::sqrt(SumOfSquares(gradient));
-    if (!(norm > options_.clip)) return;
-    kernels.scale(queue, count_, static_cast<float>(options_.clip / norm), gradient.data());
+    // As PyTorch's clip_grad_norm_, so that the same script has the same losses in both.
+    const double factor = options_.clip / (norm + 1e-6);
+    if (factor < 1) kernels.scale(queue, count_, static_cast<float>(factor), gradient.data());
   }
 
   OptimizerOptions options_;
+  const std::vector<Piece> pieces_;
   OwnRule rule_;
   size_t count_;
   uint64_t steps_ = 0;
@@ -109,8 +153,33 @@ Status CheckRuleOptions(const OptimizerOptions& options, const OptimizerRule& ch
   return Status::Ok();
 }
 
+constexpr OptionRange kNotNegative = {0, false, kLargestOption, false};
+
+Status CheckGroups(const OptimizerOptions& options, const OptimizerRule& rule, uint64_t count) {
+  uint64_t begin = 0;
+  for (size_t number = 0; number < options.groups.size(); ++number) {
+    const ParameterGroup& group = options.groups[number];
+    const std::string where = fmt::format("group {}", number);
+    if (group.end < begin) {
+      return Status::InvalidArgument(
+          fmt::format("{} ends at parameter {}, before its begin at {}", where, group.end, begin));
+    }
+    begin = group.end;
+    const std::pair<const char*, double> numbers[] = {{"learning_rate", group.learning_rate},
+                                                      {"l2", group.l2}};
+    for (const auto& [name, value] : numbers) {
+      MOTLEY_RETURN_IF_ERROR(CheckRange(name, value, kNotNegative).WithContext(where));
+    }
+    OptimizerOptions alone = options;
+    alone.weight_decay = group.weight_decay;
+    MOTLEY_RETURN_IF_ERROR(CheckRuleOptions(alone, rule).WithContext(where));
+  }
+  if (options.groups.empty() || begin >= count) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("the groups end at parameter {}, and there are {}", begin, count));
+}
+
 Status CheckCommonOptions(const OptimizerOptions& options) {
-  constexpr OptionRange kNotNegative = {0, false, kLargestOption, false};
   MOTLEY_RETURN_IF_ERROR(
       CheckRange("learning_rate", options.learning_rate, {0, true, kLargestOption, false}));
   MOTLEY_RETURN_IF_ERROR(CheckRange("l2", options.l2, kNotNegative));
@@ -121,25 +190,31 @@ Status CheckCommonOptions(const OptimizerOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
-                                                     size_t parameter_count) {
+                                                     size_t parameter_count, size_t begin) {
   MOTLEY_RETURN_IF_ERROR(CheckCommonOptions(options));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("optimizer", options.name, OptimizerNames()));
   const OptimizerRule& rule = *FindOptimizerRule(options.name);
   MOTLEY_RETURN_IF_ERROR(CheckRuleOptions(options, rule));
+  MOTLEY_RETURN_IF_ERROR(CheckGroups(options, rule, begin + parameter_count));
   const OwnRule apply = [update = rule.update](const RuleUpdate& by) {
     update(by);
     return Status::Ok();
   };
   return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
-      options, apply, parameter_count, rule.state_arrays * parameter_count));
+      options, apply, parameter_count, begin, rule.state_arrays * parameter_count));
 }
 
 Result<std::unique_ptr<Optimizer>> Optimizer::CreateOwn(const OptimizerOptions& options,
                                                         size_t parameter_count, size_t state_count,
                                                         OwnRule rule) {
   MOTLEY_RETURN_IF_ERROR(CheckCommonOptions(options));
-  return std::unique_ptr<Optimizer>(
-      std::make_unique<KernelOptimizer>(options, std::move(rule), parameter_count, state_count));
+  if (!options.groups.empty()) {
+    return Status::InvalidArgument(
+        "groups of parameters and a rule of your own for updates: the rule decides what each "
+        "parameter gets. Leave the groups out");
+  }
+  return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
+      options, std::move(rule), parameter_count, /*begin=*/0, state_count));
 }
 
 }  // namespace motley

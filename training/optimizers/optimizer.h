@@ -18,6 +18,16 @@
 
 namespace motley {
 
+// A range of the parameters with numbers of its own, in the place of those of OptimizerOptions. It
+// begins where the group before it ends.
+struct ParameterGroup {
+  uint64_t end = 0;
+  double learning_rate = 0;  // At least 0.
+  double l2 = 0;
+  double weight_decay = 0;
+  bool operator==(const ParameterGroup&) const = default;
+};
+
 struct OptimizerOptions {
   std::string name = "sgd";  // One of OptimizerNames(), in optimizer_rule.h.
   double learning_rate = 0.1;
@@ -28,7 +38,8 @@ struct OptimizerOptions {
   // Decoupled from the gradient: each update also subtracts rate * weight_decay * w.
   double weight_decay = 0;
   double clip = 0;  // Longer mean gradients are scaled down to this norm; 0: never.
-  std::string schedule = "constant";  // See ParseSchedule; the caller of Apply follows it.
+  std::string schedule = "constant";   // See ParseSchedule; the caller of Apply follows it.
+  std::vector<ParameterGroup> groups;  // All parameters, range by range; none: all are alike.
 };
 
 // What an update is made of, besides the summed gradient.
@@ -41,6 +52,7 @@ struct Contribution {
   // The norm of the mean gradient if this is only a range of it; none: it is computed here. Only
   // clipping reads it.
   std::optional<double> norm;
+  std::vector<double> group_rates;  // Learning rates by group; none: those of the groups.
 };
 
 struct RuleUpdate;  // optimizer_rule.h
@@ -51,10 +63,11 @@ using OwnRule = std::function<Status(const RuleUpdate& by)>;
 class Optimizer {
  public:
   // kInvalidArgument: unknown name, or a rate or constant out of range; the message has the range.
+  // `begin` is the place of the first parameter in the vector that the groups cut.
   static Result<std::unique_ptr<Optimizer>> Create(const OptimizerOptions& options,
-                                                   size_t parameter_count);
+                                                   size_t parameter_count, size_t begin = 0);
   // The same with the caller's rule instead of the one that `options` name. Its state has
-  // `state_count` floats, which begin as 0.
+  // `state_count` floats, which begin as 0. It has no groups.
   static Result<std::unique_ptr<Optimizer>> CreateOwn(const OptimizerOptions& options,
                                                       size_t parameter_count, size_t state_count,
                                                       OwnRule rule);
@@ -62,8 +75,8 @@ class Optimizer {
 
   // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
   // samples of total weight `from.weight`. It is overwritten with the mean, clipped, plus L2.
-  // kInvalidArgument: another length, or a weight that is negative or not finite. Also returns
-  // errors of the caller's rule.
+  // kInvalidArgument: another length, a weight that is negative or not finite, or rates that lack
+  // a group. Also returns errors of the caller's rule.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
   // Contribution::norm is needed if the optimizer has only a range of the parameters.

@@ -49,7 +49,8 @@ struct RuleUpdate {
   uint64_t steps;  // Updates so far, with this one.
   size_t count;    // Parameters.
   const float* gradient;
-  float* state;  // The state arrays, one behind the other, `count` values each.
+  float* state;         // The first state array.
+  size_t state_stride;  // From one state array to the next.
   float* parameters;
   double weight = 0;  // The total weight of the batch.
 };

@@ -67,6 +67,14 @@ struct WeightedWork {
   const std::function<void(size_t begin, size_t end)>& ready;
 };
 
+// A version of the parameters with the optimizer's state. Valid during the call.
+struct ShownVersion {
+  uint64_t version = 0;
+  std::span<const float> parameters;
+  std::span<float> state;    // A copy.
+  std::span<double> losses;  // The mean losses of the batches of the updates up to this version.
+};
+
 // Empty functions are not called. A failure of theirs is kCallback with the caller's number in the
 // message; any other code is passed on.
 struct ForeignTrainer {
@@ -86,6 +94,9 @@ struct ForeignTrainer {
   // `state_count` floats, which checkpoints save.
   OwnRule apply;
   uint64_t state_count = 0;
+  // Runs on the server's device thread, with each version at which the job pauses, and with the
+  // last one unless the job ends early.
+  std::function<Status(const ShownVersion&)> show;
   // Runs on the compute thread, before the first work on these samples.
   std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> hold;
   // Runs on the server's device for evaluations: the loss of a version, by which progress is

@@ -100,6 +100,27 @@ TEST(JobDescription, KnowsEveryOptionOfEveryOptimizer) {
   }
 }
 
+TEST(JobDescription, KnowsGroupsOfParameters) {
+  JobDescription about = Example();
+  EXPECT_EQ(ToJson(about).find("groups"), std::string::npos) << "older readers read it";
+  about.optimizer.groups = {{.end = 60, .learning_rate = 1.0 / 3, .l2 = 1e-4},
+                            {.end = (uint64_t{1} << 40) - 1, .weight_decay = 0.1}};
+  const auto back = ParseJobDescription(ToJson(about));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->optimizer.groups, about.optimizer.groups);
+  EXPECT_THAT(ToJson(about), HasSubstr("\"version\":6")) << "older readers would ignore them";
+}
+
+TEST(JobDescription, KnowsWhoAppliedTheUpdatesOfATrainer) {
+  JobDescription about = Example();
+  about.own_trainer = true;
+  EXPECT_FALSE(ParseJobDescription(ToJson(about))->own_rule) << "unknown";
+  for (const bool own : {false, true}) {
+    about.own_rule = own;
+    EXPECT_EQ(ParseJobDescription(ToJson(about))->own_rule, own);
+  }
+}
+
 TEST(JobDescription, IsReadBackToTheBit) {
   const JobDescription about = Example();
   const auto back = ParseJobDescription(ToJson(about));
@@ -125,7 +146,7 @@ TEST(JobDescription, OfAnotherKindIsRefused) {
   for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
     EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
   }
-  EXPECT_EQ(ParseJobDescription("{\"version\":6}").code(), StatusCode::kConflict);
+  EXPECT_EQ(ParseJobDescription("{\"version\":7}").code(), StatusCode::kConflict);
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -273,6 +294,31 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
     EXPECT_EQ(refused.code(), StatusCode::kConflict) << word;
     EXPECT_THAT(refused.message(), HasSubstr(word));
   }
+}
+
+TEST(SavedJob, OnlyTheNumbersOfGroupsMayChange) {
+  JobDescription was = Example();
+  was.optimizer.groups = {{.end = 60, .learning_rate = 0.1}, {.end = 100, .learning_rate = 0.2}};
+  const SavedJob saved = Understand(StateOf(was)).value();
+  JobDescription now = was;
+  now.optimizer.groups[0] = {.end = 60, .learning_rate = 0.5, .l2 = 0.1};
+  EXPECT_TRUE(CheckSameJob(saved, now, 7).ok());
+  now.optimizer.groups[0].end = 61;
+  EXPECT_THAT(CheckSameJob(saved, now, 7).message(),
+              HasSubstr("groups of parameters that end at 60, 100, this one that end at 61, 100"));
+  now.optimizer.groups.clear();
+  EXPECT_THAT(CheckSameJob(saved, now, 7).message(), HasSubstr("this one none"));
+}
+
+TEST(SavedJob, OwnUpdatesAreNotThoseOfAnOptimizer) {
+  JobDescription was = Example();
+  was.own_trainer = was.own_rule.emplace(true);
+  const SavedJob saved = Understand(StateOf(was)).value();
+  JobDescription now = was;
+  EXPECT_TRUE(CheckSameJob(saved, now, 7).ok());
+  now.own_rule = false;
+  EXPECT_THAT(CheckSameJob(saved, now, 7).message(),
+              HasSubstr("own rule applied the updates of the checkpoint's job, and adam"));
 }
 
 TEST(SavedJob, AnOptionThatShapesTheStateMayNotChange) {
