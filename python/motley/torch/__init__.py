@@ -24,6 +24,7 @@ from .errors import Refused
 from .loader import Loader, Settings
 from .plain import PlainLoader
 from .rates import Schedule
+from .rule import Rule, rule_of
 from .samples import Samples
 from .server import ServerLoader
 from .worker import WorkerLoader
@@ -34,7 +35,8 @@ __all__ = ["Loader", "Refused", "loader", "train"]
 def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, batch_size: int, seed: int = 7,
            tolerate: int | None = None, code: str | None = None, collate_fn: Callable[[list[Any]], Any] | None = None,
            clip_norm: float | None = None, schedule: Schedule | Any | None = None, chunk: int | None = None,
-           randomness: bool | None = None, random_samples: bool = False, **options: Any) -> Loader:
+           randomness: bool | None = None, random_samples: bool = False, server_step: bool = False,
+           **options: Any) -> Loader:
     """Stands in the place of a DataLoader: yields the samples of each step that this process is to compute.
 
     The loop stays as it is: zero_grad(), the loss as a mean over the samples it got, backward(), step(). Started by
@@ -46,8 +48,9 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     clip_norm: largest norm of the batch's gradient. schedule: learning rate by the step: a function that returns a
     factor, or a scheduler of torch.optim.lr_scheduler to be stepped once per update. chunk: most samples of a turn;
     without it a turn takes about 50 ms. randomness: the loop draws random numbers, like dropout; without it the first
-    step shows that. random_samples: the data set draws random numbers, for augmentation. Other options are those of
-    motley.Job, for the server: checkpoint="runs/net" and so on.
+    step shows that. random_samples: the data set draws random numbers, for augmentation. server_step: the server's
+    process calls optimizer.step(), even where the library has the same optimizer. Other options are those of
+    motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
     """
     if batch_size < 1 or (chunk is not None and chunk < 1):
         raise ValueError("batch_size and chunk: numbers from 1 are needed")
@@ -55,8 +58,10 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     settings = Settings(batch_size, seed, clip_norm, chunk, randomness)
     environment = read_environment()
     # A plain process checks the options as well, so that a wrong one shows before the job.
+    rule = _rule(optimizer, schedule, options, server_step)
+    of_rule: dict[str, Any] = {} if rule is None else {**rule.options, "clip": clip_norm or 0.0}
     server_options = {"sample_count": len(samples), "batch": batch_size, "seed": seed, "tolerate": tolerate,
-                      "code": code, **options}
+                      "code": code, **options, **of_rule}
     made: Loader
     if environment.role == "worker":
         made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
@@ -67,11 +72,22 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
             made = PlainLoader(samples, model, optimizer, settings, schedule)
         else:
             saves = options.get("checkpoint") is not None or options.get("resume") is not None
-            made = ServerLoader(samples, model, optimizer, settings, schedule, job, saves)
+            made = ServerLoader(samples, model, optimizer, settings, schedule, job, rule, saves)
     if environment.role is not None:
         leave_on_signals()
     atexit.register(made.close)
     return made
+
+
+def _rule(optimizer: torch.optim.Optimizer, schedule: Any, options: dict[str, Any], server_step: bool) -> Rule | None:
+    """The optimizer's rule in the library; None: its own step() applies the updates."""
+    found = "server_step=True is given" if server_step else rule_of(optimizer, schedule, options)
+    if isinstance(found, Rule):
+        return found
+    if options.get("reduce") not in (None, "star"):
+        raise Refused(f"reduce={options['reduce']!r}: {found}, so its own step() applies the updates, and needs the "
+                      "whole vector at the server. Leave reduce out")
+    return None
 
 
 def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.Tensor], dataset: Sized, *,

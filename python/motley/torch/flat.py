@@ -74,7 +74,7 @@ def _dense(parameter: torch.Tensor) -> bool:
     return True
 
 
-def _view(flat: torch.Tensor, begin: int, parameter: torch.Tensor) -> torch.Tensor:
+def view_of(flat: torch.Tensor, begin: int, parameter: torch.Tensor) -> torch.Tensor:
     """The parameter's part of a flat tensor, in its shape and order in memory."""
     if parameter.is_contiguous() or not _dense(parameter):
         return flat[begin:begin + parameter.numel()].view(parameter.shape)
@@ -99,9 +99,9 @@ class FlatParameters:
                 segment = Segment(begin, begin + count, values, torch.zeros_like(values))
                 at = 0
                 for parameter in group:
-                    view = _view(values, at, parameter)
+                    view = view_of(values, at, parameter)
                     view.copy_(parameter)
-                    self._gradients.append(_view(segment.gradients, at, view))
+                    self._gradients.append(view_of(segment.gradients, at, view))
                     parameter.data = view
                     at += parameter.numel()
                 self.segments.append(segment)
@@ -128,6 +128,11 @@ class FlatParameters:
         self._copy(over(vector), lambda segment: segment.gradients)
         for parameter, view in zip(self._parameters, self._gradients):
             parameter.grad = view
+
+    def mark(self) -> int:
+        """A number that almost surely is another one after any change of the parameters: the sum of their bits."""
+        whole = {torch.float32: torch.int32, torch.bfloat16: torch.int16}
+        return sum(int(segment.values.view(whole[segment.values.dtype]).sum()) for segment in self.segments)
 
     def clear_gradients(self) -> None:
         for segment in self.segments:

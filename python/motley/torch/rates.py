@@ -38,6 +38,11 @@ class Rates:
             raise TypeError("schedule: a function of the step or a scheduler of torch.optim.lr_scheduler is needed, "
                             f"not {type(schedule).__name__}")
 
+    @property
+    def constant(self) -> bool:
+        """No schedule was given."""
+        return self._function is None and self._scheduler is None
+
     def before_update(self, step: int) -> None:
         while self._scheduler is not None and self._stepped < step:  # Steps of an earlier run that this one resumed.
             self._scheduler.step()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: its loop has no turns; it applies the updates with the user's optimizer while the script waits there."""
+"""The server: its loop has no turns.
+
+While the script waits there, the job applies the updates: where the vector is held, if the library has the user's
+optimizer (rule.py), and otherwise here, by the optimizer's own step().
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,11 @@ import torch
 from ..job import Job
 from ..step import Step, StepKind
 from .ending import leave, program_failed, whole_update
+from .errors import Refused
 from .flat import FlatParameters, trained_parameters
 from .loader import Loader, Settings
 from .rates import Schedule
+from .rule import Groups, Rule
 from .samples import Samples
 from .state import OptimizerState
 
@@ -24,18 +30,21 @@ class ServerLoader(Loader):
     """Waits for the updates of an epoch, and yields nothing. The module always has the newest parameters."""
 
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
-                 schedule: Schedule | Any | None, job: Job, saves: bool) -> None:
-        """The job must be gated at the first epoch's end (option allowed_steps).
+                 schedule: Schedule | Any | None, job: Job, rule: Rule | None, saves: bool) -> None:
+        """The job must be gated at the first epoch's end (option allowed_steps), and have the options of the rule.
 
-        `saves`: it writes or continues checkpoints, so it keeps the optimizer's state.
+        `rule`: the library's name of the optimizer; None: this process applies the updates. `saves`: it writes or
+        continues checkpoints, so it keeps the state of an optimizer that runs here.
         """
         super().__init__(samples, model, optimizer, settings, schedule)
         parameters = trained_parameters(model, optimizer)
         self._flat = FlatParameters(parameters)
-        self._state = OptimizerState(optimizer, parameters) if saves else None
+        self._groups = Groups(optimizer, rule) if rule is not None else None
+        self._state = OptimizerState(optimizer, parameters) if saves and rule is None else None
         self._job = job
-        self._job.set_loop(self._flat.count, initialize=True, apply=True,
+        self._job.set_loop(self._flat.count, initialize=True, apply=rule is None, show=rule is not None,
                            state_count=self._state.count if self._state is not None else 0)
+        self._mark: int | None = None
         self._epochs = 0
         self._ended = False
 
@@ -64,21 +73,48 @@ class ServerLoader(Loader):
         if self._ended:
             return
         if self._epochs == 1:
-            self._job.start()
-            self._initialize()
-        if steps > self.step and not self._ended:
+            self._start(steps)
+            return
+        if self._groups is not None and self._mark != self._flat.mark():
+            raise Refused("the parameters were changed between two epochs, which only the optimizer's own step() would "
+                          "notice: give server_step=True to the loader")
+        if steps > self.step:
+            self._set_rates(steps)
             self._job.allow_steps(steps)
 
-    def _initialize(self) -> None:
+    def _start(self, steps: int) -> None:
         """The first work of a job: its first parameters are those of the module, or it continues a checkpoint."""
+        if self._groups is not None:
+            self._groups.check_untouched()
+            self._job.set_groups(self._groups.of_job())
+        self._job.start()
         work = self._job.begin()
         assert work is not None
-        if not self._has_ended(work):
-            with work:
-                if work.step > 0:
-                    self._take(work)
-                else:
-                    self._flat.store(work.new_parameters)
+        if self._has_ended(work):
+            return
+        with work:
+            if work.step > 0:
+                self._take(work)
+            else:
+                self._flat.store(work.new_parameters)
+            if self._groups is not None:
+                self._mark = self._flat.mark()
+            self._set_rates(steps)  # The job begins when this work is handed back.
+        if self.step > 0:
+            self._job.allow_steps(max(steps, self.step))
+
+    def _set_rates(self, steps: int) -> None:
+        """Gives the job the rates of the groups in the updates up to number `steps`."""
+        if self._groups is None or steps <= self.step:
+            return
+        self._groups.check()
+        rates = []
+        for step in range(self.step, self.step + 1 if self._rates.constant else steps):
+            self._rates.before_update(step)
+            rates.append(self._groups.rates())
+            self._rates.after_update(step)
+        self._groups.check()
+        self._job.set_group_rates(self.step, rates)
 
     def _has_ended(self, work: Step) -> bool:
         """True if the job has ended well. Raises the error of one that did not."""
@@ -86,9 +122,15 @@ class ServerLoader(Loader):
             return False
         self._ended = True
         self._job.wait()
+        if self._groups is not None and (steps := self._job.report["steps"]) != self.step:
+            self._flat.load(self._job.parameters())  # It ended within an epoch.
+            self.step = steps
         return True
 
     def _do(self, work: Step) -> None:
+        if self._groups is not None:
+            self._look(work, self._groups)
+            return
         if work.step != self.step:
             self._take(work)
         self._flat.load_gradients(work.gradient)
@@ -100,9 +142,19 @@ class ServerLoader(Loader):
         self.losses.append(work.batch_loss)
         self.step += 1
 
+    def _look(self, work: Step, groups: Groups) -> None:
+        """Takes what the job shows."""
+        self._flat.load(work.parameters)
+        self._mark = self._flat.mark()
+        groups.load_state(work.state, work.version)
+        self.losses += work.losses.tolist()
+        self.step = work.version
+
     def _take(self, work: Step) -> None:
         """Takes the parameters and the optimizer's state from the job."""
         self._flat.load(work.new_parameters)
+        if self._groups is not None:
+            self._groups.load_state(work.state, work.step)
         if self._state is not None:
             self._state.load(work.state)
         self.step = work.step

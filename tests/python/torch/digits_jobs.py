@@ -12,18 +12,22 @@ STEPS_PER_EPOCH = 10
 
 
 @functools.cache
-def plain(optimizer, epochs):
-    return run_plain(SCRIPT, {"optimizer": optimizer, "epochs": epochs})
+def plain(optimizer, epochs, options=()):
+    return run_plain(SCRIPT, {"optimizer": optimizer, "epochs": epochs, **dict(options)})
 
 
-def check(found, optimizer, epochs, error=1e-6):
-    """The losses of all steps are those of a plain process."""
-    wanted = plain(optimizer, epochs)
+def check(found, optimizer, epochs, error=1e-6, **options):
+    """The losses of all steps are those of a plain process with the same options, and so is what is left."""
+    wanted = plain(optimizer, epochs, tuple(options.items()))
     assert len(found["losses"]) == len(wanted["losses"]) == epochs * STEPS_PER_EPOCH
     worst = max(abs(own - other) / other for own, other in zip(found["losses"], wanted["losses"]))
     assert worst <= error
     assert abs(found["norm"] - wanted["norm"]) <= 10 * error * wanted["norm"]
     assert abs(found["right"] - wanted["right"]) <= 0.01
+    if found["state"]:  # An optimizer that runs here without checkpoints keeps it, too.
+        assert found["state"].keys() == wanted["state"].keys()
+        for name, norm in wanted["state"].items():
+            assert abs(found["state"][name] - norm) <= 100 * error * norm
 
 
 def check_code(code, tolerate, error):
@@ -40,11 +44,13 @@ def check_code(code, tolerate, error):
     check(found, "momentum", 20, error)
 
 
-def check_optimizer(optimizer):
-    with Processes(SCRIPT, {"optimizer": optimizer, "epochs": 4, "code": "none"}, 2) as job:
+def check_optimizer(optimizer, job_options=(), **options):
+    """`options` are those of the plain process as well."""
+    given = {"optimizer": optimizer, "epochs": 4, "code": "none", **options, **dict(job_options)}
+    with Processes(SCRIPT, given, 2) as job:
         found = job.result()
         assert [worker.wait(30) for worker in job.workers] == [0, 0]
-    check(found, optimizer, 4)
+    check(found, optimizer, 4, **options)
 
 
 def check_signal(who, number):
@@ -64,9 +70,10 @@ def check_signal(who, number):
             assert all(worker.wait(30) == 0 for worker in job.workers)
 
 
-def check_resumed(optimizer, folder):
+def check_resumed(optimizer, folder, **options):
     """A job whose server is killed continues from its checkpoint, with the optimizer's state."""
-    given = {"optimizer": optimizer, "epochs": 12, "code": "none", "checkpoint": str(folder), "checkpoint_every": 5}
+    given = {"optimizer": optimizer, "epochs": 12, "code": "none", "checkpoint": str(folder), "checkpoint_every": 5,
+             **options}
     with Processes(SCRIPT, given, 2) as job:
         job.wait_for("epoch 6")
         job.server.kill()

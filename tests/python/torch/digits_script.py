@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network on the digits of examples/data: the script that all processes of a test run.
 
-Usage: digits_script.py JSON, an object with optimizer (a name below), epochs, and options of motley.torch.loader. The
-process that is first prints a line for each epoch, and at the end a JSON object. `fail_at` raises an exception in
-the loop's body of the worker named by `fails`.
+Usage: digits_script.py JSON, an object with optimizer and schedule (names below), epochs, and options of
+motley.torch.loader. The process that is first prints a line for each epoch, and at the end a JSON object. `fail_at`
+raises an exception in the loop's body of the worker named by `fails`, and `spoils` changes the parameters after the
+first epoch. The schedule "epochs" is one that the script itself steps.
 """
 
 import gzip
 import json
+import math
 import os
 import pathlib
 import sys
@@ -36,6 +38,23 @@ OPTIMIZERS = {
 }
 
 
+SCHEDULES = {
+    "cosine": lambda optimizer: lambda step: math.cos(step / 30),
+    "steps": lambda optimizer: torch.optim.lr_scheduler.LambdaLR(
+        optimizer, [lambda step, rate=rate: rate ** step for rate in (0.99, 0.9, 1.01)[:len(optimizer.param_groups)]]),
+    "cycle": lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=100),
+}
+
+
+def state_of(optimizer):
+    """The norm of each thing that the optimizer keeps, over all parameters."""
+    squares = {}
+    for entries in optimizer.state.values():
+        for name, value in entries.items():
+            squares[name] = squares.get(name, 0.0) + float(torch.as_tensor(value).double().square().sum())
+    return {name: square ** 0.5 for name, square in sorted(squares.items())}
+
+
 def main():
     given = json.loads(sys.argv[1])
     torch.set_num_threads(1)
@@ -46,6 +65,10 @@ def main():
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10))
     optimizer = OPTIMIZERS[given.pop("optimizer", "momentum")](model)
     epochs, fails, fail_at = given.pop("epochs"), given.pop("fails", None), given.pop("fail_at", 0)
+    schedule, spoils = given.pop("schedule", None), given.pop("spoils", False)
+    by_epoch = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7) if schedule == "epochs" else None
+    if schedule in SCHEDULES:
+        given["schedule"] = SCHEDULES[schedule](optimizer)
     loader = motley.torch.loader(TensorDataset(images[:1280], digits[:1280]), model, optimizer, batch_size=128, **given)
     for epoch in range(epochs):
         for x, y in loader:
@@ -54,12 +77,17 @@ def main():
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
+        if by_epoch is not None:
+            by_epoch.step()
+        if spoils:
+            model[0].weight.data[0, 0] += 1
         if loader.first:
             print("epoch", epoch, flush=True)
     if loader.first:
         right = (model(images[1280:]).argmax(1) == digits[1280:]).float().mean().item()
         norm = sum(p.detach().double().square().sum() for p in model.parameters()).sqrt().item()
-        print(json.dumps({"losses": loader.losses, "right": right, "norm": norm, "step": loader.step}), flush=True)
+        print(json.dumps({"losses": loader.losses, "right": right, "norm": norm, "step": loader.step,
+                          "state": state_of(optimizer)}), flush=True)
 
 
 if __name__ == "__main__":

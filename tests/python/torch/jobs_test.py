@@ -20,6 +20,49 @@ def test_an_optimizer_with_groups():
     check_optimizer("nesterov")
 
 
+@pytest.mark.parametrize("schedule", ["cosine", "steps", "epochs"])
+def test_rates_of_groups_where_workers_hold_the_vector(schedule):
+    check_optimizer("adamw", {"reduce": "direct"}, schedule=schedule)
+
+
+def test_clipping_where_workers_hold_the_vector():
+    check_optimizer("nesterov", {"reduce": "direct"}, clip_norm=0.5)
+
+
+def test_momentum_that_follows_a_schedule_runs_at_the_server():
+    check_optimizer("momentum", schedule="cycle")
+
+
+def test_the_scripts_own_step_on_demand():
+    check_optimizer("adamw", {"server_step": True})
+
+
+def test_a_worker_that_holds_a_part_of_the_vector_dies():
+    with Processes(SCRIPT, {"optimizer": "adam", "epochs": 10, "code": "none", "reduce": "direct"}, 3) as job:
+        job.wait_for("epoch 1")
+        job.workers[0].kill()
+        found = job.result()
+    check(found, "adam", 10)
+
+
+def test_parameters_that_the_script_changes_are_refused():
+    with Processes(SCRIPT, {"optimizer": "adam", "epochs": 3, "code": "none", "spoils": True}, 1) as job:
+        _, errors = job.server.communicate(timeout=60)
+        assert job.server.returncode == 1
+        assert "the parameters were changed between two epochs" in errors and "server_step=True" in errors
+
+
+def test_checkpoints_belong_to_the_way_of_updating(tmp_path):
+    given = {"optimizer": "adamw", "epochs": 2, "code": "none", "checkpoint": str(tmp_path), "server_step": True}
+    with Processes(SCRIPT, given, 1) as job:
+        job.result()
+    del given["server_step"]
+    with Processes(SCRIPT, given | {"resume": str(tmp_path), "epochs": 3}, 1) as job:
+        _, errors = job.server.communicate(timeout=60)
+        assert job.server.returncode == 1
+        assert "own rule applied the updates of the checkpoint's job, and adamw those of the other" in errors
+
+
 def test_an_exception_ends_its_worker_alone():
     given = {"epochs": 4, "code": "none", "fails": "worker-1", "fail_at": 12}
     with Processes(SCRIPT, given, 3) as job:
@@ -46,8 +89,9 @@ def test_signals_end_a_process(who, number):
     check_signal(who, number)
 
 
-def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
-    check_resumed("adamw", tmp_path)
+@pytest.mark.parametrize("options", [{}, {"reduce": "direct"}, {"server_step": True}])
+def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path, options):
+    check_resumed("adamw", tmp_path, **options)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
