@@ -22,6 +22,7 @@ enum class Stream : uint32_t {
   kIncarnation = 8,
   kDropout = 9,    // The units that are dropped; the ids are step and layer.
   kRounding = 10,  // Values that are rounded for the wire; the ids name a slice.
+  kLogSigns = 11,  // Signs with which a node logs answers; the ids are step, attempt and node.
 };
 
 class Random {

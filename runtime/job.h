@@ -172,6 +172,8 @@ struct AuditWarning {
     kAnswer,   // `worker` sent a wrong answer, as others confirm.
     kUnclear,  // `suspect` or the server is wrong, and nobody else can confirm either.
     kSum,      // All answers are right, but what was decoded from them is not their sum.
+    kSumOf,    // The same, of the part of the vector that `worker` sums.
+    kBetween,  // `suspect` sent a wrong answer, or `at`, which sums a part of it, says so falsely.
   };
   struct Suspect {
     WorkerId worker;
@@ -181,14 +183,15 @@ struct AuditWarning {
   };
 
   StepId step = 0;
-  // The worker that answered; none: the server may be at fault itself.
+  // The worker, or shard server, that was wrong; none: that is not certain.
   std::optional<WorkerId> worker;
   std::string name;       // The name of that worker.
   double difference = 0;  // Relative: 1.5 is 150 %.
   bool sent_away = false;
   Kind kind = Kind::kAnswer;
-  std::string off;  // The wrong part: "gradient", "loss" or "weight"; empty for kSum.
+  std::string off;  // The wrong part: "gradient", "loss" or "weight"; empty for sums.
   std::optional<Suspect> suspect;
+  std::optional<WorkerId> at;
 };
 
 // What the audits of this run found.

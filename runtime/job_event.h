@@ -133,6 +133,9 @@ struct Noticed {
 struct AuditWarned {  // An audit of an earlier step found something wrong.
   const AuditWarning& warning;
 };
+struct AuditGivenUp {  // Nodes that own shards were lost before they had reported the step.
+  StepId step;
+};
 struct CommandGiven {  // The scheduler gave a command.
   const Command& command;
   Time now;
@@ -146,7 +149,8 @@ using JobEvent =
                  event::VectorRefused, event::StepApproximated, event::WorkComputed,
                  event::VectorReceived, event::RoundTrip, event::LinkMeasured, event::StepDecoded,
                  event::StepApplied, event::UpdateTakenBack, event::RateSet, event::VersionJudged,
-                 event::CheckpointSafe, event::Noticed, event::AuditWarned, event::CommandGiven>;
+                 event::CheckpointSafe, event::Noticed, event::AuditWarned, event::AuditGivenUp,
+                 event::CommandGiven>;
 
 // Calls `call` with the event if it accepts events of that kind.
 template <typename Call>

@@ -22,6 +22,10 @@ constexpr uint64_t kGradients = 1;
 // An audit holds the decoded gradient, that of a piece, and moved parameters to look at an answer
 // again. The first step is audited as well.
 constexpr uint64_t kAudit = 3;
+// If other nodes own the shards, it holds the parameters of a step and the sum of a piece, and two
+// more vectors to look at an answer again.
+constexpr uint64_t kAuditOfOwners = 2;
+constexpr uint64_t kAuditAgain = 2;
 
 constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.
 constexpr uint64_t kAnswers = 2;           // One being computed, and one on its way.
@@ -118,6 +122,11 @@ uint64_t CoordinatorVectors(const JobOptions& options) {
   return std::max(start, read + shown + JudgedVersions(options));
 }
 
+// Vectors of its audits beside those. Usually an audit has ended when the server needs the others.
+uint64_t AuditOfOwners(const JobOptions& options) {
+  return options.audit_fraction > 0 ? kAuditOfOwners : 0;
+}
+
 // Vectors of the shards that an average worker or shard server owns and follows.
 double PartVectors(const JobOptions& options) {
   const bool sharded = options.holders == JobOptions::Holders::kShardServers;
@@ -147,7 +156,9 @@ double WorkingVectors(const JobOptions& options) {
 uint64_t ServerVectors(const JobOptions& options) {
   const bool elsewhere = options.holders == JobOptions::Holders::kWorkers ||
                          options.holders == JobOptions::Holders::kShardServers;
-  return elsewhere ? CoordinatorVectors(options) : StarVectors(options, Versions(options));
+  if (!elsewhere) return StarVectors(options, Versions(options));
+  const uint64_t audit = AuditOfOwners(options);
+  return CoordinatorVectors(options) + audit + (audit > 0 ? kAuditAgain : 0);
 }
 
 UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool at_workers) {
@@ -158,8 +169,9 @@ UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool a
   if (at_workers) usual.part = bytes(PartVectors(options)) + kSlicesBytes;
   const bool sharded = options.holders == JobOptions::Holders::kShardServers;
   usual.worker = kProgramBytes + bytes(WorkingVectors(options)) + (sharded ? 0 : usual.part);
-  usual.server = kProgramBytes + bytes(static_cast<double>(at_workers ? CoordinatorVectors(options)
-                                                                      : StarVectors(options, 2)));
+  const uint64_t server = at_workers ? std::max(CoordinatorVectors(options), AuditOfOwners(options))
+                                     : StarVectors(options, 2);
+  usual.server = kProgramBytes + bytes(static_cast<double>(server));
   return usual;
 }
 

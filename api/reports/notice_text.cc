@@ -401,6 +401,19 @@ std::string AuditText(const AuditWarning& warning) {
       return head + sent(*warning.suspect) +
              ", and no other answer is there to say who is right: that worker, this server, or "
              "neither if the trainer does not compute the same twice";
+    case AuditWarning::Kind::kSumOf:
+      return head + fmt::format(
+                        "the part of the sum that {} formed differs by about {:.3g} % from the "
+                        "server's own, although the answers are right{}. Updates since it joined "
+                        "may be wrong",
+                        DescribeWorker(*warning.worker, warning.name), 100 * warning.difference,
+                        warning.sent_away ? ": it is sent away" : "");
+    case AuditWarning::Kind::kBetween:
+      return head + sent(*warning.suspect) +
+             fmt::format(
+                 ", but only in the part of the vector that worker {} sums: one of the two "
+                 "is wrong, and no update can be relied on",
+                 *warning.at);
     case AuditWarning::Kind::kAnswer: break;
   }
   return head + sent({*warning.worker, warning.name, warning.difference, 0}) +

@@ -38,6 +38,10 @@ std::vector<RowId> FirstEqualRows(const CodeForm& form) {
 
 }  // namespace
 
+SignKey SumSigns(uint64_t seed, StepId step, size_t begin) {
+  return SignsAt(seed, step, begin + 1);
+}
+
 AnswerLog::AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn drawn)
     : job_(job), secret_(secret), drawn_(std::move(drawn)), lives_(workers, 0) {}
 
@@ -49,7 +53,9 @@ void AnswerLog::Begin(StepId step, const Slicing& cut) {
           .cut = cut,
           .ends = {},
           .form = nullptr,
-          .answers = {}};
+          .answers = {},
+          .lives = lives_,
+          .shards = {}};
   leases_ = nullptr;
   answers_.clear();
   if (open_.step != step) before_ = std::move(open_);
@@ -98,7 +104,8 @@ LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
                           .life = lives_[worker],
                           .row = row,
                           .sketches = std::vector<double>(now_.cut.count(), kNone),
-                          .tally = {}});
+                          .tally = {},
+                          .shard = 0});
   return now_.answers.back();
 }
 
@@ -167,7 +174,8 @@ void AnswerLog::AddVector(WorkerId worker, std::span<const PartitionId> partitio
                           .life = lives_[worker],
                           .row = leases_->workers++,
                           .sketches = std::move(sketches),
-                          .tally = tally});
+                          .tally = tally,
+                          .shard = 0});
   leases_->rows.push_back(std::move(entries));
 }
 

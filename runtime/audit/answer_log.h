@@ -5,7 +5,11 @@
 //
 // Copies of a row come in many steps, early or late: from workers with equal rows, or from one that
 // was given up too soon. Equal rows have equal sketches, so the log compares their declared
-// sketches. Loop thread only.
+// sketches.
+//
+// If other nodes own the shards, each of them logs the slices that it gets, in every step and with
+// signs of its own (runtime/holders/audit_reader.h). The coordinator's log then has the form of a
+// step and no slices. Loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +29,23 @@
 
 namespace motley {
 
+// The part of an answer that one node logged.
 struct LoggedAnswer {
   WorkerId worker = 0;
-  uint32_t life = 0;             // AnswerLog::LifeOf the worker at that time.
-  RowId row = 0;                 // A row of StepAnswers::form.
-  std::vector<double> sketches;  // By slice; NaN: the slice did not come from this worker.
+  uint32_t life = 0;  // AnswerLog::LifeOf the worker at that time.
+  RowId row = 0;      // A row of StepAnswers::form.
+  // By slice, from the first one of `shard` on; NaN: the slice did not come from this worker.
+  std::vector<double> sketches;
   Tally tally;
+  uint32_t shard = 0;  // The shard of the slices if other nodes own the shards, and otherwise 0.
+};
+
+// A shard that another node owns, and what that node reports of it.
+struct OwnedShard {
+  WorkerId owner = 0;
+  bool trusted = false;  // The owner is a shard server.
+  uint64_t signs = 0;    // The seed of SignsAt for the sketches that it logged.
+  double sum = 0;        // The sketch of the decoded sum, with the signs at SumSigns().
 };
 
 struct StepAnswers {
@@ -43,7 +58,16 @@ struct StepAnswers {
   // With leases the form has a row for each vector, with coefficients of 1.
   std::shared_ptr<const CodeForm> form;
   std::vector<LoggedAnswer> answers;
+  std::vector<uint32_t> lives;     // By worker: LifeOf when the step began.
+  std::vector<OwnedShard> shards;  // Empty: the server has logged all answers itself.
+
+  // The seed for the sketches of this shard's slices.
+  uint64_t SignsOf(size_t shard) const { return shards.empty() ? signs : shards[shard].signs; }
 };
+
+// The signs of the sketch of a shard's sum, which begins at this place of the vector. No slice has
+// the same signs, because ranges and slices begin at even places.
+SignKey SumSigns(uint64_t seed, StepId step, size_t begin);
 
 // A slice of a copy that arrived after its step had ended, as its header declared it.
 struct LateSlice {
@@ -65,6 +89,9 @@ class AnswerLog {
   void Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut,
             std::vector<size_t> ends);
   void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut, std::vector<size_t> ends);
+
+  // The seed of the signs that nobody else knows, for the steps that are opened from now on.
+  void SetSecret(uint64_t secret) { secret_ = secret; }
 
   // The sketch to log for a slice that begins at `offset` of an answer.
   double Project(std::span<const float> values, size_t offset, double declared) const;
@@ -93,6 +120,10 @@ class AnswerLog {
   bool copies_differ() const;
   // True once after late copies differed.
   bool TakeLateDifference() { return std::exchange(late_differ_, false); }
+
+  // What was logged of the open step.
+  std::span<const LoggedAnswer> answers() const { return now_.answers; }
+  const Slicing& cut() const { return now_.cut; }
 
   // Takes the open step's answers for an audit. The log keeps late copies of this step from now on.
   StepAnswers Take();
@@ -123,7 +154,7 @@ class AnswerLog {
   LoggedAnswer& Find(WorkerId worker, RowId row);
 
   const uint32_t job_;
-  const uint64_t secret_;
+  uint64_t secret_;
   const Drawn drawn_;
   std::vector<uint32_t> lives_;
   StepAnswers now_;

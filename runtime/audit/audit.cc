@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/signs.h"
@@ -73,22 +74,17 @@ class Comparison {
 
   Result<AuditResult> Run() {
     FormGroups();
-    const double decoded_norm = std::sqrt(SumOfSquares(request_.decoded));
+    double decoded_norm = std::sqrt(SumOfSquares(request_.decoded));
     MOTLEY_RETURN_IF_ERROR(Coarse());
     AuditResult result;
     for (Expected& row : rows_) result.rows.push_back({std::move(row.declared), row.norms});
-    const double residual = std::sqrt(SumOfSquares(request_.decoded));
-    result.decode_error = residual > 0 ? residual / std::max(residual, decoded_norm) : 0;
+    residual_ = std::sqrt(SumOfSquares(request_.decoded));
+    if (!answers_.shards.empty()) std::tie(residual_, decoded_norm) = OwnersResidual();
+    result.decode_error = residual_ > 0 ? residual_ / std::max(residual_, decoded_norm) : 0;
     Judge(result);
-    bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
-                                  [](const auto& verdict) { return verdict.off != nullptr; });
-    const auto misdecoded = [&] { return residual > kDecodeTolerance * sum_.scale + sum_.excused; };
-    if (all_right && !misdecoded()) return result;
+    if (AllRight(result)) return result;
     MOTLEY_RETURN_IF_ERROR(Fine());
     Judge(result);
-    all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
-                             [](const auto& verdict) { return verdict.off != nullptr; });
-    result.misdecoded = all_right && misdecoded();
     return result;
   }
 
@@ -130,6 +126,7 @@ class Comparison {
       row.sketches.assign(answers_.cut.count(), 0);
       row.declared.assign(answers_.cut.count(), 0);
     }
+    sum_.sketches.assign(answers_.shards.size(), 0);
   }
 
   // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time if the
@@ -224,12 +221,17 @@ class Comparison {
   void AddSketches(const Group& group) {
     const Slicing& cut = answers_.cut;
     const bool packed = form_.field == Field::kComplexPacked;
+    for (size_t shard = 0; shard < answers_.shards.size(); ++shard) {
+      const size_t begin = shard == 0 ? 0 : answers_.ends[shard - 1];
+      const SignKey signs = SumSigns(answers_.SignsOf(shard), answers_.step, begin);
+      sum_.sketches[shard] += group.coverage * SketchOf(RangeOf(shard), signs).projection;
+    }
     for (size_t slice = 0; slice < cut.count(); ++slice) {
       const size_t begin = cut.begin(slice);
-      const SignKey signs = SignsAt(answers_.signs, answers_.step, begin);
-      const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
       // Each shard's range of the vector is cut into parts on its own.
       const size_t shard = cut.ShardOf(slice);
+      const SignKey signs = SignsAt(answers_.SignsOf(shard), answers_.step, begin);
+      const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
       const std::span<float> range = RangeOf(shard);
       const size_t within = begin - cut.begin_of(shard);
       const size_t part_length = cut.end_of(shard) - cut.begin_of(shard);
@@ -260,22 +262,85 @@ class Comparison {
     }
   }
 
+  // The part of an answer that one node has logged: worker, life, row, and the node.
+  using PartKey = std::tuple<WorkerId, uint32_t, RowId, WorkerId>;
+  PartKey KeyOf(const LoggedAnswer& answer) const {
+    return {answer.worker, answer.life, answer.row, OwnerOf(answer.shard)};
+  }
+  WorkerId OwnerOf(uint32_t shard) const {
+    return answers_.shards.empty() ? 0 : answers_.shards[shard].owner;
+  }
+
   void Judge(AuditResult& result) {
+    struct Part {
+      double squares = 0;
+      double of_zeros = 0;  // The squares for an answer of zeros.
+    };
+    std::map<PartKey, Part> parts;
+    for (const LoggedAnswer& answer : answers_.answers) {
+      const Expected& expected = rows_[answer.row];
+      Part& part = parts[KeyOf(answer)];
+      const size_t first = answers_.shards.empty() ? 0 : answers_.cut.first_slice(answer.shard);
+      for (size_t i = 0; i < answer.sketches.size(); ++i) {
+        if (std::isnan(answer.sketches[i])) continue;
+        const double gap = answer.sketches[i] - expected.sketches[first + i];
+        part.squares += gap * gap;
+        part.of_zeros += expected.sketches[first + i] * expected.sketches[first + i];
+      }
+    }
     result.verdicts.clear();
     for (const LoggedAnswer& answer : answers_.answers) {
       const Expected& expected = rows_[answer.row];
-      double squares = 0;
-      double of_zeros = 0;  // The squares for an answer of zeros.
-      for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
-        if (std::isnan(answer.sketches[slice])) continue;
-        const double gap = answer.sketches[slice] - expected.sketches[slice];
-        squares += gap * gap;
-        of_zeros += expected.sketches[slice] * expected.sketches[slice];
-      }
-      AuditResult::Verdict verdict = VerdictOf(std::sqrt(squares), answer.tally, expected);
-      verdict.confirms = verdict.off == nullptr && std::sqrt(of_zeros) > Allowed(expected);
+      const Part& part = parts.at(KeyOf(answer));
+      AuditResult::Verdict verdict = VerdictOf(std::sqrt(part.squares), answer.tally, expected);
+      verdict.confirms = verdict.off == nullptr && std::sqrt(part.of_zeros) > Allowed(expected);
       result.verdicts.push_back(verdict);
     }
+    JudgeSums(result);
+  }
+
+  double AllowedOfSum() const { return kDecodeTolerance * sum_.scale + sum_.excused; }
+
+  double GapOfSum(size_t shard) const { return answers_.shards[shard].sum - sum_.sketches[shard]; }
+
+  // The distance of the owners' sums from the server's own, and the norm of theirs, both as the
+  // sketches show them.
+  std::pair<double, double> OwnersResidual() const {
+    double gaps = 0;
+    double norms = 0;
+    for (size_t shard = 0; shard < answers_.shards.size(); ++shard) {
+      gaps += GapOfSum(shard) * GapOfSum(shard);
+      norms += answers_.shards[shard].sum * answers_.shards[shard].sum;
+    }
+    return {std::sqrt(gaps), std::sqrt(norms)};
+  }
+
+  // A sum is judged if the answers that it was formed of are right.
+  void JudgeSums(AuditResult& result) const {
+    const std::vector<OwnedShard>& shards = answers_.shards;
+    if (shards.empty()) {
+      const bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                                          [](const auto& each) { return each.off != nullptr; });
+      result.misdecoded = all_right && residual_ > AllowedOfSum();
+      return;
+    }
+    std::map<WorkerId, double> squares;
+    for (size_t shard = 0; shard < shards.size(); ++shard) {
+      squares[shards[shard].owner] += GapOfSum(shard) * GapOfSum(shard);
+    }
+    for (size_t i = 0; i < result.verdicts.size(); ++i) {
+      if (result.verdicts[i].off != nullptr) squares.erase(OwnerOf(answers_.answers[i].shard));
+    }
+    result.misdecoded_by.clear();
+    for (const auto& [owner, square] : squares) {
+      if (std::sqrt(square) > AllowedOfSum()) result.misdecoded_by.push_back(owner);
+    }
+  }
+
+  static bool AllRight(const AuditResult& result) {
+    return !result.misdecoded && result.misdecoded_by.empty() &&
+           std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                        [](const auto& verdict) { return verdict.off != nullptr; });
   }
 
   static double Allowed(const Expected& expected) {
@@ -345,6 +410,7 @@ class Comparison {
   // that moved parameters make.
   Status Fine() {
     std::vector<float> moved(request_.parameters->size());
+    if (request_.decoded.empty()) request_.decoded.resize(moved.size());
     for (Expected& row : rows_) row.scale = 0;
     sum_.scale = 0;
     for (const Group& group : groups_) {
@@ -382,7 +448,9 @@ class Comparison {
   const std::vector<BatchSchedule::Range> ranges_;
   std::vector<Group> groups_;
   std::vector<Expected> rows_;  // One for each row of the form.
-  Expected sum_;                // The decoded sum's scale and what is excused.
+  // The decoded sum's scale and what is excused, and a sketch for each shard of other nodes.
+  Expected sum_;
+  double residual_ = 0;  // The distance of the decoded sum from the server's own.
   std::vector<float> piece_;
 };
 

@@ -38,7 +38,9 @@ using DecodedCopy = Result<std::vector<float>>;
 struct AuditRequest {
   std::shared_ptr<const std::vector<float>> parameters;
   StepAnswers answers;
-  std::vector<float> decoded;                         // The decoded sum; the audit overwrites it.
+  // The decoded sum; the audit overwrites it. Empty if other nodes own the shards: `answers` then
+  // has a sketch of each part.
+  std::vector<float> decoded;
   std::shared_ptr<const ApproximateSum> approximate;  // Null: `decoded` is the exact sum.
 };
 
@@ -48,13 +50,16 @@ struct AuditResult {
   double decode_error = 0;
   // The answers are right, but the sum decoded from them is not.
   bool misdecoded = false;
+  // The same for the ranges of these nodes, if other nodes own the shards.
+  std::vector<WorkerId> misdecoded_by;
   struct Verdict {
     double difference = 0;      // Relative difference of the gradient, or else of the tally.
     const char* off = nullptr;  // The wrong part: "gradient", "loss" or "weight"; null: none.
     // The answer is right, and zeros would not be, so the server is right as well.
     bool confirms = false;
   };
-  std::vector<Verdict> verdicts;  // One for each answer.
+  // One for each answer. Parts of an answer that the same node logged share theirs.
+  std::vector<Verdict> verdicts;
   // For each row of the form: what its slices' headers should declare, and the norms that it
   // weighs.
   struct Row {
@@ -68,7 +73,8 @@ struct AuditResult {
 };
 
 // Returns errors of `gradient`, and kCancelled soon after `cancelled` is set. Beside the request it
-// needs one vector as long as the model, and another one to look at an answer again.
+// needs one vector as long as the model, and another one to look at an answer again (two without
+// `decoded`).
 Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
                           const BatchSchedule& schedule, AuditRequest request,
                           const std::atomic<bool>& cancelled);

@@ -20,6 +20,16 @@ constexpr StepId kStepsAlone = 64;  // Steps to wait for a late copy.
 // The least time that the end of a job waits for a running audit.
 constexpr double kEndSeconds = 2;
 
+bool Fits(const Auditor::Reported& reported, const StepAnswers& answers) {
+  const Slicing& cut = answers.cut;
+  const auto fits = [&](const LoggedAnswer& each) {
+    return each.row < answers.form->rows.size() && each.worker < answers.lives.size() &&
+           each.sketches.size() == cut.first_slice(each.shard + 1) - cut.first_slice(each.shard);
+  };
+  return reported.shards.size() == cut.shards() &&
+         std::all_of(reported.answers.begin(), reported.answers.end(), fits);
+}
+
 }  // namespace
 
 Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
@@ -76,14 +86,14 @@ void Auditor::WhenFree(std::function<void()> commit) {
   look_again_ |= log_.TakeLateDifference();
   HearLate();
   if (log_.step() > step_ + kStepsAlone) alone_ = false;
-  if (!running_ || time_ > 0 || !log_.drawn()) return commit();
+  if (!busy() || time_ > 0 || !log_.drawn()) return commit();
   held_ = std::move(commit);
 }
 
 std::shared_ptr<DecodedCopy> Auditor::Prepare(StepId step,
                                               std::shared_ptr<const std::vector<float>> parameters,
                                               std::shared_ptr<const ApproximateSum> approximate) {
-  const bool wanted = log_.Keeps(step) && !running_ && !alone_ && Wanted() && InTime();
+  const bool wanted = log_.Keeps(step) && !busy() && !alone_ && Wanted() && InTime();
   if (log_.drawn()) last_drawn_ = log_.step();
   if (!wanted) {
     look_again_ |= fraction_ > 0 && log_.copies_differ();
@@ -91,7 +101,8 @@ std::shared_ptr<DecodedCopy> Auditor::Prepare(StepId step,
   }
   look_again_ = false;
   result_ = nullptr;  // Late copies belong to this step from now on.
-  alone_ = log_.OneAnswered();
+  alone_ = parameters != nullptr && log_.OneAnswered();
+  begun_ = loop_.Now();
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
   step_ = request_->answers.step;
@@ -100,20 +111,51 @@ std::shared_ptr<DecodedCopy> Auditor::Prepare(StepId step,
 }
 
 void Auditor::Begin() {
-  if (request_ == nullptr) return;
-  const std::shared_ptr<AuditRequest> request = std::exchange(request_, nullptr);
+  if (request_ == nullptr || awaits_report()) return;
   const auto decoded = std::exchange(decoded_, nullptr);
   if (!decoded->ok()) {
     alone_ = false;
+    request_ = nullptr;
     return Failed(step_, decoded->status());
   }
-  request->decoded = *std::move(*decoded);
+  request_->decoded = *std::move(*decoded);
+  begun_ = loop_.Now();
+  Run(std::exchange(request_, nullptr));
+}
+
+void Auditor::Begin(Result<Reported> reported) {
+  if (!awaits_report()) return;  // The job has ended.
+  decoded_ = nullptr;
+  std::unique_ptr<AuditRequest> request = std::exchange(request_, nullptr);
+  if (reported.ok() && !Fits(*reported, request->answers)) {
+    reported = Status::DataError("a node reports answers that the step does not have");
+  }
+  if (!reported.ok()) {
+    look_again_ = true;
+    spent_ += loop_.Now() - begun_;
+    if (hooks_.given_up) hooks_.given_up(step_);
+    Failed(step_, reported.status());
+    return OnIdle();
+  }
+  request->parameters = std::move(reported->parameters);
+  request->answers.shards = std::move(reported->shards);
+  request->answers.answers = std::move(reported->answers);
+  // A worker that was lost in this step had the life with which the step began.
+  for (LoggedAnswer& answer : request->answers.answers) {
+    answer.life = request->answers.lives[answer.worker];
+  }
+  Run(std::move(request));
+}
+
+void Auditor::Run(std::unique_ptr<AuditRequest> prepared) {
+  const std::shared_ptr<AuditRequest> request = std::move(prepared);
   asked_.clear();
+  const std::vector<OwnedShard>& shards = request->answers.shards;
   for (const LoggedAnswer& answer : request->answers.answers) {
-    asked_.push_back({answer.worker, answer.life});
+    asked_.push_back({answer.worker, answer.life, std::nullopt});
+    if (!shards.empty()) asked_.back().at = shards[answer.shard];
   }
   result_ = std::make_shared<AuditResult>();
-  begun_ = loop_.Now();
   auto work = [&device = device_, shared = work_, request, result = result_]() -> Status {
     MOTLEY_ASSIGN_OR_RETURN(*result,
                             Audit(device, *shared->gradient, shared->data, shared->schedule,
@@ -129,7 +171,6 @@ void Auditor::Begin() {
 
 void Auditor::OnDone(StepId step, const Status& status) {
   running_ = false;
-  if (end_timer_ != 0) loop_.Cancel(std::exchange(end_timer_, 0));
   spent_ += loop_.Now() - begun_;
   if (status.ok()) {
     ++audited_steps_;
@@ -139,12 +180,21 @@ void Auditor::OnDone(StepId step, const Status& status) {
     alone_ = false;
     if (!work_->cancelled) Failed(step, status);
   }
+  OnIdle();
+}
+
+void Auditor::OnIdle() {
+  if (end_timer_ != 0) loop_.Cancel(std::exchange(end_timer_, 0));
   if (const auto commit = std::exchange(held_, nullptr)) commit();
   if (hooks_.idle) hooks_.idle();
 }
 
 void Auditor::Report() {
-  Finding finding{.step = step_, .wrong = {}, .confirmed = false, .decode_error = 0};
+  Finding finding{.step = step_,
+                  .wrong = {},
+                  .wrong_sums = result_->misdecoded_by,
+                  .confirmed = false,
+                  .decode_error = 0};
   // An answer that was right before does not show that the server still is.
   std::fill(agreed_.begin(), agreed_.end(), false);
   for (size_t i = 0; i < asked_.size(); ++i) {
@@ -155,19 +205,32 @@ void Auditor::Report() {
       if (verdict.confirms) agreed_[asked.worker] = true;
       continue;
     }
-    const auto same = [&](const auto& other) { return other.worker == asked.worker; };
-    if (std::none_of(finding.wrong.begin(), finding.wrong.end(), same)) {
-      finding.wrong.push_back({asked.worker, asked.life, verdict});
-    }
+    AddWrong(asked, verdict, finding);
   }
   alone_ &= !finding.wrong.empty();
   HearLate();
   finding.decode_error = result_->decode_error;
   finding.confirmed = Confirms(finding);
-  if (!finding.wrong.empty() || result_->misdecoded) hooks_.found(finding);
+  const bool sums = result_->misdecoded || !finding.wrong_sums.empty();
+  if (!finding.wrong.empty() || sums) hooks_.found(finding);
   if (finding.wrong.empty() || finding.confirmed) return;
   if (doubtful_.size() == kMostDoubtful) doubtful_.erase(doubtful_.begin());
   doubtful_.push_back(std::move(finding));
+}
+
+// A worker that sums a part of the vector could claim that another worker's answer is wrong. So two
+// nodes have to say so, of which one may be the worker itself, or a shard server.
+void Auditor::AddWrong(const Asked& asked, const AuditResult::Verdict& verdict,
+                       Finding& finding) const {
+  const auto same = [&](const auto& other) { return other.worker == asked.worker; };
+  const auto found = std::find_if(finding.wrong.begin(), finding.wrong.end(), same);
+  const bool alone = asked.at && !asked.at->trusted;
+  if (found == finding.wrong.end()) {
+    finding.wrong.push_back({asked.worker, asked.life, verdict, std::nullopt});
+    if (alone) finding.wrong.back().only_at = asked.at->owner;
+  } else if (!alone || found->only_at != asked.at->owner) {
+    found->only_at.reset();
+  }
 }
 
 // Late copies also show which answer is right, and so do later steps.
@@ -207,12 +270,16 @@ void Auditor::Failed(StepId step, const Status& why) {
 void Auditor::End(bool hurry) {
   held_ = nullptr;
   if (hurry) work_->cancelled = true;
-  if (hurry || !running_ || time_ == 0) return;
+  if (hurry && awaits_report()) request_ = nullptr;
+  if (hurry || !busy() || time_ == 0) return;
   const double limit = std::max(kEndSeconds, time_ * ToSeconds(loop_.Now() - started_));
   end_timer_ = loop_.After(FromSeconds(limit), [this, limit] {
     end_timer_ = 0;
     work_->cancelled = true;
     Failed(step_, Status::Cancelled(fmt::format("the job had ended {:.3g} s before", limit)));
+    if (!awaits_report()) return;
+    request_ = nullptr;
+    OnIdle();
   });
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/loop/loop.h"
@@ -33,8 +34,12 @@ class Auditor {
       WorkerId worker = 0;
       uint32_t life = 0;  // The worker's AnswerLog::LifeOf when it answered.
       AuditResult::Verdict verdict;
+      // Set if only this node says so, which sums a part of the vector: one of the two is wrong.
+      std::optional<WorkerId> only_at;
     };
     std::vector<Worker> wrong;
+    // Nodes whose sums are wrong, although the answers that they logged are right.
+    std::vector<WorkerId> wrong_sums;
     // Some other worker's answer, in this audit or a later one, matched the server's result, so the
     // server's result is trusted. A doubtful finding is then reported again.
     bool confirmed = false;
@@ -44,7 +49,9 @@ class Auditor {
   struct Hooks {
     std::function<void(const Finding&)> found;
     std::function<void(const Status&)> failed;  // Runs for the first audit that fails.
-    std::function<void()> idle;                 // busy() may have become false.
+    // Other nodes could not report this step, so it is not audited. The next one will be.
+    std::function<void(StepId)> given_up;
+    std::function<void()> idle;  // busy() may have become false.
   };
 
   // Audits compute on `device`. If updates use the same device, audits delay them.
@@ -63,18 +70,26 @@ class Auditor {
   // of others help the step's audit even if they are too late for the step.
   bool NeedsCopies(StepId step) const;
   // Room for a copy of the decoded sum of a step, or null if the step will not be audited, for
-  // example because the log follows another one. `parameters` are those of the step. Then Begin
-  // follows, or the job ends.
+  // example because the log follows another one. `parameters` are those of the step; null if other
+  // nodes own the shards. Then Begin follows, or the job ends.
   std::shared_ptr<DecodedCopy> Prepare(StepId step,
                                        std::shared_ptr<const std::vector<float>> parameters,
                                        std::shared_ptr<const ApproximateSum> approximate);
   void Begin();  // The copy is filled. Does nothing if no audit was prepared.
+  // If other nodes own the shards, they report what they have logged, with the parameters of the
+  // step. The copy stays empty. An error gives the audit up.
+  struct Reported {
+    std::shared_ptr<const std::vector<float>> parameters;
+    std::vector<OwnedShard> shards;
+    std::vector<LoggedAnswer> answers;
+  };
+  void Begin(Result<Reported> reported);
 
   // The job has ended, so a held commit is dropped. With `hurry` a running audit is cancelled at
   // once. Otherwise, if audits have a time limit, it is cancelled after 2 s, or after their part of
   // the job's time if that is longer.
   void End(bool hurry);
-  bool busy() const { return running_; }
+  bool busy() const { return running_ || awaits_report(); }
 
   double max_decode_error() const { return max_decode_error_; }
   uint64_t audited_steps() const { return audited_steps_; }
@@ -89,11 +104,21 @@ class Auditor {
     std::atomic<bool> cancelled = false;
   };
 
+  struct Asked {
+    WorkerId worker;
+    uint32_t life;
+    std::optional<OwnedShard> at;  // Where it was logged; none: at the server.
+  };
+
   bool Drawn(StepId step) const;
   bool Wanted() const;
   bool InTime() const;
+  bool awaits_report() const { return request_ != nullptr && request_->parameters == nullptr; }
+  void Run(std::unique_ptr<AuditRequest> prepared);
   void OnDone(StepId step, const Status& status);
+  void OnIdle();
   void Report();
+  void AddWrong(const Asked& asked, const AuditResult::Verdict& verdict, Finding& finding) const;
   void HearLate();
   bool Confirms(const Finding& finding) const;
   void Failed(StepId step, const Status& why);
@@ -114,10 +139,6 @@ class Auditor {
   // The running audit, and the answers that it checks.
   bool running_ = false;
   StepId step_ = 0;
-  struct Asked {
-    WorkerId worker;
-    uint32_t life;
-  };
   std::vector<Asked> asked_;
   std::shared_ptr<AuditResult> result_;
   Time begun_{};

@@ -20,6 +20,7 @@ AuditFindings::AuditFindings(ServerContext& server)
                server.options, server.model->gradient(), server.data, server.schedule,
                {[this](const Auditor::Finding& finding) { OnFinding(finding); },
                 [this](const Status& why) { server_.Say(notice::Trouble{why}); },
+                [this](StepId step) { server_.observer.OnEvent(event::AuditGivenUp{step}); },
                 [this] {
                   server_.watch.Progress();  // An update may have waited.
                   server_.dispatcher.SendHeldCancels();
@@ -33,7 +34,8 @@ AuditFindings::AuditFindings(ServerContext& server)
 // the caller's trainers there is only a warning, because they may compute differently on different
 // devices.
 void AuditFindings::OnFinding(const Auditor::Finding& finding) {
-  if (finding.wrong.empty() || !finding.confirmed) {
+  const bool any = !finding.wrong.empty() || !finding.wrong_sums.empty();
+  if (!any || !finding.confirmed) {
     AuditWarning warning{
         .step = finding.step, .difference = finding.decode_error, .kind = AuditWarning::Kind::kSum};
     if (!finding.wrong.empty()) {
@@ -47,22 +49,53 @@ void AuditFindings::OnFinding(const Auditor::Finding& finding) {
     return Warn(std::move(warning));
   }
   // Each wrong answer counts once.
-  if (!finding.told) failures_ += finding.wrong.size();
-  for (const Auditor::Finding::Worker& wrong : finding.wrong) {
-    const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
-    const bool ban = still_here && server_.options.foreign == nullptr && !server_.end.ended() &&
-                     server_.SessionOf(wrong.worker) != nullptr;
-    Warn({.step = finding.step,
-          .worker = wrong.worker,
-          .name = server_.peers.seats()[wrong.worker].name,
-          .difference = wrong.verdict.difference,
-          .sent_away = ban,
-          .off = wrong.verdict.off});
-    if (!ban) continue;
-    server_.peers.Ban(wrong.worker,
-                      Status::DataError(fmt::format(
-                          "its answer to step {} was wrong, which an audit found", finding.step)));
+  if (!finding.told) failures_ += finding.wrong.size() + finding.wrong_sums.size();
+  for (const Auditor::Finding::Worker& wrong : finding.wrong) OnWrong(finding, wrong);
+  for (const WorkerId node : finding.wrong_sums) OnWrongSum(finding, node);
+}
+
+void AuditFindings::OnWrong(const Auditor::Finding& finding,
+                            const Auditor::Finding::Worker& wrong) {
+  const std::string& name = server_.peers.seats()[wrong.worker].name;
+  if (wrong.only_at) {
+    return Warn({.step = finding.step,
+                 .kind = AuditWarning::Kind::kBetween,
+                 .off = wrong.verdict.off,
+                 .suspect = {{wrong.worker, name, wrong.verdict.difference, 0}},
+                 .at = wrong.only_at});
   }
+  const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
+  const bool ban = still_here && MaySendAway(wrong.worker);
+  Warn({.step = finding.step,
+        .worker = wrong.worker,
+        .name = name,
+        .difference = wrong.verdict.difference,
+        .sent_away = ban,
+        .off = wrong.verdict.off});
+  if (!ban) return;
+  server_.peers.Ban(wrong.worker,
+                    Status::DataError(fmt::format(
+                        "its answer to step {} was wrong, which an audit found", finding.step)));
+}
+
+// Shard servers stay: their owner put them beside the server, and workers may not hold their part.
+void AuditFindings::OnWrongSum(const Auditor::Finding& finding, WorkerId node) {
+  const bool ban = server_.Computes(node) && MaySendAway(node);
+  Warn({.step = finding.step,
+        .worker = node,
+        .name = server_.peers.seats()[node].name,
+        .difference = finding.decode_error,
+        .sent_away = ban,
+        .kind = AuditWarning::Kind::kSumOf});
+  if (!ban) return;
+  server_.peers.Ban(
+      node, Status::DataError(fmt::format(
+                "its part of the sum of step {} was wrong, which an audit found", finding.step)));
+}
+
+bool AuditFindings::MaySendAway(WorkerId worker) const {
+  return server_.options.foreign == nullptr && !server_.end.ended() &&
+         server_.SessionOf(worker) != nullptr;
 }
 
 void AuditFindings::Warn(AuditWarning warning) {

@@ -19,6 +19,9 @@ class AuditFindings {
 
  private:
   void OnFinding(const Auditor::Finding& finding);
+  void OnWrong(const Auditor::Finding& finding, const Auditor::Finding::Worker& wrong);
+  void OnWrongSum(const Auditor::Finding& finding, WorkerId node);
+  bool MaySendAway(WorkerId worker) const;
   void Warn(AuditWarning warning);
 
   ServerContext& server_;

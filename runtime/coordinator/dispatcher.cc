@@ -126,7 +126,7 @@ void Dispatcher::Do(const DropWorker& command, Session& to) {
 bool Dispatcher::MustHold(const WorkersCancel& cancel) const {
   const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
   const bool all = cancel.cancel.order == 0;
-  if (server_.remote != nullptr) return false;  // Audits need answers here.
+  if (server_.remote != nullptr) return false;  // Late copies are compared here only.
   return (all && std::any_of(held_.begin(), held_.end(), same)) ||
          server_.audits.auditor().NeedsCopies(cancel.cancel.step);
 }

@@ -68,6 +68,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   server_.options.resume = nullptr;  // These two may be as large as the model.
   server_.options.first_parameters = nullptr;
   answers_.SetLog(&audits_.auditor().log());
+  // Then nobody would read what the owners of shards log.
+  if (!server_.model->gradient()->can_sum()) server_.options.audit_fraction = 0;
   if (OthersMayHold(options, VectorLength(server_.model->parameter_count()))) {
     server_.remote = MakeRemote();
   }
@@ -118,7 +120,6 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
   };
   hooks.star = [this] {
     unused_remote_ = std::move(server_.remote);
-    answers_.SetLog(&audits_.auditor().log());
     if (Status kept = server_.model->KeepHere(); !kept.ok()) end_.End(kept);
   };
   return std::make_unique<RemoteUpdates>(server_.env.loop, server_.env.transport, server_.options,

@@ -113,7 +113,9 @@ void Updater::OnSummed(Sum sum) {
     server_.Say(*warning);
   }
   if (sum.values != nullptr) return Decoded(sum, sum.values->values());
-  if (!server_.options.read_every_version) return Apply(sum);
+  if (!server_.options.read_every_version) {
+    return server_.audits.auditor().WhenFree([this, sum] { Apply(sum); });
+  }
   ReadSum([this, sum](std::span<const float> values) { Decoded(sum, values); });
 }
 
@@ -174,6 +176,12 @@ void Updater::ApplyAtWorkers(const Sum& sum, const Contribution& from) {
   apply.group_rates = from.group_rates;
   if (server_.options.optimizer.clip > 0 && sum.weight > 0) {
     apply.norm = std::sqrt(sum.squares) / sum.weight;
+  }
+  Auditor& auditor = server_.audits.auditor();
+  if (auditor.Prepare(sum.step, nullptr, sum.approximate) != nullptr) {
+    server_.remote->shards().ReadForAudit(sum.step, [&auditor](Result<Auditor::Reported> reported) {
+      auditor.Begin(std::move(reported));
+    });
   }
   const auto applied = [this, step = sum.step, weight = sum.weight](const Status& status) {
     if (status.ok()) return OnAppliedAtWorkers(step, weight);

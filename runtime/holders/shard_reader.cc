@@ -16,13 +16,14 @@ void ShardReader::Fetch(Part part, uint64_t version, Fetched fetched) {
   fetched_ = std::move(fetched);
   part_ = part;
   version_ = version;
-  ++id_;
+  id_ += 2;
   came_.assign(placement_.shards().size(), 0);
   for (uint32_t number = 0; number < came_.size(); ++number) {
     wire::ShardFetchT fetch;
     fetch.shard = number;
     fetch.state = part == Part::kValuesAndState;
     fetch.sum = part == Part::kSum;
+    fetch.log = part == Part::kValuesAndLog;
     fetch.id = id_;
     placement_.Tell(placement_.shards()[number].owner, fetch);
   }

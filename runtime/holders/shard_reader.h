@@ -19,16 +19,25 @@ namespace motley {
 
 class ShardReader {
  public:
-  enum class Part : uint8_t { kValues, kValuesAndState, kSum };
+  enum class Part : uint8_t { kValues, kValuesAndState, kSum, kValuesAndLog };
+  // Two readers of the same nodes number their fetches apart.
+  enum class Ids : uint8_t { kOdd, kEven };
   using Fetched = std::function<void(Result<ShardState>)>;
 
-  explicit ShardReader(ShardPlacement& placement) : placement_(placement) {}  // Borrowed.
+  // `placement` is borrowed.
+  explicit ShardReader(ShardPlacement& placement, Ids ids = Ids::kOdd)
+      : placement_(placement), id_(ids == Ids::kOdd ? 1 : 2) {}
 
   // Asks all owners for this part of a version. One fetch at a time.
   void Fetch(Part part, uint64_t version, Fetched fetched);
   bool fetching() const { return fetched_ != nullptr; }
   void Finish(Result<ShardState> state);
 
+  // The worker owns the shard, and is asked for it by this number.
+  bool Expects(WorkerId worker, uint32_t shard, uint32_t id) const {
+    return placement_.Owns(worker, shard) && id == id_;
+  }
+  bool Takes(const Header& header) const { return (header.row_id - id_) % 2 == 0; }
   // A slice of a state. kDataError: it makes no sense.
   Result<std::span<std::byte>> BeginState(WorkerId worker, const Header& header);
   Status FinishState(WorkerId worker, const Header& header);
@@ -37,14 +46,14 @@ class ShardReader {
   using Floats = std::shared_ptr<std::vector<float>>;
 
   bool Expects(WorkerId worker, const Header& header) const {
-    return placement_.Owns(worker, header.shard) && fetching() && header.row_id == id_;
+    return fetching() && Expects(worker, header.shard, header.row_id);
   }
 
   ShardPlacement& placement_;
   Fetched fetched_;
   Part part_ = Part::kValues;
   uint64_t version_ = 0;
-  uint32_t id_ = 0;
+  uint32_t id_;
   Floats parameters_, arrays_;
   std::vector<size_t> came_;  // Floats of each shard.
   // The slice that arrives from each worker. It may outlast its fetch.

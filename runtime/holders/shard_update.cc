@@ -23,15 +23,15 @@ Status ShardUpdate::Open(const Update& update, uint32_t attempt,
   shards_.assign(placement_.shards().size(), {});
   sums_ = 0;
   summed_ = nullptr;
+  const std::set<WorkerId> nodes = placement_.nodes();
   if (form == nullptr) {
-    placement_.TellAll(open);
+    for (const WorkerId node : nodes) SendOpen(node, open);
     return Status::Ok();
   }
   if (form != code_.form) code_ = {form, {}};
   // Only nodes that do not have the code are sent it.
   wire::ShardOpenT with_code = open;
   open.same_code = true;
-  const std::set<WorkerId> nodes = placement_.nodes();
   if (!std::includes(code_.nodes.begin(), code_.nodes.end(), nodes.begin(), nodes.end())) {
     const Bytes code = EncodeForm(*form);
     MOTLEY_RETURN_IF_ERROR(CheckSendable(FrameKind::kControl, code.size() + 256)
@@ -41,9 +41,14 @@ Status ShardUpdate::Open(const Update& update, uint32_t attempt,
   }
   for (const WorkerId node : nodes) {
     const bool first = code_.nodes.insert(node).second;
-    placement_.Tell(node, first ? with_code : open);
+    SendOpen(node, first ? with_code : open);
   }
   return Status::Ok();
+}
+
+void ShardUpdate::SendOpen(WorkerId node, wire::ShardOpenT open) const {
+  if (hooks_.signs) open.signs = hooks_.signs(open.step, open.attempt, node);
+  placement_.Tell(node, open);
 }
 
 // --- Sums ---

@@ -35,6 +35,8 @@ class ShardUpdate {
     // All shards without a sum have this row of the open update, or this vector of a list.
     std::function<void(const wire::ShardRowT&)> whole;
     std::function<void()> decodable;  // All shards have the sum of the open update.
+    // The signs with which a node logs an attempt at a step; null: nothing is logged.
+    std::function<uint64_t(StepId, uint32_t attempt, WorkerId node)> signs;
   };
   // The sum of the open update in all shards.
   struct Sum {
@@ -106,6 +108,7 @@ class ShardUpdate {
     std::shared_ptr<const CodeForm> form;
     std::set<WorkerId> nodes;
   };
+  void SendOpen(WorkerId node, wire::ShardOpenT open) const;
   using Key = std::tuple<WorkerId, uint32_t, uint32_t>;  // Worker, order, row; rows: 0, 0, row.
   struct Came {
     std::set<uint32_t> shards;  // Those that have the row or vector.

@@ -36,7 +36,6 @@ Answers::Answers(uint32_t workers, uint32_t partitions, Hooks hooks)
 void Answers::SetRemote(RemoteShards* remote) {
   MOTLEY_ASSERT(open_.empty());
   remote_ = remote;
-  log_ = nullptr;
 }
 
 Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
@@ -66,10 +65,15 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
     hooks.came = [this, id](const Answer& answer, bool added) { Came(id, answer, added); };
     open.sum->Open(update, attempt, form, std::move(hooks), log_);
   }
-  if (log_ != nullptr && form != nullptr) {
-    log_->Open(id, form, open.sum->cut(), open.sum->ends());
-  } else if (log_ != nullptr) {
-    log_->OpenLeases(id, orders_.partitions(), open.sum->cut(), open.sum->ends());
+  // The slices of shards on other nodes are logged there.
+  if (log_ != nullptr) {
+    const Slicing cut = open.sum != nullptr ? open.sum->cut() : remote_->CutOf(form.get());
+    const std::vector<size_t> ends = open.sum != nullptr ? open.sum->ends() : remote_->ends();
+    if (form != nullptr) {
+      log_->Open(id, form, cut, ends);
+    } else {
+      log_->OpenLeases(id, orders_.partitions(), cut, ends);
+    }
   }
   const bool sent = form == nullptr || form->kept_parts == 0;
   return remote_ != nullptr && sent ? remote_->Open(update, attempt, form) : Status::Ok();
@@ -328,11 +332,9 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
   if (!fine.ok()) return Refuse(worker, list, std::move(fine));
   const std::span<const PartitionId> covered = orders_.Cover(list, entries);
   const uint32_t vector = list.added_vectors++;
+  std::vector<double> sketches;
   if (open.sum != nullptr) {
-    MOTLEY_ASSIGN_OR_RETURN(std::vector<double> sketches,
-                            open.sum->Add({worker, list.number, vector, tally}));
-    const bool logs = log_ != nullptr && log_->Keeps(list.step);
-    if (logs) log_->AddVector(worker, covered, std::move(sketches), tally);
+    MOTLEY_ASSIGN_OR_RETURN(sketches, open.sum->Add({worker, list.number, vector, tally}));
   } else {
     wire::ShardAddT add;
     add.step = list.step;
@@ -342,6 +344,8 @@ Status Answers::EndVector(WorkerId worker, Order& list, uint32_t entries) {
     add.row = vector;
     remote_->Add(add);
   }
+  const bool logs = log_ != nullptr && log_->Keeps(list.step);
+  if (logs) log_->AddVector(worker, covered, std::move(sketches), tally);
   list.came = 0;
   list.tally.reset();
   hooks_.covered(worker, list.step, covered);

@@ -56,7 +56,7 @@ class Answers {
   void SetLog(AnswerLog* log) { log_ = log; }
 
   // From now on workers hold the shards. Slices go there, and what comes here is what the shards
-  // report. Borrowed. Call it while no update is open. No log is kept then.
+  // report. Borrowed. Call it while no update is open. They log the slices, too.
   void SetRemote(RemoteShards* remote);
 
   OrderBook& orders() { return orders_; }

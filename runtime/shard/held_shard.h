@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "runtime/links/messages.h"
 #include "runtime/shard/shard_host.h"
 
 namespace motley {
@@ -62,6 +63,11 @@ struct ShardHost::Held {
     return held;
   }
 
+  // What the node's log has of this shard, and the sketch of its sum. `begin` is where its range
+  // begins.
+  wire::ShardLogT AsLog(const AnswerLog& log, const std::optional<wire::ShardOpenT>& open,
+                        size_t begin, uint32_t id);
+
   const uint32_t shard;
   const size_t count;  // Parameters.
   uint32_t epoch = 0;
@@ -87,5 +93,15 @@ struct ShardHost::Held {
   bool in_place = false;  // The update that is applied overwrites the newest values.
   std::optional<wire::ShardHoldT> waiting;  // A rollback that came while the device applies.
 };
+
+// The log starts with an update. This precedes the opening of the shards' sums, which take slices
+// that came early.
+void OpenLog(const ShardHost::Job& job, const wire::ShardOpenT& open,
+             std::shared_ptr<const CodeForm> form, AnswerLog& log);
+
+template <typename Message>
+void ShardHost::Report(const Message& message) {
+  SendControl(parts_.transport, parts_.coordinator, parts_.header, message);
+}
 
 }  // namespace motley

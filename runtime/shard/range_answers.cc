@@ -48,21 +48,16 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
   form_ = std::move(form);
   open_ = true;
   decodable_ = false;
-  const std::vector<uint64_t> ends = shape_.route.ends();
-  std::vector<size_t> cut_ends(ends.begin(), ends.end());
   if (form_ != nullptr) {
     spare_.Limit(form_->workers);
     sum_.OpenRows(form_);
     row_done_.assign(form_->workers, false);
-    if (form_->parts > 1) {
-      cut_ends = AnswerEnds(form_->field, ends.back(), cut_ends, form_->parts);
-    }
   } else {
     spare_.Limit(SIZE_MAX);
     sum_.OpenLists();
     row_done_.clear();
   }
-  cut_ = Slicing(std::move(cut_ends), whole_.length(), whole_.format());
+  cut_ = CutOf(whole_, form_.get());
   // A hook may open the update again. The rest is then compared with that.
   std::list<Early> early = std::exchange(early_, {});
   waiting_ = 0;
@@ -82,6 +77,12 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
       }
     }
   }
+}
+
+Slicing RangeAnswers::CutOf(const Slicing& whole, const CodeForm* form) {
+  if (form == nullptr || form->parts <= 1) return whole;
+  return Slicing(AnswerEnds(form->field, whole.total(), whole.ends(), form->parts), whole.length(),
+                 whole.format());
 }
 
 Status RangeAnswers::EndSum() {
@@ -259,7 +260,7 @@ void RangeAnswers::Refuse(const Answer& answer, Part& part, bool touched, const 
   hooks_.refused(answer, touched, why);
 }
 
-Result<std::vector<double>> RangeAnswers::Add(const Answer& which) {
+Result<RangeAnswers::Added> RangeAnswers::Add(const Answer& which) {
   const auto found = parts_.find({which.worker, which.order, which.row});
   const bool here = open_ && form_ == nullptr && found != parts_.end() &&
                     found->second.slices.size() == slices() && found->second.arrived &&
@@ -270,7 +271,7 @@ Result<std::vector<double>> RangeAnswers::Add(const Answer& which) {
   }
   Part& part = found->second;
   sum_.AddVector(std::exchange(part.slices, {}), *part.came.tally);
-  return std::move(part.sketches);
+  return Added{std::move(part.sketches), *part.came.tally};
 }
 
 }  // namespace motley

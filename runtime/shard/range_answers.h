@@ -97,14 +97,21 @@ class RangeAnswers {
   // hook.
   Status Finish(WorkerId worker, Slice& slice);
 
-  // The coordinator's decision that a vector that arrived counts. Returns the sketches of its
-  // slices if there is a log. kDataError: there is no such vector.
-  Result<std::vector<double>> Add(const Answer& which);
+  // The coordinator's decision that a vector that arrived counts. kDataError: there is no such
+  // vector.
+  struct Added {
+    std::vector<double> sketches;  // By slice, if there is a log.
+    Tally tally;
+  };
+  Result<Added> Add(const Answer& which);
   // Ends the sum, and the update takes no more slices. Rows must be decodable.
   Status EndSum();
   Result<ApproximateDecoding> EndSum(const std::vector<bool>& rows);
 
   const Slicing& cut() const { return cut_; }  // The cut of whole answers to the open update.
+  // The cut of answers with rows of `form`, or, if it is null, of lists. `whole` is that of
+  // vectors.
+  static Slicing CutOf(const Slicing& whole, const CodeForm* form);
   bool Complete(RowId row) const { return sum_.decoder().RowComplete(row); }
   bool open() const { return open_; }
   StepId step() const { return update_.id; }

@@ -24,14 +24,26 @@ ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
   return placement;
 }
 
+ShardUpdate::Hooks UpdateHooksOf(const RemoteShards::Setup& setup,
+                                 const RemoteShards::Hooks& hooks) {
+  ShardUpdate::Hooks update{hooks.whole, hooks.decodable, nullptr};
+  if (!setup.audit_secret) return update;
+  update.signs = [secret = *setup.audit_secret](StepId step, uint32_t attempt, WorkerId node) {
+    return SignsOfNode(secret, step, attempt, node);
+  };
+  return update;
+}
+
 }  // namespace
 
 RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks)
     : workers_(setup.workers),
+      slice_length_(setup.slice_length),
       hooks_(std::move(hooks)),
       placement_(transport, PlacementOf(setup), hooks_.node),
-      update_(placement_, setup.keep_rows, {hooks_.whole, hooks_.decodable}),
+      update_(placement_, setup.keep_rows, UpdateHooksOf(setup, hooks_)),
       reader_(placement_),
+      audit_reader_(placement_, setup.audit_secret.value_or(0), setup.workers),
       late_nodes_(loop, placement_, update_, [this](WorkerId node) { Leave(node); }) {}
 
 void RemoteShards::Place(const std::vector<WorkerId>& owners,
@@ -61,7 +73,21 @@ void RemoteShards::Apply(const wire::ShardApplyT& apply, ShardUpdate::Applied ap
   late_nodes_.Watch();
 }
 
+Slicing RemoteShards::CutOf(const CodeForm* form) const {
+  const Route& route = placement_.route();
+  return RangeAnswers::CutOf(route.Answers(slice_length_, WireFormat::kFloat32), form);
+}
+
+std::vector<size_t> RemoteShards::ends() const {
+  const std::vector<uint64_t> ends = placement_.route().ends();
+  return {ends.begin(), ends.end()};
+}
+
 Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& control) {
+  if (const auto* log = control.body.AsShardLog()) {
+    MOTLEY_RETURN_IF_ERROR(audit_reader_.OnLog(worker, *log));
+    return true;
+  }
   Result<bool> forward = false;
   if (const auto* row = control.body.AsShardRow()) {
     forward = update_.OnRow(worker, *row);
@@ -113,6 +139,7 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });
   if (!safe) StartAgain(why);
+  audit_reader_.GiveUp(why);
   if (fetching()) {
     reader_.Finish(Status::Unavailable(
         fmt::format("{} was lost with its shards", DescribeNode(worker, workers_))));

@@ -32,6 +32,7 @@
 #include "base/loop/loop.h"
 #include "base/status.h"
 #include "coding/code_form.h"
+#include "runtime/holders/audit_reader.h"
 #include "runtime/holders/late_nodes.h"
 #include "runtime/holders/shard_placement.h"
 #include "runtime/holders/shard_reader.h"
@@ -75,6 +76,8 @@ class RemoteShards {
     bool reads = false;           // Workers that follow could read the new values, and get no sums.
     uint32_t workers = 0;         // Nodes from this one on are shard servers.
     bool servers_follow = false;  // Shard servers follow before workers do.
+    // Nodes log what they get for audits, with signs that come from this secret; none: no audits.
+    std::optional<uint64_t> audit_secret;
   };
 
   RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks);
@@ -114,7 +117,18 @@ class RemoteShards {
   // with kUnavailable if a shard is lost meanwhile.
   void Fetch(Part part, ShardReader::Fetched fetched);
   bool fetching() const { return reader_.fetching(); }
-  ShardReader& reader() { return reader_; }  // Takes the slices that arrive.
+  // Takes the slices that arrive.
+  ShardReader& ReaderOf(const Header& header) {
+    return reader_.Takes(header) ? reader_ : audit_reader_.values();
+  }
+  // Reads what an audit of the open step needs. Apply may follow at once. `reported` runs with
+  // kUnavailable if a node is lost meanwhile.
+  void ReadForAudit(StepId step, AuditReader::Reported reported) {
+    audit_reader_.Read(step, attempt(), version(), std::move(reported));
+  }
+  // The cut of answers to an update (as in RangeAnswers::CutOf), and the ends of the shards.
+  Slicing CutOf(const CodeForm* form) const;
+  std::vector<size_t> ends() const;
   // Finds new followers for shards that lost one. Between updates only; placed() is false until
   // they have the state.
   void FindFollowers();
@@ -126,10 +140,12 @@ class RemoteShards {
   void StartAgain(const Status& why);
 
   const uint32_t workers_;
+  const size_t slice_length_;
   const Hooks hooks_;
   ShardPlacement placement_;
   ShardUpdate update_;
   ShardReader reader_;
+  AuditReader audit_reader_;
   LateNodes late_nodes_;
   std::map<WorkerId, uint32_t> late_;  // How often nodes were late.
   bool refilling_ = false;             // A fetch for new followers runs.

@@ -43,7 +43,9 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
                options.followers, FollowersRead(options), options.workers,
-               options.holders == JobOptions::Holders::kShardServers},
+               options.holders == JobOptions::Holders::kShardServers,
+               options.audit_fraction > 0 ? std::optional(options.seed ^ options.audit_secret)
+                                          : std::nullopt},
               {hooks_.node,
                [this](const wire::ShardRowT& whole) {
                  answers_.OnWhole(whole);
@@ -141,11 +143,11 @@ Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& con
 
 Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
   if (header.kind == FrameKind::kLoad) return placement_.survey().Room(header);
-  return shards_.reader().BeginState(worker, header);
+  return shards_.ReaderOf(header).BeginState(worker, header);
 }
 
 Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
-  if (header.kind != FrameKind::kLoad) return shards_.reader().FinishState(worker, header);
+  if (header.kind != FrameKind::kLoad) return shards_.ReaderOf(header).FinishState(worker, header);
   placement_.survey().Arrived(worker, header);
   return Status::Ok();
 }

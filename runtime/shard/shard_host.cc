@@ -10,7 +10,6 @@
 #include "base/assert.h"
 #include "coding/form_bytes.h"
 #include "coding/kernels/combine.h"
-#include "runtime/links/messages.h"
 #include "runtime/memory_need.h"
 #include "runtime/shard/held_shard.h"
 #include "training/optimizers/optimizer_rule.h"
@@ -59,7 +58,10 @@ Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold) {
   return options;
 }
 
-ShardHost::ShardHost(Parts parts, Job job) : parts_(std::move(parts)), job_(std::move(job)) {}
+ShardHost::ShardHost(Parts parts, Job job)
+    : parts_(std::move(parts)),
+      job_(std::move(job)),
+      log_(job_.workers, job_.id, /*secret=*/0, [](StepId) { return true; }) {}
 
 ShardHost::~ShardHost() {
   for (const auto& [id, peer] : peers_) {
@@ -71,11 +73,6 @@ ShardHost::~ShardHost() {
 ShardHost::Held* ShardHost::Find(uint32_t shard) {
   const auto found = held_.find(shard);
   return found == held_.end() ? nullptr : found->second.get();
-}
-
-template <typename Message>
-void ShardHost::Report(const Message& message) {
-  SendControl(parts_.transport, parts_.coordinator, parts_.header, message);
 }
 
 // --- What the coordinator says ---
@@ -132,6 +129,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     place = std::make_unique<Held>(hold.shard, job_, parts_.transport, parts_.device,
                                    hold.keep_rows, spare_, HooksOf(hold.shard));
     held = place.get();
+    held->answers.SetLog(&log_);
     MOTLEY_ASSIGN_OR_RETURN(held->optimizer,
                             Optimizer::Create(options, held->count, job_.route.begin(hold.shard)));
     const bool begins = hold.state_floats == 0 && hold.optimizer_steps == 0;
@@ -222,21 +220,13 @@ Status ShardHost::Open(const wire::ShardOpenT& open) {
   }
   if (!open.lists && form == nullptr) return Status::DataError("an update under an unknown code");
   open_ = open;
+  if (open.signs != 0) OpenLog(job_, open, form, log_);
   for (const auto& [shard, held] : held_) {
     // The order to open may come later than the values after it.
     if (open.step == held->version) held->before = nullptr;
     if (!held->owner || !held->ready) continue;
     held->sum = Held::Sum();  // One of the owner before is of no use any more.
     held->answers.Open({open.step, open.base_version}, open.attempt, form);
-  }
-  return Status::Ok();
-}
-
-Status ShardHost::Add(const wire::ShardAddT& add) {
-  for (const auto& [shard, held] : held_) {
-    RangeAnswers& answers = held->answers;
-    if (!held->owner || answers.step() != add.step || answers.attempt() != add.attempt) continue;
-    MOTLEY_RETURN_IF_ERROR(answers.Add({add.worker, add.order, add.row, {}}).status());
   }
   return Status::Ok();
 }
@@ -383,6 +373,7 @@ Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
   } else {
     send(*held->parameters, held->parameters);
   }
+  if (fetch.log) Report(held->AsLog(log_, open_, job_.route.begin(held->shard), fetch.id));
   // The coordinator may give up the fetch, and the next update then changes the state.
   return OrNoMemory("a copy of a shard's state", [&] {
     const auto copy = std::make_shared<std::vector<float>>(state.begin(), state.end());

@@ -5,6 +5,8 @@
 //   owner      takes slices of answers from workers, sums them, reports what is whole, sends the
 //              sum to the followers, applies it when the coordinator says so, and sends the new
 //              values to all workers
+//              It logs sketches of slices for audits (runtime/audit/), which the coordinator reads
+//              after some steps
 //   follower   takes the owner's sum, applies it at the same word, and so has the same values; or,
 //              if the values are all the state that there is, takes those that its worker reads
 //
@@ -134,6 +136,7 @@ class ShardHost final : public Receiver {
   std::map<PeerId, std::unique_ptr<Peer>> peers_;
   std::map<WorkerId, Incarnation> gone_;  // The last one of each worker that is gone.
   std::shared_ptr<const CodeForm> form_;  // The last code.
+  AnswerLog log_;  // It keeps what the owned shards get, if the coordinator wants that.
   // The open update, for shards that come while it is open.
   std::optional<wire::ShardOpenT> open_;
   Alive alive_;

@@ -78,8 +78,8 @@ Status UpdateSum::Finish(WorkerId worker, Slice& slice) {
 Result<std::vector<double>> UpdateSum::Add(const Answer& vector) {
   std::vector<double> sketches;
   for (const auto& range : ranges_) {
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<double> own, range->Add(vector));
-    sketches.insert(sketches.end(), own.begin(), own.end());
+    MOTLEY_ASSIGN_OR_RETURN(const RangeAnswers::Added own, range->Add(vector));
+    sketches.insert(sketches.end(), own.sketches.begin(), own.sketches.end());
   }
   return sketches;
 }

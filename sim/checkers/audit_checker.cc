@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
 
 namespace motley {
 
@@ -20,19 +23,14 @@ void AuditChecker::On(const event::AuditWarned& event) {
   named_ += event.warning.worker ? 1 : 0;
 }
 
-void AuditChecker::Spoilt(StepId step) {
-  if (!first_spoilt_) {
-    first_spoilt_ = step;
-  } else if (step > *first_spoilt_ && !second_spoilt_) {
-    second_spoilt_ = step;
-  }
-}
-
 void AuditChecker::Finish() {
-  if (!second_spoilt_ || (first_warned_ && *first_warned_ <= *second_spoilt_)) return;
+  std::vector<StepId> audited;
+  std::set_difference(spoilt_.begin(), spoilt_.end(), given_up_.begin(), given_up_.end(),
+                      std::back_inserter(audited));
+  if (audited.size() < 2 || (first_warned_ && *first_warned_ <= audited[1])) return;
   violations_.Add(fmt::format(
       "I11: {} spoilt steps {} and {}; the first audit that noticed was of step {}", liar_,
-      *first_spoilt_, *second_spoilt_, first_warned_ ? std::to_string(*first_warned_) : "none"));
+      audited[0], audited[1], first_warned_ ? std::to_string(*first_warned_) : "none"));
 }
 
 }  // namespace motley

@@ -11,8 +11,6 @@ void AddLiar(SimOptions& options, double step_seconds) {
   constexpr uint64_t kLieDraws = 61;  // Its own stream of the simulation's draws.
   Random random(options.seed, Stream::kSimulation, kLieDraws);
   if (!random.Chance(0.125) || options.trainer != SimTrainer::kBuiltIn) return;
-  // Nothing is audited then.
-  if (options.job.holders != JobOptions::Holders::kServer) return;
   if (options.job.wire != WireFormat::kFloat32) return;
   options.power_cuts = PowerCuts();
   options.job.checkpoint = CheckpointOptions();

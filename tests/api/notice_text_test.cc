@@ -231,6 +231,16 @@ TEST(AuditText, NamesThePartAndWhoSentIt) {
                         "and no other answer is there to say who is right"));
   EXPECT_THAT(AuditText({.difference = 0.5, .kind = AuditWarning::Kind::kSum}),
               HasSubstr("what was decoded differs by about 50 %"));
+  warning.kind = AuditWarning::Kind::kBetween;
+  warning.suspect = {2, "", 0.1, 0};
+  warning.at = 0;
+  EXPECT_THAT(AuditText(warning), HasSubstr("worker 2 sent differs by about 10 %"));
+  EXPECT_THAT(AuditText(warning), HasSubstr("only in the part of the vector that worker 0 sums"));
+  EXPECT_THAT(
+      AuditText(
+          {.worker = 1, .difference = 0.5, .sent_away = true, .kind = AuditWarning::Kind::kSumOf}),
+      HasSubstr("the part of the sum that worker 1 formed differs by about 50 % from the "
+                "server's own, although the answers are right: it is sent away"));
 }
 
 TEST(ReasonText, SaysWhatWasPredictedAndAgainstWhat) {

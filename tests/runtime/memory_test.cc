@@ -64,6 +64,10 @@ TEST(Memory, OfAVectorIsWhereTheVectorIs) {
   EXPECT_EQ(star.part, 0u);
   options.holders = JobOptions::Holders::kWorkers;
   UsualMemory direct = UsualMemoryOf(options, kVector / sizeof(float), true);
+  EXPECT_EQ(ServerVectors(options), 5u) << "the audits may need four";
+  EXPECT_NEAR(vectors(direct.server), 2, 0.1) << "they usually need two";
+  options.audit_fraction = 0;
+  direct = UsualMemoryOf(options, kVector / sizeof(float), true);
   EXPECT_EQ(ServerVectors(options), 1u);
   EXPECT_NEAR(vectors(direct.server), 1, 0.1);
   EXPECT_NEAR(vectors(direct.part), (6. + 4.) / 4, 0.1);

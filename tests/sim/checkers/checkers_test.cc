@@ -382,6 +382,20 @@ TEST(AuditChecker, ALiarMayPassOnce) {
   }
 }
 
+TEST(AuditChecker, AStepWithoutAnAuditDoesNotCount) {
+  for (const bool given_up : {false, true}) {
+    Violations violations;
+    AuditChecker checker(violations, "liar");
+    checker.Spoilt(20);
+    checker.Spoilt(21);
+    checker.Spoilt(22);
+    if (given_up) checker.OnEvent(event::AuditGivenUp{21});
+    checker.OnEvent(event::AuditWarned{{.step = 22, .worker = WorkerId{1}, .name = "liar"}});
+    checker.Finish();
+    EXPECT_EQ(violations.list().empty(), given_up);
+  }
+}
+
 TEST(AuditChecker, AnHonestWorkerIsNotBlamed) {
   Violations violations;
   AuditChecker checker(violations, "liar");
