@@ -35,11 +35,14 @@ Status TakeServerEnvironment(JobRequest& request) {
   return Status::Ok();
 }
 
-// Refuses updates of the caller's own where the server does not have the whole vector. A worker has
-// no plan.
-Status CheckAppliesHere(const JobRequest& request, const std::optional<JobPlan>& plan,
-                        const ForeignTrainer& foreign) {
-  if (!foreign.apply || !plan || plan->job.holders == JobOptions::Holders::kServer) {
+// The server keeps the vector if updates are the caller's own. A worker has no plan.
+Status KeepVectorHere(const JobRequest& request, const ForeignTrainer& foreign,
+                      std::optional<JobPlan>& plan) {
+  using Holders = JobOptions::Holders;
+  if (!foreign.apply || !plan || plan->job.holders == Holders::kServer) return Status::Ok();
+  if (plan->job.holders == Holders::kChosen) {
+    plan->job.holders = Holders::kServer;
+    plan->job.shard_servers = 0;
     return Status::Ok();
   }
   return Status::InvalidArgument(
@@ -105,7 +108,7 @@ Status Job::SetTrainer(const motley_trainer& trainer) {
   MOTLEY_RETURN_IF_ERROR(CheckBringsTrainer("trainer"));
   MOTLEY_ASSIGN_OR_RETURN(auto made, MakeForeign(trainer, request_.role != MOTLEY_SERVER,
                                                  [this] { return metrics_.decoded_loss(); }));
-  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(request_, plan_, *made));
+  MOTLEY_RETURN_IF_ERROR(KeepVectorHere(request_, *made, plan_));
   foreign_ = std::move(made);
   shared_.has_loop = shared_.initializes = false;
   return Status::Ok();
@@ -116,7 +119,7 @@ Status Job::SetLoop(const motley_loop& loop) {
   const bool computes = request_.role != MOTLEY_SERVER;
   const bool serves = request_.role != MOTLEY_WORKER;
   MOTLEY_ASSIGN_OR_RETURN(auto made, MakeLoopTrainer(loop, serves, computes, Door()));
-  MOTLEY_RETURN_IF_ERROR(CheckAppliesHere(request_, plan_, *made));
+  MOTLEY_RETURN_IF_ERROR(KeepVectorHere(request_, *made, plan_));
   foreign_ = std::move(made);
   shared_.has_loop = true;
   shared_.initializes = foreign_->initialize != nullptr;

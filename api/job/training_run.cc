@@ -262,11 +262,7 @@ Result<JobResult> TrainingRun::Train() {
     MOTLEY_ASSIGN_OR_RETURN(
         folder, CheckpointFolder::Open(loop, request.checkpoint, plan_.job.resume.get()));
   }
-  if (local()) {
-    // Threads share this process and its own limits, processes only the machine.
-    const uint64_t memory = threads() ? HostMemoryBytes() : SharedMemoryBytes();
-    MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
-  }
+  MOTLEY_RETURN_IF_ERROR(FitMemory());
   MOTLEY_RETURN_IF_ERROR(Record());
   ObserverFan observers;
   observers.Tell(
@@ -315,6 +311,31 @@ Result<JobResult> TrainingRun::Train() {
 }
 
 // Opens what the run is recorded in.
+// Audits that nobody asked for need not fit. Those that a request names must.
+Status TrainingRun::FitMemory() {
+  Status fits = CheckHostMemory();
+  JobOptions& job = plan_.job;
+  if (fits.ok() || job.audit_fraction == 0 || job.audit_time == 0) return fits;
+  const double drawn = std::exchange(job.audit_fraction, 0);
+  if (CheckHostMemory().ok()) {
+    parts_.events.Tell(MOTLEY_EVENT_NOTICE,
+                       "no step is audited, because there is no memory for it: " + fits.ToString());
+    return Status::Ok();
+  }
+  job.audit_fraction = drawn;
+  return fits;
+}
+
+Status TrainingRun::CheckHostMemory() const {
+  if (!local()) {
+    return CheckMemory("the server", ParameterCount(), ServerVectors(plan_.job),
+                       device_->info().memory_bytes);
+  }
+  // Threads share this process and its own limits, processes only the machine.
+  const uint64_t memory = threads() ? HostMemoryBytes() : SharedMemoryBytes();
+  return CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory);
+}
+
 Status TrainingRun::Record() {
   const std::string& path = parts_.request.record_profile;
   if (path.empty()) return Status::Ok();

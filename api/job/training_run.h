@@ -71,6 +71,8 @@ class TrainingRun {
   void Introduce() const;
   void TellDevices() const;
   Result<JobResult> Train();
+  Status FitMemory();
+  Status CheckHostMemory() const;
   Status Record();
   void EndRecording();
   JobResult AllDone() const;

@@ -312,8 +312,8 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
     return Status::InvalidArgument(
         fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
   }
-  // Audits need answers at the server.
-  if (chosen && (here || request.audit > 0)) return Status::Ok();
+  // Updates of each worker's own need the parameters at the server.
+  if (chosen && (here || job.sync.one_each)) return Status::Ok();
   if (mode.kind == Reduce::kDirect && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }
@@ -324,17 +324,12 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
         "leave `reduce` out",
         request.reduce));
   }
-  if (request.audit > 0) {
-    return Status::InvalidArgument(
-        "`audit` needs answers at the server: leave it out, or use `reduce` star");
-  }
   using Holders = JobOptions::Holders;
   job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
   job.followers = std::max(request.followers, 1U);
   if (!here) job.shard_servers = sharded ? mode.servers : kMostShardServers;
   if (chosen) return Status::Ok();
   job.shards = sharded ? mode.servers : job.workers;
-  job.audit_fraction = 0;
   return Status::Ok();
 }
 
@@ -365,8 +360,8 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
-  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   MOTLEY_RETURN_IF_ERROR(PlanSync(request, plan.job));
+  MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   if (request.allowed_steps > 0 && plan.job.sync.one_each) {
     return Status::InvalidArgument(
         fmt::format("`allowed_steps` {}: with `sync` {} steps have no common end to pause at. Use "

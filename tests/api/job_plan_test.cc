@@ -117,9 +117,9 @@ TEST(PlanJob, ShardServersHoldTheVectorOfAServedJob) {
   EXPECT_EQ(plan->job.holders, JobOptions::Holders::kShardServers);
   EXPECT_EQ(plan->job.shard_servers, 2U);
   EXPECT_EQ(plan->job.followers, 1U);
-  EXPECT_EQ(plan->job.audit_fraction, 0);
+  EXPECT_EQ(plan->job.audit_fraction, 0.02);
   request.audit = 0.5;
-  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("`audit`"));
+  EXPECT_EQ(PlanRealJob(request)->job.audit_fraction, 0.5);
   request.audit = 0;
   for (const char* wrong : {"sharded:0", "sharded:65", "sharded:", "sharded"}) {
     request.reduce = wrong;
@@ -130,6 +130,17 @@ TEST(PlanJob, ShardServersHoldTheVectorOfAServedJob) {
     EXPECT_EQ(PlanRealJob(request)->job.shard_servers, kMostShardServers) << spare;
   }
   request.reduce = "star";
+  EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
+}
+
+TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
+  JobRequest request;
+  request.data = "there";
+  EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kServer) << "all in one";
+  request.role = MOTLEY_SERVER;
+  EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kChosen);
+  request.sync = "asp";
+  EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kServer);
   EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
 }
 

@@ -84,7 +84,7 @@ def _rule(optimizer: torch.optim.Optimizer, schedule: Any, options: dict[str, An
     found = "server_step=True is given" if server_step else rule_of(optimizer, schedule, options)
     if isinstance(found, Rule):
         return found
-    if options.get("reduce") not in (None, "star"):
+    if options.get("reduce") not in (None, "star", "auto"):
         raise Refused(f"reduce={options['reduce']!r}: {found}, so its own step() applies the updates, and needs the "
                       "whole vector at the server. Leave reduce out")
     return None

@@ -57,15 +57,28 @@ class Direct(ProgramTest):
                 report = self.train("--reduce", "direct", "--followers", followers, *flags)
                 self.expect_same(report, reference)
 
+    def test_checks_what_the_workers_send_each_other(self):
+        report = self.train("--reduce", "direct", "--audit", 1)
+        self.assertEqual(report["audit"]["steps"], 300)
+        self.assertEqual(report["audit"]["warnings"], [])
+        self.assertLess(report["max_decode_error"], 1e-4)
+        done = self.run_program("train", "--data", self.data, "--workers", 4, "--batch", 64, "--steps", 120,
+                                "--reduce", "direct", "--code", "none", "--shares", "equal", "--audit", 1,
+                                "--fault", "lie:1@step=5,-0.5x", "--json", expect=1)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["steps"], 120)
+        named = [w for w in report["audit"]["warnings"] if "worker" in w]
+        self.assertEqual({w["worker"] for w in named}, {1}, done.stderr)
+        self.assertTrue(named[0]["sent_away"], done.stderr)
+
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data)
         for wrong, words in ((("--workers", 4, "--reduce", "rung"), "auto, star, sharded:S or direct"),
                              (("--workers", 4, "--reduce", "ring"), "waits for every worker"),
                              (("--workers", 4, "--reduce", "mpi"), "mpirun -n 4 motley-sum --reduce mpi"),
                              (("--workers", 1, "--reduce", "direct"), "nobody to share with"),
-                             (("--workers", 4, "--followers", 1), "Use --reduce direct"),
-                             (("--workers", 4, "--reduce", "direct", "--followers", 4), "--followers"),
-                             (("--workers", 4, "--reduce", "direct", "--audit", 0.5), "--audit")):
+                             (("--workers", 4, "--reduce", "star", "--followers", 1), "Use --reduce direct"),
+                             (("--workers", 4, "--reduce", "direct", "--followers", 4), "--followers")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
 
@@ -133,7 +146,7 @@ class ShardServers(ProgramTest):
             self.assertEqual(worker.finish()[0], 0, worker.text())
 
     def test_a_job_without_places_refuses_them(self):
-        job, address, _ = self.start(steps=100000)
+        job, address, _ = self.start("--reduce", "star", steps=100000)
         refused = self.shard_server(address, "unwanted")
         code, _ = refused.finish()
         self.assertEqual(code, 4, refused.text())
@@ -150,7 +163,6 @@ class ShardServers(ProgramTest):
         for wrong, words in (((*train, "--reduce", "sharded:2"), "motley train --remote"),
                              ((*served, "--reduce", "sharded:0"), "1 to 64, like sharded:4"),
                              ((*served, "--reduce", "sharded:65"), "1 to 64, like sharded:4"),
-                             ((*served, "--reduce", "sharded:2", "--audit", 0.5), "--audit"),
                              (("server", "--server", "127.0.0.1:1"), "--shard"),
                              (("server", "--shard"), "--server"),
                              (("server", "--shard", "--server", "127.0.0.1:1"), "MOTLEY_TOKEN")):

@@ -45,7 +45,7 @@ class Sync(ProgramTest):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
         # Before workers are asked to join.
         served = self.run_program(*train, "--remote", "--listen", "127.0.0.1:0", "--sync", "asp",
-                                  "--reduce", "auto", expect=2)
+                                  "--reduce", "sharded:2", expect=2)
         self.assertIn("--reduce star", served.stderr)
         self.assertNotIn("motley worker", served.stderr)
 
