@@ -26,8 +26,8 @@ struct LoopDoor {
 Result<std::shared_ptr<const ForeignTrainer>> MakeLoopTrainer(const motley_loop& loop, bool serves,
                                                               bool computes, LoopDoor door);
 
-// Shows the loop what its job goes on with, as a step of the kind INITIALIZE, `with_state` also what
-// the optimizer keeps. kCancelled: the job was stopped.
+// Shows the loop what its job goes on with, as a step of the kind INITIALIZE; `with_state`: also
+// what the optimizer keeps. kCancelled: the job was stopped.
 Status OfferResumed(const LoopDoor& door, const SavedJob& saved, bool with_state);
 
 }  // namespace motley
