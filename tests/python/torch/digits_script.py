@@ -30,6 +30,7 @@ def groups(model):
 
 
 OPTIMIZERS = {
+    "sgd": lambda model: torch.optim.SGD(groups(model), lr=0.05, weight_decay=0.01),
     "momentum": lambda model: torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9),
     "nesterov": lambda model: torch.optim.SGD(groups(model), lr=0.02, momentum=0.9, nesterov=True),
     "adam": lambda model: torch.optim.Adam(groups(model), lr=0.001, weight_decay=0),
@@ -50,7 +51,7 @@ def state_of(optimizer):
     """The norm of each thing that the optimizer keeps, over all parameters."""
     squares = {}
     for entries in optimizer.state.values():
-        for name, value in entries.items():
+        for name, value in ((name, value) for name, value in entries.items() if value is not None):
             squares[name] = squares.get(name, 0.0) + float(torch.as_tensor(value).double().square().sum())
     return {name: square ** 0.5 for name, square in sorted(squares.items())}
 

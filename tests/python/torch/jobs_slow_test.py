@@ -21,6 +21,20 @@ def test_optimizers(optimizer):
     check_optimizer(optimizer)
 
 
+@pytest.mark.parametrize("schedule", ["cosine", "epochs"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_rates_where_workers_hold_the_vector(optimizer, schedule):
+    check_optimizer(optimizer, {"reduce": "direct"}, schedule=schedule)
+
+
+def test_momentum_that_follows_a_schedule_runs_at_the_server():
+    check_optimizer("momentum", schedule="cycle")
+
+
+def test_the_scripts_own_step_on_demand():
+    check_optimizer("adamw", {"server_step": True})
+
+
 @pytest.mark.parametrize("who, number", [("server", signal.SIGTERM), ("worker", signal.SIGINT)])
 def test_signals_end_a_process(who, number):
     check_signal(who, number)
@@ -29,3 +43,7 @@ def test_signals_end_a_process(who, number):
 @pytest.mark.parametrize("optimizer", ["momentum", "rmsprop"])
 def test_a_killed_job_goes_on_from_its_checkpoint(optimizer, tmp_path):
     check_resumed(optimizer, tmp_path)
+
+
+def test_a_killed_job_goes_on_from_its_checkpoint_by_the_scripts_own_step(tmp_path):
+    check_resumed("adamw", tmp_path, server_step=True)

@@ -20,21 +20,12 @@ def test_an_optimizer_with_groups():
     check_optimizer("nesterov")
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "steps", "epochs"])
-def test_rates_of_groups_where_workers_hold_the_vector(schedule):
-    check_optimizer("adamw", {"reduce": "direct"}, schedule=schedule)
+def test_rates_of_groups_where_workers_hold_the_vector():
+    check_optimizer("adamw", {"reduce": "direct"}, schedule="steps")
 
 
 def test_clipping_where_workers_hold_the_vector():
     check_optimizer("nesterov", {"reduce": "direct"}, clip_norm=0.5)
-
-
-def test_momentum_that_follows_a_schedule_runs_at_the_server():
-    check_optimizer("momentum", schedule="cycle")
-
-
-def test_the_scripts_own_step_on_demand():
-    check_optimizer("adamw", {"server_step": True})
 
 
 def test_a_worker_that_holds_a_part_of_the_vector_dies():
@@ -89,7 +80,7 @@ def test_signals_end_a_process(who, number):
     check_signal(who, number)
 
 
-@pytest.mark.parametrize("options", [{}, {"reduce": "direct"}, {"server_step": True}])
+@pytest.mark.parametrize("options", [{}, {"reduce": "direct"}])
 def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path, options):
     check_resumed("adamw", tmp_path, **options)
 
