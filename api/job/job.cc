@@ -239,6 +239,8 @@ Status Job::Train() {
     MOTLEY_RETURN_IF_ERROR(TakeUp(*initial, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
   }
+  // Plans that a checkpoint or a model changed do not know the trainer.
+  if (foreign_ != nullptr) MOTLEY_RETURN_IF_ERROR(KeepVectorHere(request, *foreign_, plan_));
   TrainingRun run({request, *plan_, foreign_, *loop_, shared_.stop, events, metrics_,
                    std::move(initial), shared_.control});
   const Status ended = run.Run(outcome_);

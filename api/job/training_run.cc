@@ -310,7 +310,6 @@ Result<JobResult> TrainingRun::Train() {
       /*others_come=*/!local());
 }
 
-// Opens what the run is recorded in.
 // Audits that nobody asked for need not fit. Those that a request names must.
 Status TrainingRun::FitMemory() {
   Status fits = CheckHostMemory();
@@ -336,6 +335,7 @@ Status TrainingRun::CheckHostMemory() const {
   return CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory);
 }
 
+// Opens what the run is recorded in.
 Status TrainingRun::Record() {
   const std::string& path = parts_.request.record_profile;
   if (path.empty()) return Status::Ok();

@@ -92,7 +92,7 @@ Result<uint64_t> JobControl::CopyNewest(std::span<float> parameters) {
   if (count == 0) {
     return Status::Unavailable(
         "there is no version of the parameters here: training has not begun, or workers hold the "
-        "newest one (`reduce`)");
+        "newest one. Use `reduce` star, or a loop with MOTLEY_LOOP_SHOW");
   }
   MOTLEY_RETURN_IF_ERROR(CheckRoom(parameters.size(), count));
   std::copy(newest.values->begin(), newest.values->end(), parameters.begin());

@@ -13,7 +13,7 @@
 namespace motley {
 
 struct SimulateFlags {
-  JobFlags job{.reduce = "star"};
+  JobFlags job;
   std::string cluster;  // Profile file; empty: --worker-speeds.
   std::string replay;   // Recorded times; empty: none.
   struct Given {

@@ -45,6 +45,11 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
     return Status::InvalidArgument(
         "checkpoints need a folder, and a name of the run that is not 0");
   }
+  const bool applies = options.foreign != nullptr && options.foreign->apply != nullptr;
+  if (applies && options.holders != JobOptions::Holders::kServer) {
+    return Status::InvalidArgument(
+        "updates of the caller's own need the whole vector at the server: use `reduce` star");
+  }
   if (options.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(options));
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLongVector = size_t{1} << 18;
 constexpr double kRoughly = 0.1;  // Measurements of links differ by this much.
 // Each shard costs a few messages in every step, so there are not many, and none of them is short.
-constexpr size_t kShardsPerNode = 4;
+constexpr uint32_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
 
@@ -55,11 +55,15 @@ bool OthersMayHold(const JobOptions& options, size_t floats) {
 uint32_t ShardsFor(const JobOptions& options, size_t floats) {
   if (!OthersMayHold(options, floats)) return options.shards;
   floats = Modelled(options, floats);
-  const bool sharded = options.holders == JobOptions::Holders::kShardServers;
-  const uint32_t owners = sharded ? options.shard_servers : options.workers;
+  using Holders = JobOptions::Holders;
+  const uint32_t owners =
+      options.holders == Holders::kShardServers ? options.shard_servers : options.workers;
+  const auto most = static_cast<uint32_t>(std::min<size_t>(kMostFineShards, floats / kShortShard));
+  if (options.holders == Holders::kChosen) {  // Nobody knows yet how many of them come.
+    return std::max({options.shards, 1U, std::min(most, kShardsPerNode * owners)});
+  }
   // A multiple of the owners, so that equal shares are possible.
-  const size_t most = std::min<size_t>(kMostFineShards, floats / kShortShard) / owners;
-  const auto each = static_cast<uint32_t>(std::clamp<size_t>(most, 1, kShardsPerNode));
+  const uint32_t each = std::clamp(most / owners, 1U, kShardsPerNode);
   return std::max(options.shards, each * owners);
 }
 

@@ -136,6 +136,7 @@ TEST(PlanJob, ShardServersHoldTheVectorOfAServedJob) {
 TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
   JobRequest request;
   request.data = "there";
+  request.reduce = "auto";
   EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kServer) << "all in one";
   request.role = MOTLEY_SERVER;
   EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kChosen);

@@ -241,6 +241,18 @@ TEST(ForeignJob, WhatCannotWorkIsRefusedBeforeItStarts) {
   EXPECT_THAT(RefusalOf(no_data).ToString(), HasSubstr("give the job data"));
 }
 
+TEST(ForeignJob, UpdatesOfTheCallersOwnStayAtTheServer) {
+  ForeignTrainer trainer = Squares();
+  trainer.apply = [](const RuleUpdate&) { return Status::Ok(); };
+  ForeignWorld world(2, "none", trainer);
+  EXPECT_TRUE(RefusalOf(world).ok());
+  using Holders = JobOptions::Holders;
+  for (const Holders holders : {Holders::kChosen, Holders::kWorkers, Holders::kShardServers}) {
+    world.options.holders = holders;
+    EXPECT_THAT(RefusalOf(world).ToString(), HasSubstr("use `reduce` star"));
+  }
+}
+
 // Runs until the server and all workers have ended.
 void Finish(ForeignWorld& world) {
   world.Run();

@@ -22,7 +22,7 @@ struct Piece {
   OptimizerOptions options;  // With the numbers of the group.
 };
 
-// What groups make of the parameters from `begin` on.
+// Cuts the range that begins at `begin` by groups.
 std::vector<Piece> CutByGroups(const OptimizerOptions& options, size_t count, size_t begin) {
   if (options.groups.empty()) return {{0, count, 0, options}};
   std::vector<Piece> pieces;
