@@ -41,12 +41,12 @@ Result<std::vector<ParameterGroup>> GroupsOf(const motley_group* groups, uint32_
   for (uint32_t i = 0; i < count; ++i, at += size) {
     motley_group given MOTLEY_GROUP_INIT;
     const auto* element = reinterpret_cast<const motley_group*>(at);
-    MOTLEY_ASSIGN_OR_RETURN(given,
-                            ReadVersioned(element, given, "motley_group", "MOTLEY_GROUP_INIT"));
     if (element->struct_size != size) {
       return Status::InvalidArgument(
           "the groups have several sizes: set each to MOTLEY_GROUP_INIT");
     }
+    MOTLEY_ASSIGN_OR_RETURN(given,
+                            ReadVersioned(element, given, "motley_group", "MOTLEY_GROUP_INIT"));
     read.push_back({given.end, given.learning_rate, given.l2, given.weight_decay});
   }
   return read;

@@ -58,8 +58,18 @@ Status JobControl::SetRate(double learning_rate) {
 
 Status JobControl::SetGroupRates(StepId first, const double* rates, uint64_t updates) {
   const size_t groups = this->groups();
-  if (groups == 0) return Status::Conflict("the job has no groups: call motley_job_set_groups");
-  if (updates == 0) return Status::InvalidArgument("the rates of no update");
+  if (groups == 0) {
+    return Status::Conflict(
+        "the job has no groups: call motley_job_set_groups before. A job that resumes knows the "
+        "groups of its checkpoint when it has read it");
+  }
+  if (updates == 0) {
+    return Status::InvalidArgument("`updates` is 0: give the rates of one update at least");
+  }
+  if (updates > SIZE_MAX / sizeof(double) / groups) {
+    return Status::InvalidArgument(
+        fmt::format("the rates of {} updates for {} groups: no array is so long", updates, groups));
+  }
   const std::span all(rates, updates * groups);
   for (const double rate : all) {
     if (rate >= 0 && rate <= kLargestOption) continue;

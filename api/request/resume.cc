@@ -121,7 +121,9 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (!request.data.empty() && !was.own_trainer) {
     MOTLEY_RETURN_IF_ERROR(Same("model", request.model.empty(), was.model.name, request.model));
   }
-  if (!was.own_rule.value_or(false)) {  // CheckSameJob compares own rules.
+  // CheckSameRule compares the optimizers of jobs with a rule of the program's own.
+  const bool maybe_own = was.own_rule.value_or(was.own_trainer && !open.optimizer);
+  if (!maybe_own) {
     MOTLEY_RETURN_IF_ERROR(
         Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
   }

@@ -119,8 +119,8 @@ typedef struct motley_group {
  * Cuts the parameters into groups, before the job starts. The last group ends at the number of
  * parameters. A schedule multiplies all rates, and the option learning_rate is not used. Workers
  * ignore groups. A job that resumes has the groups of its checkpoint: they may be given again, with
- * other numbers but the same ends. MOTLEY_INVALID_ARGUMENT: they do not fit, or the job has updates
- * of your own.
+ * other numbers but the same ends. MOTLEY_INVALID_ARGUMENT: a number is out of range. The run fails
+ * with it if the last end is another number, or if the job has updates of your own.
  */
 MOTLEY_API motley_status motley_job_set_groups(motley_job* job, const motley_group* groups,
                                                uint32_t count);

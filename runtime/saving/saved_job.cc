@@ -174,12 +174,22 @@ Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse
 
 Status CheckSameRule(const JobDescription& saved, const OptimizerOptions& now, bool own_rule) {
   const OptimizerOptions& was = saved.optimizer;
-  const bool was_own = saved.own_rule.value_or(own_rule);
-  if (was_own != own_rule) {
+  // An older description may be of either. With another name it is probably of the program's rule.
+  const bool was_own =
+      saved.own_rule.value_or(own_rule || (saved.own_trainer && was.name != now.name));
+  if (was_own && !own_rule) {
     return Status::Conflict(fmt::format(
-        "the program's own rule applied the updates of {} job, and {} those of the other, which "
-        "has another state: go on as the job began, or start a new job in another folder",
-        was_own ? "the checkpoint's" : "this", was_own ? now.name : was.name));
+        "the program itself applied the updates of the checkpoint's job, and this job uses the "
+        "library's {}, whose state is another: let the program apply them again (motley.torch: "
+        "server_step=True), or start a new job in another folder",
+        now.name));
+  }
+  if (own_rule && !was_own) {
+    return Status::Conflict(fmt::format(
+        "the library's {} applied the updates of the checkpoint's job, and here the program "
+        "applies them itself, with another state: let the library apply them again (motley.torch: "
+        "without server_step), or start a new job in another folder",
+        was.name));
   }
   if (was.name != now.name) return Differs("optimizer", was.name, now.name);
   if (EndsOfGroups(was) != EndsOfGroups(now)) {

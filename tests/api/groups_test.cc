@@ -192,7 +192,7 @@ TEST(ApiGroups, AreSavedAndCheckedWhenTheJobGoesOn) {
     ASSERT_EQ(motley_job_start(job.get()), MOTLEY_OK);
     EXPECT_EQ(motley_job_wait(job.get(), -1, nullptr), MOTLEY_CONFLICT);
     EXPECT_THAT(motley_last_error(),
-                HasSubstr("own rule applied the updates of this job, and momentum"));
+                HasSubstr("the library's momentum applied the updates of the checkpoint's job"));
   }
   TestJob job(options);  // It has the groups of the checkpoint.
   const std::vector<Shown> shown = Train(

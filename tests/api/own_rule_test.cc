@@ -148,7 +148,8 @@ TEST(ApiOwnRule, ItsStateGoesOnFromACheckpoint) {
   TestJob plain(options);
   ASSERT_EQ(plain.SetTrainer(PointTrainer()), MOTLEY_OK);
   EXPECT_NE(plain.Run(), MOTLEY_OK);
-  EXPECT_THAT(motley_last_error(), HasSubstr("own rule applied the updates of the checkpoint"));
+  EXPECT_THAT(motley_last_error(),
+              HasSubstr("the program itself applied the updates of the checkpoint's job"));
 }
 
 TEST(ApiOwnRule, AFailureEndsTheJob) {

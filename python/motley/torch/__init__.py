@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 from collections.abc import Callable, Sized
 from typing import Any
 
@@ -57,9 +58,10 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     samples = Samples(dataset, collate_fn, random_samples)
     settings = Settings(batch_size, seed, clip_norm, chunk, randomness)
     environment = read_environment()
+    clip = 0.0 if clip_norm is None or math.isinf(clip_norm) else clip_norm  # As a job's option.
     # A plain process checks the options as well, so that a wrong one shows before the job.
     rule = _rule(optimizer, schedule, options, server_step)
-    of_rule: dict[str, Any] = {} if rule is None else {**rule.options, "clip": clip_norm or 0.0}
+    of_rule: dict[str, Any] = {} if rule is None else {**rule.options, "clip": clip}
     server_options = {"sample_count": len(samples), "batch": batch_size, "seed": seed, "tolerate": tolerate,
                       "code": code, **options, **of_rule}
     made: Loader

@@ -91,6 +91,7 @@ class FlatParameters:
         self._parameters = parameters
         self.segments: list[Segment] = []
         self._gradients: list[torch.Tensor] = []
+        self._views: list[torch.Tensor] = []
         begin = 0
         with torch.no_grad():
             for group in _alike(parameters):
@@ -103,6 +104,7 @@ class FlatParameters:
                     view.copy_(parameter)
                     self._gradients.append(view_of(segment.gradients, at, view))
                     parameter.data = view
+                    self._views.append(view)
                     at += parameter.numel()
                 self.segments.append(segment)
                 begin += count
@@ -128,6 +130,15 @@ class FlatParameters:
         self._copy(over(vector), lambda segment: segment.gradients)
         for parameter, view in zip(self._parameters, self._gradients):
             parameter.grad = view
+
+    def check(self) -> None:
+        """Refuses parameters that are no longer views: they would neither be read nor changed."""
+        for number, (parameter, view) in enumerate(zip(self._parameters, self._views)):
+            if (parameter.data_ptr(), parameter.shape, parameter.stride()) != (view.data_ptr(), view.shape,
+                                                                               view.stride()):
+                raise Refused(f"parameter {number} of the optimizer got other memory after the loader was made, by "
+                              "`p.data = ...`, model.to() or vector_to_parameters(): use p.copy_() under "
+                              "torch.no_grad(), and call model.to() before the loader is made")
 
     def mark(self) -> int:
         """A number that almost surely is another one after any change of the parameters: the sum of their bits."""

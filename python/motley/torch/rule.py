@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -57,10 +58,12 @@ def _trained(groups: Iterable[dict[str, Any]]) -> list[torch.nn.Parameter]:
 
 def _has_hooks(optimizer: torch.optim.Optimizer) -> bool:
     hooks = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")  # Since PyTorch 2.0.
-    if any(getattr(optimizer, name, None) for name in hooks):
+    of_all = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
+    module = sys.modules[torch.optim.Optimizer.__module__]
+    if any(getattr(optimizer, name, None) for name in hooks) or any(getattr(module, name, None) for name in of_all):
         return True
-    wrapped = optimizer.__dict__.get("step")  # Schedulers wrap it to count its calls.
-    return wrapped is not None and not (hasattr(wrapped, "_with_counter") or hasattr(wrapped, "_wrapped_by_lr_sched"))
+    step = optimizer.__dict__.get("step")  # Schedulers, and this package, wrap it to count its calls.
+    return step is not None and getattr(step, "__wrapped__", None) is not type(optimizer).step
 
 
 def _cycles_momentum(schedule: Any) -> bool:
@@ -100,6 +103,13 @@ def _adam(groups: list[dict[str, Any]], decoupled: bool) -> Rule | str:
     return Rule(options, ("exp_avg", "exp_avg_sq"), counts=True, decoupled=decoupled)
 
 
+def _mark(name: str, value: Any) -> int:
+    if value is None:  # SGD keeps no momentum of 0.
+        return 0
+    bits = torch.as_tensor(value, dtype=torch.float32).view(torch.int32)
+    return len(name) * (int(bits.sum()) + 1)
+
+
 class Groups:
     """The groups of an optimizer as those of the library, and its state."""
 
@@ -121,6 +131,9 @@ class Groups:
             if changed:
                 raise Refused(f"{changed[0]} of group {number} of the optimizer was changed after the loader was made, "
                               "which only its own step() would notice: give server_step=True to the loader")
+        if _has_hooks(self._optimizer):
+            raise Refused("the optimizer's step() was wrapped or got hooks after the loader was made, and nobody would "
+                          "call them: give server_step=True to the loader")
         if len(self._fixed) != len(self._optimizer.param_groups):
             raise Refused("the optimizer got another group after the loader was made: make the loader later")
 
@@ -128,6 +141,11 @@ class Groups:
         """Refuses a state that was loaded before the first update."""
         if any(self._optimizer.state.values()):
             raise Refused("the optimizer's state was loaded after the loader was made: make the loader later")
+
+    def mark(self) -> int:
+        """A number that almost surely is another one after any change of the optimizer's state."""
+        return sum(_mark(name, value) for parameter in self._parameters
+                   for name, value in self._optimizer.state.get(parameter, {}).items())
 
     def rates(self) -> list[float]:
         """The learning rate of each group, as it is now."""

@@ -44,7 +44,7 @@ class ServerLoader(Loader):
         self._job = job
         self._job.set_loop(self._flat.count, initialize=True, apply=rule is None, show=rule is not None,
                            state_count=self._state.count if self._state is not None else 0)
-        self._mark: int | None = None
+        self._marks: tuple[int, int] | None = None
         self._epochs = 0
         self._ended = False
 
@@ -72,15 +72,20 @@ class ServerLoader(Loader):
     def _allow(self, steps: int) -> None:
         if self._ended:
             return
+        self._flat.check()
         if self._epochs == 1:
             self._start(steps)
             return
-        if self._groups is not None and self._mark != self._flat.mark():
-            raise Refused("the parameters were changed between two epochs, which only the optimizer's own step() would "
-                          "notice: give server_step=True to the loader")
+        if self._marks != self._new_marks():
+            raise Refused("the parameters or the optimizer's state were changed between two epochs, which only the "
+                          "optimizer's own step() would notice: give server_step=True to the loader")
         if steps > self.step:
             self._set_rates(steps)
             self._job.allow_steps(steps)
+
+    def _new_marks(self) -> tuple[int, int] | None:
+        """What must not change between two epochs, if the library applies the updates."""
+        return None if self._groups is None else (self._flat.mark(), self._groups.mark())
 
     def _start(self, steps: int) -> None:
         """The first work of a job: its first parameters are those of the module, or it continues a checkpoint."""
@@ -97,8 +102,7 @@ class ServerLoader(Loader):
                 self._take(work)
             else:
                 self._flat.store(work.new_parameters)
-            if self._groups is not None:
-                self._mark = self._flat.mark()
+            self._marks = self._new_marks()
             self._set_rates(steps)  # The job begins when this work is handed back.
         if self.step > 0:
             self._job.allow_steps(max(steps, self.step))
@@ -108,6 +112,9 @@ class ServerLoader(Loader):
         if self._groups is None or steps <= self.step:
             return
         self._groups.check()
+        # Schedulers would warn that they have seen no step.
+        optimizer: Any = self.optimizer
+        optimizer._opt_called, optimizer._step_count = True, getattr(optimizer, "_step_count", 0) + 1
         rates = []
         for step in range(self.step, self.step + 1 if self._rates.constant else steps):
             self._rates.before_update(step)
@@ -145,8 +152,8 @@ class ServerLoader(Loader):
     def _look(self, work: Step, groups: Groups) -> None:
         """Takes what the job shows."""
         self._flat.load(work.parameters)
-        self._mark = self._flat.mark()
         groups.load_state(work.state, work.version)
+        self._marks = self._new_marks()
         self.losses += work.losses.tolist()
         self.step = work.version
 

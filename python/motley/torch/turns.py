@@ -61,6 +61,8 @@ class OptimizerCalls:
             return step()
 
         # Schedulers of PyTorch 1 and 2 need not wrap it again to count its calls.
+        replaced_step.__wrapped__ = getattr(  # type: ignore[attr-defined]
+            self.original_step, "__wrapped__", getattr(self.original_step, "__func__", None))
         replaced_step._with_counter = replaced_step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
         optimizer.step = types.MethodType(replaced_step, optimizer)  # type: ignore[method-assign]
         for owner in (optimizer, model):

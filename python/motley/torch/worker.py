@@ -125,6 +125,7 @@ class WorkerLoader(Loader):
             self._started = True
             self._job.set_loop(self._flat.count)
             self._job.start()
+        self._flat.check()
         watches = watch(self.model)
         self._backward.install()
         epoch: int | None = None

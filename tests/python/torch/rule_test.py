@@ -2,6 +2,7 @@
 """Which optimizers the library has, and what it makes of them."""
 
 import copy
+import types
 
 import motley
 import numpy as np
@@ -52,7 +53,13 @@ def with_state(parameters):
 def wrapped(parameters):
     made = torch.optim.SGD(parameters, lr=0.1)
     original = made.step
-    made.step = lambda closure=None: original(closure)
+    made.step = types.MethodType(lambda _self, closure=None: original(closure), made)
+    return made
+
+
+def wrapped_twice(parameters):
+    made = wrapped(parameters)
+    torch.optim.lr_scheduler.ExponentialLR(made, 0.5)
     return made
 
 
@@ -65,6 +72,7 @@ def wrapped(parameters):
     (lambda p: torch.optim.Adam(p, betas=(0.0, 0.9)), "betas and eps are 0.0"),
     (with_state, "a state already"),
     (wrapped, "wrapped"),
+    (wrapped_twice, "wrapped"),
 ])
 def test_others_run_at_the_server(made, why):
     model = network()
@@ -159,10 +167,68 @@ def test_changes_that_nobody_would_notice_are_refused():
     optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(3))]})
     with pytest.raises(motley.torch.Refused, match="another group"):
         own.check()
+    del optimizer.param_groups[2]
+    optimizer.step = types.MethodType(lambda _self, closure=None: None, optimizer)
+    with pytest.raises(motley.torch.Refused, match="wrapped or got hooks"):
+        own.check()
     own.check_untouched()
     optimizer.state[model[0].weight]["step"] = torch.tensor(1.0)
     with pytest.raises(motley.torch.Refused, match="state was loaded"):
         own.check_untouched()
+
+
+def test_hooks_run_at_the_server():
+    module = pytest.importorskip("torch.optim.optimizer")
+    if not hasattr(module, "register_optimizer_step_post_hook"):
+        pytest.skip("PyTorch 1 has no hooks of optimizers")
+    optimizer = torch.optim.SGD(network().parameters(), lr=0.1)
+    own = Groups(optimizer, rule_of(optimizer, None, {}))
+    for register in (module.register_optimizer_step_post_hook, optimizer.register_step_pre_hook):
+        handle = register(lambda *_: None)
+        assert "hooks" in rule_of(optimizer, None, {})
+        with pytest.raises(motley.torch.Refused, match="hooks"):
+            own.check()
+        handle.remove()
+    own.check()
+
+
+def test_a_change_of_the_state_is_noticed():
+    model = network()
+    optimizer = with_state(model.parameters())
+    own = Groups(optimizer, Rule({}, ("exp_avg", "exp_avg_sq"), counts=True, decoupled=False))
+    before, kept = own.mark(), copy.deepcopy(optimizer.state_dict())
+    optimizer.load_state_dict(kept)
+    assert own.mark() == before
+    optimizer.state[model[0].weight]["exp_avg"][1, 1] += 1e-6
+    assert own.mark() != before
+    optimizer.state.clear()
+    assert own.mark() == 0
+    plain = torch.optim.SGD(model.parameters(), lr=0.1)
+    plain.step()  # It may keep a momentum of None.
+    assert Groups(plain, Rule({}, (), counts=False, decoupled=False)).mark() == 0
+
+
+def test_parameters_with_other_memory_are_refused():
+    model = network()
+    flat = FlatParameters(trained_parameters(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+    flat.check()
+    values = torch.nn.utils.parameters_to_vector(model.parameters())
+    with torch.no_grad():
+        model[1].bias.copy_(torch.ones(2))
+    flat.check()
+    torch.nn.utils.vector_to_parameters(values, model.parameters())
+    with pytest.raises(motley.torch.Refused, match="parameter 0 .* other memory"):
+        flat.check()
+
+
+def test_a_second_loader_of_a_plain_process_has_the_same_rule():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    data = torch.utils.data.TensorDataset(torch.zeros(10, 4))
+    for _ in range(2):
+        motley.torch.loader(data, model, optimizer, batch_size=5, reduce="direct", clip_norm=float("inf")).close()
+    assert isinstance(rule_of(optimizer, None, {}), Rule)
 
 
 def test_a_change_of_the_parameters_is_noticed():

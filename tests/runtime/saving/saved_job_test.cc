@@ -318,7 +318,11 @@ TEST(SavedJob, OwnUpdatesAreNotThoseOfAnOptimizer) {
   EXPECT_TRUE(CheckSameJob(saved, now, 7).ok());
   now.own_rule = false;
   EXPECT_THAT(CheckSameJob(saved, now, 7).message(),
-              HasSubstr("own rule applied the updates of the checkpoint's job, and adam"));
+              HasSubstr("this job uses the library's adam, whose state is another"));
+  was.own_rule.reset();  // As in an older description.
+  was.optimizer.name = "sgd";
+  EXPECT_THAT(CheckSameJob(Understand(StateOf(was)).value(), now, 7).message(),
+              HasSubstr("server_step=True"));
 }
 
 TEST(SavedJob, AnOptionThatShapesTheStateMayNotChange) {
