@@ -210,14 +210,14 @@ class ThinLinks(ProgramTest):
         return float(re.search(r"(?:last epoch's|final) loss ([\d.]+)", text)[1])
 
     def test_auto_lets_the_workers_sum_a_long_vector(self):
-        star = self.train("mlp:512,512")
+        star = self.train("mlp:512,512", "--reduce", "star")
         auto = self.train("mlp:512,512", "--reduce", "auto")
         self.assertNotIn("the workers sum", star)
         self.assertRegex(auto, r"the workers sum the vector of \d.* and the server alone would need")
         self.assertAlmostEqual(self.loss(auto), self.loss(star), delta=1e-4 * self.loss(star))
 
     def test_shard_servers_sum_a_long_vector(self):
-        star = self.train("mlp:512,512", workers=(1, 2))
+        star = self.train("mlp:512,512", "--reduce", "star", workers=(1, 2))
         # One of them is on the machine of the job's server.
         sharded = self.train("mlp:512,512", "--reduce", "sharded:2", workers=(1, 2), shard_servers=(0, 3))
         self.assertRegex(sharded, r"the shard servers sum the vector of .*\(shard server 0 \(s\d\) \d+ %, "
