@@ -185,7 +185,7 @@ struct AuditWarning {
   StepId step = 0;
   // The worker, or shard server, that was wrong; none: that is not certain.
   std::optional<WorkerId> worker;
-  std::string name;       // The name of that worker.
+  std::string name;       // The name of that worker, or of `at`.
   double difference = 0;  // Relative: 1.5 is 150 %.
   bool sent_away = false;
   Kind kind = Kind::kAnswer;

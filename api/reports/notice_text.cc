@@ -405,15 +405,16 @@ std::string AuditText(const AuditWarning& warning) {
       return head + fmt::format(
                         "the part of the sum that {} formed differs by about {:.3g} % from the "
                         "server's own, although the answers are right{}. Updates since it joined "
-                        "may be wrong",
+                        "may be wrong{}",
                         DescribeWorker(*warning.worker, warning.name), 100 * warning.difference,
-                        warning.sent_away ? ": it is sent away" : "");
+                        warning.sent_away ? ": it is sent away" : "",
+                        warning.sent_away ? "" : ", and it stays: replace it");
     case AuditWarning::Kind::kBetween:
       return head + sent(*warning.suspect) +
              fmt::format(
-                 ", but only in the part of the vector that worker {} sums: one of the two "
-                 "is wrong, and no update can be relied on",
-                 *warning.at);
+                 ", but only in the part of the vector that {} sums: one of the two is wrong, "
+                 "and no update can be relied on",
+                 DescribeWorker(*warning.at, warning.name));
     case AuditWarning::Kind::kAnswer: break;
   }
   return head + sent({*warning.worker, warning.name, warning.difference, 0}) +

@@ -124,6 +124,10 @@ class AnswerLog {
   // What was logged of the open step.
   std::span<const LoggedAnswer> answers() const { return now_.answers; }
   const Slicing& cut() const { return now_.cut; }
+  // The worker that answered was there when the open step began.
+  bool WasThere(const LoggedAnswer& answer) const {
+    return answer.life == now_.lives[answer.worker];
+  }
 
   // Takes the open step's answers for an audit. The log keeps late copies of this step from now on.
   StepAnswers Take();

@@ -59,6 +59,7 @@ void AuditFindings::OnWrong(const Auditor::Finding& finding,
   const std::string& name = server_.peers.seats()[wrong.worker].name;
   if (wrong.only_at) {
     return Warn({.step = finding.step,
+                 .name = server_.peers.seats()[*wrong.only_at].name,
                  .kind = AuditWarning::Kind::kBetween,
                  .off = wrong.verdict.off,
                  .suspect = {{wrong.worker, name, wrong.verdict.difference, 0}},

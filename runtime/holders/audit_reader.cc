@@ -36,7 +36,7 @@ void AuditReader::Read(StepId step, uint32_t attempt, uint64_t version, Reported
 }
 
 Status AuditReader::OnLog(WorkerId worker, const wire::ShardLogT& log) {
-  // Others belong to a step that was given up.
+  // Reports of a step that was given up are ignored.
   const bool expected = reading() && values_.Expects(worker, log.shard, log.id);
   if (!expected || missing_.erase(log.shard) == 0) return Status::Ok();
   if (!log.complete) {
@@ -59,6 +59,12 @@ Status AuditReader::OnLog(WorkerId worker, const wire::ShardLogT& log) {
   }
   FinishIfAll();
   return Status::Ok();
+}
+
+std::set<WorkerId> AuditReader::Awaited() const {
+  std::set<WorkerId> owners;
+  for (const OwnedShard& shard : report_.shards) owners.insert(shard.owner);
+  return owners;
 }
 
 void AuditReader::FinishIfAll() {

@@ -39,6 +39,7 @@ class AuditReader {
   void Read(StepId step, uint32_t attempt, uint64_t version, Reported reported);
   bool reading() const { return reported_ != nullptr; }
   void GiveUp(const Status& why);
+  std::set<WorkerId> Awaited() const;  // The owners, as long as reports are missing.
 
   ShardReader& values() { return values_; }  // Takes the parameters.
   // kDataError: the report makes no sense.

@@ -11,6 +11,8 @@ namespace {
 // The least time before a node counts as slow, and for its answer after that.
 constexpr Duration kLeastWait = std::chrono::milliseconds(100);
 constexpr Duration kLeastAnswer = std::chrono::milliseconds(200);
+// Reports take as long as the links need, so nodes are asked again and again.
+constexpr Duration kAuditWait = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -19,28 +21,46 @@ void LateNodes::Restart() {
   if (timer_ != 0) loop_.Cancel(std::exchange(timer_, 0));
 }
 
+LateNodes::For LateNodes::WaitsFor() const {
+  if (update_.Awaited().empty()) return For::kAudit;
+  return update_.reading() ? For::kReading : For::kUpdate;
+}
+
+std::set<WorkerId> LateNodes::Awaited() const {
+  return WaitsFor() == For::kAudit ? audit_.Awaited() : update_.Awaited();
+}
+
+// Audits are read at the speed of the coordinator's link, which says nothing of nodes.
+void LateNodes::Learn(Duration took, int tenths_kept) {
+  if (waits_for_ == For::kAudit) return;
+  Duration& usual = waits_for_ == For::kReading ? usual_reading_ : usual_;
+  usual = std::max<Duration>(usual * tenths_kept / 10, took);
+}
+
 void LateNodes::Watch() {
   if (!asked_.empty()) return;
-  const bool waits = !update_.Awaited().empty();
-  if (waits == (timer_ != 0) && (!waits || reading_ == update_.reading())) return;
+  const bool waits = !Awaited().empty();
+  if (waits == (timer_ != 0) && (!waits || waits_for_ == WaitsFor())) return;
   if (timer_ != 0) {
     loop_.Cancel(std::exchange(timer_, 0));
-    Usual() = std::max<Duration>(Usual() * 9 / 10, loop_.Now() - awaited_since_);
+    Learn(loop_.Now() - awaited_since_, 9);
   }
   if (!waits) return;
-  reading_ = update_.reading();
+  waits_for_ = WaitsFor();
   awaited_since_ = loop_.Now();
-  const Duration wait = reading_ ? usual_reading_ * 3 / 2 : usual_ * 6;
+  Duration wait = waits_for_ == For::kReading ? usual_reading_ * 3 / 2 : usual_ * 6;
+  if (waits_for_ == For::kAudit) wait = kAuditWait;
   timer_ = loop_.After(std::max<Duration>(kLeastWait, wait), [this] { OnSlow(); });
 }
 
 // A node that answers is busy with what others send it.
 void LateNodes::OnSlow() {
   timer_ = 0;
-  asked_ = update_.Awaited();
+  asked_ = Awaited();
   placement_.Ask(asked_);
   if (asked_.empty()) return;
-  timer_ = loop_.After(std::max<Duration>(kLeastAnswer, 4 * usual_), [this] { OnSilent(); });
+  const Duration least = waits_for_ == For::kAudit ? kAuditWait : kLeastAnswer;
+  timer_ = loop_.After(std::max<Duration>(least, 4 * usual_), [this] { OnSilent(); });
 }
 
 void LateNodes::OnSilent() {
@@ -51,7 +71,7 @@ void LateNodes::OnSilent() {
     all_silent &= silent;
     if (silent) late_(node);
   }
-  if (!all_silent) Usual() = std::max<Duration>(Usual(), loop_.Now() - awaited_since_);
+  if (!all_silent) Learn(loop_.Now() - awaited_since_, 10);
   Watch();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds nodes that hold up the update of their shards. A node that does so longer than nodes
 // usually do is asked if it is there. If it does not answer either, it is late. Sums and updates
-// take less time than the reading of new values, and are judged by their own times. Loop thread
-// only.
+// take less time than the reading of new values, and are judged by their own times. Owners that
+// report a step for an audit are asked each second, because an update may wait for the audit. Loop
+// thread only.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/loop/loop.h"
+#include "runtime/holders/audit_reader.h"
 #include "runtime/holders/shard_placement.h"
 #include "runtime/holders/shard_update.h"
 
@@ -19,8 +21,12 @@ class LateNodes {
  public:
   // All are borrowed.
   LateNodes(Loop& loop, ShardPlacement& placement, const ShardUpdate& update,
-            std::function<void(WorkerId)> late)
-      : loop_(loop), placement_(placement), update_(update), late_(std::move(late)) {}
+            const AuditReader& audit, std::function<void(WorkerId)> late)
+      : loop_(loop),
+        placement_(placement),
+        update_(update),
+        audit_(audit),
+        late_(std::move(late)) {}
   ~LateNodes() { Restart(); }
 
   void Restart();  // An update starts.
@@ -28,16 +34,21 @@ class LateNodes {
   void Lost(WorkerId worker) { asked_.erase(worker); }
 
  private:
-  Duration& Usual() { return reading_ ? usual_reading_ : usual_; }
+  enum class For : uint8_t { kUpdate, kReading, kAudit };
+
+  std::set<WorkerId> Awaited() const;
+  For WaitsFor() const;
+  void Learn(Duration took, int tenths_kept);
   void OnSlow();
   void OnSilent();
 
   Loop& loop_;
   ShardPlacement& placement_;
   const ShardUpdate& update_;
+  const AuditReader& audit_;
   const std::function<void(WorkerId)> late_;
   TimerId timer_ = 0;
-  bool reading_ = false;  // The timer runs for nodes that read new values.
+  For waits_for_ = For::kUpdate;  // What the timer runs for.
   Time awaited_since_{};
   // What the last nodes of an update usually take, and the last ones that read.
   Duration usual_{}, usual_reading_{};

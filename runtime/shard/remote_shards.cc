@@ -44,7 +44,8 @@ RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup,
       update_(placement_, setup.keep_rows, UpdateHooksOf(setup, hooks_)),
       reader_(placement_),
       audit_reader_(placement_, setup.audit_secret.value_or(0), setup.workers),
-      late_nodes_(loop, placement_, update_, [this](WorkerId node) { Leave(node); }) {}
+      late_nodes_(loop, placement_, update_, audit_reader_,
+                  [this](WorkerId node) { Leave(node); }) {}
 
 void RemoteShards::Place(const std::vector<WorkerId>& owners,
                          std::map<WorkerId, std::string> members, const State& state) {

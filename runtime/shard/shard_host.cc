@@ -384,6 +384,7 @@ Status ShardHost::Fetch(const wire::ShardFetchT& fetch) {
 
 void ShardHost::Gone(const wire::ShardGoneT& gone) {
   gone_[gone.worker] = gone.incarnation;
+  if (gone.worker < job_.workers) log_.Forget(gone.worker);
   std::vector<PeerId> cut;
   for (const auto& [id, peer] : peers_) {
     const bool meant =

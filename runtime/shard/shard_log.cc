@@ -86,6 +86,9 @@ wire::ShardLogT ShardHost::Held::AsLog(const AnswerLog& log,
   report.complete = CheckSendable(FrameKind::kControl, bytes + kEntryBytes).ok();
   if (!report.complete) return report;
   for (const LoggedAnswer& answer : log.answers()) {
+    // The coordinator blames the worker that was there when the step began. One that left and came
+    // back within the step has to answer in a later audit.
+    if (!log.WasThere(answer)) continue;
     const std::span<const double> sketches = answer.sketches;
     report.entries.push_back(EntryOf(answer, sketches.subspan(first, slices)));
   }

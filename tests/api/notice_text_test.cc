@@ -235,7 +235,12 @@ TEST(AuditText, NamesThePartAndWhoSentIt) {
   warning.suspect = {2, "", 0.1, 0};
   warning.at = 0;
   EXPECT_THAT(AuditText(warning), HasSubstr("worker 2 sent differs by about 10 %"));
-  EXPECT_THAT(AuditText(warning), HasSubstr("only in the part of the vector that worker 0 sums"));
+  EXPECT_THAT(AuditText(warning), HasSubstr("in the part of the vector that worker 0 (box) sums"));
+  EXPECT_THAT(AuditText({.worker = 3,
+                         .name = "shard server 1 (alice)",
+                         .difference = 0.5,
+                         .kind = AuditWarning::Kind::kSumOf}),
+              HasSubstr("that shard server 1 (alice) formed differs"));
   EXPECT_THAT(
       AuditText(
           {.worker = 1, .difference = 0.5, .sent_away = true, .kind = AuditWarning::Kind::kSumOf}),

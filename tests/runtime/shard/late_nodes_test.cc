@@ -14,8 +14,10 @@
 namespace motley {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr Duration kMoment = std::chrono::milliseconds(10);
 constexpr Duration kReading = std::chrono::milliseconds(600);
@@ -96,7 +98,8 @@ class LateNodesTest : public testing::Test {
                             }};
   ShardUpdate update_{placement_, /*keep_rows=*/false, {}};
   std::vector<WorkerId> late_;
-  LateNodes late_nodes_{loop_, placement_, update_,
+  AuditReader audit_{placement_, /*secret=*/1, /*workers=*/2};
+  LateNodes late_nodes_{loop_, placement_, update_, audit_,
                         [this](WorkerId worker) { late_.push_back(worker); }};
   bool applied_ = false;
 };
@@ -115,6 +118,31 @@ TEST_F(LateNodesTest, ThatDoNotAnswerAreLateSoonAfterTheUsualTime) {
     Answer(0);
   }
   EXPECT_THAT(late_, ElementsAre(1));
+}
+
+// An update may wait for the audit, and nothing else is awaited meanwhile.
+TEST_F(LateNodesTest, ThatDoNotAnswerWhileTheyReportToAnAuditAreLate) {
+  bool reported = false;
+  audit_.Read(0, 1, 0, [&reported](const Result<Auditor::Reported>&) { reported = true; });
+  late_nodes_.Watch();
+  const auto pass = [this](Duration time, bool both) {
+    for (; time > Duration::zero(); time -= kMoment) {
+      loop_.RunUntilTime(loop_.Now() + kMoment);
+      Answer(0);
+      if (both) Answer(1);
+    }
+  };
+  pass(std::chrono::seconds(20), true);
+  EXPECT_THAT(late_, IsEmpty()) << "links need what they need";
+  pass(std::chrono::seconds(4), false);
+  ASSERT_THAT(late_, Not(IsEmpty()));
+  EXPECT_THAT(late_, Each(1));
+  EXPECT_FALSE(reported);
+  audit_.GiveUp(Status::Unavailable("worker 1 is late"));
+  EXPECT_TRUE(reported);
+  late_.clear();
+  pass(std::chrono::seconds(4), false);
+  EXPECT_THAT(late_, IsEmpty()) << "nobody is awaited any more";
 }
 
 // Their devices still apply the update that is taken back.

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/loop/virtual_loop.h"
+#include "coding/form_bytes.h"
 #include "devices/forwarding_device.h"
 #include "devices/paced_device.h"
 #include "runtime/links/messages.h"
@@ -45,7 +47,7 @@ class ShardHostTest : public testing::Test {
   static ShardHost::Job Job() {
     ShardHost::Job job{.token = "secret", .route = Route(4, 1)};
     job.workers = job.places = 2;
-    job.partitions = 1;
+    job.partitions = 2;
     job.slice_length = 4;
     return job;
   }
@@ -97,6 +99,33 @@ class ShardHostTest : public testing::Test {
     Hear(apply);
   }
 
+  // A frame from another worker.
+  void Receive(PeerId peer, Header header, BytesView bytes) {
+    header.length = static_cast<uint32_t>(bytes.size());
+    const std::span<std::byte> room = host_.OnPayload(peer, header);
+    ASSERT_EQ(room.size(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), room.begin());
+    host_.OnPayloadDone(peer, header, /*discarded=*/false);
+  }
+  // Worker 1 joins in this incarnation, and answers a row with zeros.
+  void Answer(PeerId peer, Incarnation incarnation, RowId row) {
+    host_.OnConnected(peer, {});
+    wire::ShardJoinT join;
+    join.token = "secret";
+    join.worker = 1;
+    join.incarnation = incarnation;
+    Header header;
+    header.kind = FrameKind::kControl;
+    Receive(peer, header, EncodeControl(join));
+    header.kind = FrameKind::kGradient;
+    header.incarnation = incarnation;
+    header.attempt = 1;
+    header.row = row;
+    header.row_id = row + 1;
+    header.total = 4;
+    Receive(peer, header, Bytes(4 * sizeof(float)));
+  }
+
   VirtualLoop loop_;
   HeldTransport transport_;
   std::unique_ptr<Device> inner_;
@@ -122,6 +151,42 @@ TEST_F(ShardHostTest, AnswersWhileTheUpdateThatIsTakenBackIsApplied) {
   EXPECT_THAT(Answers(), ElementsAre(0)) << "it was asked";
   device_.GoOn();
   EXPECT_THAT(Answers(), ElementsAre(1));
+}
+
+// The coordinator blames the incarnation that was there when the step began.
+TEST_F(ShardHostTest, ReportsNoAnswersOfAWorkerThatCameBackWithinTheStep) {
+  Hold();
+  CodeForm form;
+  form.workers = form.partitions = 2;
+  form.rows = {{{0, 1}}, {{1, 1}}};
+  wire::ShardOpenT open;
+  open.attempt = 1;
+  open.signs = 5;
+  const Bytes code = EncodeForm(form);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
+  open.code.assign(bytes, bytes + code.size());
+  Hear(open);
+  Answer(/*peer=*/3, /*incarnation=*/10, /*row=*/1);
+  wire::ShardGoneT gone;
+  gone.worker = 1;
+  gone.incarnation = 10;
+  Hear(gone);
+  Answer(/*peer=*/4, /*incarnation=*/11, /*row=*/0);
+  wire::ShardFetchT fetch;
+  fetch.id = 2;
+  fetch.log = true;
+  Hear(fetch);
+  std::vector<uint32_t> rows;
+  bool complete = false;
+  while (!transport_.held.empty()) {
+    const auto control = DecodeControl(transport_.LetGo().bytes);
+    const auto* log = control.ok() ? control->body.AsShardLog() : nullptr;
+    if (log == nullptr) continue;
+    complete = log->complete;
+    for (const auto& entry : log->entries) rows.push_back(entry->row);
+  }
+  EXPECT_TRUE(complete);
+  EXPECT_THAT(rows, ElementsAre(1));
 }
 
 }  // namespace
