@@ -122,7 +122,7 @@ uint64_t CoordinatorVectors(const JobOptions& options) {
   return std::max(start, read + shown + JudgedVersions(options));
 }
 
-// Vectors of its audits beside those. Usually an audit has ended when the server needs the others.
+// Vectors of its audits. An audit has usually ended when the server reads a version to save it.
 uint64_t AuditOfOwners(const JobOptions& options) {
   return options.audit_fraction > 0 ? kAuditOfOwners : 0;
 }
