@@ -24,6 +24,8 @@ constexpr uint64_t kKinkDraws = 2;   // One draw may leave a unit where it was.
 constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters in a step.
 // Times the change that moved parameters make, because a sketch may show more of it.
 constexpr double kExcused = 4;
+// In a shorter range of an owner, a wrong answer may have the sketch of the right one by chance.
+constexpr size_t kLeastJudged = 32;
 constexpr double kDecodeTolerance = 1e-2;  // Relative; codes amplify rounding.
 // A sum of logarithms near 0 has few digits. Losses do not enter the training.
 constexpr double kLossTolerance = 1e-2;
@@ -315,23 +317,20 @@ class Comparison {
     return {std::sqrt(gaps), std::sqrt(norms)};
   }
 
-  // A sum is judged if the answers that it was formed of are right.
-  void JudgeSums(AuditResult& result) const {
+  // Sums are judged if all answers are right. In one shard alone, a wrong answer may look right by
+  // chance or be excused, and still spoil that shard's sum.
+  void JudgeSums(AuditResult& result) {
     const std::vector<OwnedShard>& shards = answers_.shards;
-    if (shards.empty()) {
-      const bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
-                                          [](const auto& each) { return each.off != nullptr; });
-      result.misdecoded = all_right && residual_ > AllowedOfSum();
-      return;
-    }
+    const bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                                        [](const auto& each) { return each.off != nullptr; });
+    result.misdecoded = shards.empty() && all_right && residual_ > AllowedOfSum();
+    result.misdecoded_by.clear();
+    if (!all_right) return;
     std::map<WorkerId, double> squares;
     for (size_t shard = 0; shard < shards.size(); ++shard) {
+      if (RangeOf(shard).size() < kLeastJudged) continue;
       squares[shards[shard].owner] += GapOfSum(shard) * GapOfSum(shard);
     }
-    for (size_t i = 0; i < result.verdicts.size(); ++i) {
-      if (result.verdicts[i].off != nullptr) squares.erase(OwnerOf(answers_.answers[i].shard));
-    }
-    result.misdecoded_by.clear();
     for (const auto& [owner, square] : squares) {
       if (std::sqrt(square) > AllowedOfSum()) result.misdecoded_by.push_back(owner);
     }

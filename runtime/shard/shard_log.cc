@@ -86,9 +86,9 @@ wire::ShardLogT ShardHost::Held::AsLog(const AnswerLog& log,
   report.complete = CheckSendable(FrameKind::kControl, bytes + kEntryBytes).ok();
   if (!report.complete) return report;
   for (const LoggedAnswer& answer : log.answers()) {
-    // The coordinator blames the worker that was there when the step began. One that left and came
-    // back within the step has to answer in a later audit.
-    if (!log.WasThere(answer)) continue;
+    // The coordinator blames the worker that was there when the step began, and the sum contains
+    // the answer of the one that came within the step. A later audit has to look at both.
+    report.complete &= log.WasThere(answer);
     const std::span<const double> sketches = answer.sketches;
     report.entries.push_back(EntryOf(answer, sketches.subspan(first, slices)));
   }

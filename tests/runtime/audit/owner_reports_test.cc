@@ -22,20 +22,21 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr size_t kRange = 4;  // Floats of each of the two shards.
+constexpr size_t kRange = 34;  // Floats of each of the two shards.
 
 class OwnerReports : public testing::Test {
  protected:
   OwnerReports() {
-    options_.model = {"mlp:1", 2, 2};
+    options_.model = {"mlp:13", 2, 2};
     options_.audit_fraction = 1;
     options_.audit_time = 0;
     options_.workers = 3;
     data_ = {.features = 2, .classes = 2, .dense = {1, 1, 3, 1}, .label = {0, 1}};
     data_.sparse = false;
     gradient_ = JobGradient::Create(options_, MemorySource(data_).shape()).value();
-    parameters_.assign(gradient_->parameter_count(), 0.5F);
-    parameters_[3] = 1.5F;
+    for (size_t i = 0; i < gradient_->parameter_count(); ++i) {
+      parameters_.push_back(0.5F + 0.1F * static_cast<float>(i % 7));
+    }
     const std::atomic<bool> never = false;
     const std::vector<uint32_t> rows = {0, 1};
     EXPECT_TRUE(gradient_
@@ -146,6 +147,17 @@ TEST_F(OwnerReports, WithAWrongSumNameTheOwner) {
   EXPECT_THAT(found_[0].wrong, IsEmpty());
   EXPECT_THAT(found_[0].wrong_sums, ElementsAre(1));
   EXPECT_GT(auditor_->max_decode_error(), 0.01);
+}
+
+// The worker's answer looks right in shard 0, by chance of the signs, but it has spoilt the sum
+// there.
+TEST_F(OwnerReports, JudgeNoSumBesideAWrongAnswer) {
+  Auditor::Reported report = Honest();
+  Spoil(report, 1, 2);
+  report.shards[0].sum *= 3;
+  Audit(std::move(report));
+  ASSERT_THAT(found_, SizeIs(1));
+  EXPECT_THAT(found_[0].wrong_sums, IsEmpty());
 }
 
 TEST_F(OwnerReports, ThatDoNotFitAreNoReports) {
