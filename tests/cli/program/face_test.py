@@ -263,7 +263,7 @@ class Keys(ProgramTest):
     def start(self, columns, *arguments):
         self.master, slave = pty.openpty()
         self.resize(columns)
-        self.written = ""
+        self.written = self.heard = ""
         self.shell = subprocess.Popen(
             [sys.executable, __file__, "--shell", os.ttyname(slave), PROGRAM, *map(str, arguments)], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TERM": "xterm"})
@@ -284,10 +284,17 @@ class Keys(ProgramTest):
 
     def told(self, what):
         """The next state from the shell. Reads the program's output meanwhile, because it would block otherwise."""
-        self.read_until(lambda: select.select([self.shell.stdout], [], [], 0)[0], f"'{what}' from the shell")
-        word, *rest = self.shell.stdout.readline().split()
+        self.read_until(self.heard_a_line, f"'{what}' from the shell")
+        line, self.heard = self.heard.split("\n", 1)
+        word, *rest = line.split()
         self.assertEqual(word, what)
         return rest[0] if rest else ""
+
+    def heard_a_line(self):
+        """Reads without Python's buffer: select() does not see a line that was read together with the one before."""
+        if "\n" not in self.heard and select.select([self.shell.stdout], [], [], 0)[0]:
+            self.heard += os.read(self.shell.stdout.fileno(), 4096).decode()
+        return "\n" in self.heard
 
     def order(self, what):
         self.shell.stdin.write(what + "\n")
