@@ -30,9 +30,17 @@ def mark(_step=None):
     return 1.0
 
 
+def mark_applied(event):
+    if event.kind == motley.EventKind.STEP_APPLIED:
+        mark()
+
+
 def train_motley(task, epochs, code=None):
     optimizer = torch.optim.SGD(task.model.parameters(), lr=task.rate)
-    loader = motley.torch.loader(task.samples, task.model, optimizer, batch_size=task.batch, schedule=mark, code=code)
+    # A job asks for the rates of an epoch in advance. One process alone asks before each step.
+    alone = "MOTLEY_ROLE" not in os.environ
+    loader = motley.torch.loader(task.samples, task.model, optimizer, batch_size=task.batch, code=code,
+                                 schedule=mark if alone else None, events=None if alone else mark_applied)
     for _ in range(epochs):
         for batch in loader:
             optimizer.zero_grad()
