@@ -65,7 +65,7 @@ Result<JudgingPlan> PlanJudging(const JobRequest& request) {
   if (request.patience > 0) plan.patience = static_cast<uint32_t>(request.patience);
   if (request.open.steps && request.patience == 0) plan.patience = kPatience;
   if (!request.evaluate_every.empty()) {
-    MOTLEY_ASSIGN_OR_RETURN(const Interval every, ParseInterval(request.evaluate_every));
+    MOTLEY_ASSIGN_OR_RETURN(const StepInterval every, ParseInterval(request.evaluate_every));
     plan.every = every.steps;
     plan.every_epochs = every.epochs;
   } else if (plan.patience > 0 || request.validation > 0 ||
@@ -79,8 +79,8 @@ bool Judges(const JudgingPlan& plan) { return plan.every > 0 || plan.every_epoch
 
 }  // namespace
 
-Result<Interval> ParseInterval(std::string_view text) {
-  Interval interval;
+Result<StepInterval> ParseInterval(std::string_view text) {
+  StepInterval interval;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, interval.steps);
   const std::string_view unit(stop, static_cast<size_t>(end - stop));

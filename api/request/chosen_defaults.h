@@ -35,10 +35,10 @@ Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request);
 std::string DescribeLearning(const JobRequest& request, const JudgingPlan& plan, uint64_t held_out);
 
 // "200" steps, "1epoch", "5epochs".
-struct Interval {
+struct StepInterval {
   uint64_t steps = 0;
   uint32_t epochs = 0;  // Used if `steps` is 0.
 };
-Result<Interval> ParseInterval(std::string_view text);
+Result<StepInterval> ParseInterval(std::string_view text);
 
 }  // namespace motley

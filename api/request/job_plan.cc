@@ -278,6 +278,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   }
   MOTLEY_RETURN_IF_ERROR(PlanFastest(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanWire(request, job));
+  MOTLEY_RETURN_IF_ERROR(PlanSync(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
   MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
   return plan;
@@ -360,7 +361,6 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     plan.job.audit_fraction = std::max(request.audit, 0.0);
     plan.job.audit_time = 0;  // The given fraction, whatever it costs.
   }
-  MOTLEY_RETURN_IF_ERROR(PlanSync(request, plan.job));
   MOTLEY_RETURN_IF_ERROR(PlanReduction(request, here, plan.job));
   if (request.allowed_steps > 0 && plan.job.sync.one_each) {
     return Status::InvalidArgument(

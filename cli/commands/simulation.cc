@@ -89,18 +89,6 @@ TraceSpan TransferSpan(const SimTransfer& transfer) {
   return span;
 }
 
-// Runs one seed. kInternal: an invariant broke.
-Result<SimResult> RunSeed(const SimOptions& options, const Dataset& data, JobObserver* observer) {
-  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, observer));
-  const std::string where = fmt::format("seed {}", options.seed);
-  if (!result.violations.empty()) {
-    return Status::Internal(
-        fmt::format("{}: {}. This is a bug of motley", where, result.violations.front()));
-  }
-  MOTLEY_RETURN_IF_ERROR(result.job.status.WithContext(where));
-  return result;
-}
-
 // A replayed round is a step. It needs a sample for every partition.
 JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile>& replay) {
   JobFlags job = flags.job;
@@ -114,10 +102,17 @@ JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile
 uint64_t SamplesFor(uint32_t batch) { return (kSamples + uint64_t{batch} - 1) / batch * batch; }
 
 // Only times and the workers' part are printed. So nothing is computed if the length of the vectors
-// is known from the cluster file, or if a batch is too large to compute.
+// is known from the cluster file, or if a batch is too large to compute. Data that are there
+// already are trained on.
 Status ChooseTrainer(uint64_t samples, Simulation& sim) {
   JobOptions& job = sim.plan.job;
   uint64_t& gradient_bytes = sim.options.cluster.gradient_bytes;
+  if (sim.data.rows() > 0) {
+    job.model.features = sim.data.features;
+    job.model.classes = sim.data.classes;
+    gradient_bytes = 0;
+    return Status::Ok();
+  }
   const uint32_t classes = ClassesFor(job.model.name, kClasses);
   job.model.features = kFeatures;
   job.model.classes = classes;
@@ -164,7 +159,8 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
                     request.reduce));
   }
   job.shard_servers = 0;
-  const uint64_t samples = SamplesFor(job.batch);
+  if (job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(job));
+  const uint64_t samples = sim.data.rows() > 0 ? sim.data.rows() : SamplesFor(job.batch);
   MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
   MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
   if (sim.options.trainer == SimTrainer::kCostOnly && !sim.replay) {
@@ -205,6 +201,25 @@ Result<Simulation> PrepareSimulation(const SimulateFlags& flags, const ClusterPr
   return sim;
 }
 
+Result<Simulation> PrepareTraining(const SimulateFlags& flags, Dataset data) {
+  Simulation sim;
+  const std::string faults = flags.job.JoinedFaults();
+  MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(flags.job, faults)));
+  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request, std::nullopt));
+  sim.data = std::move(data);
+  MOTLEY_RETURN_IF_ERROR(FillIn(request, sim));
+  return sim;
+}
+
+Status CheckSimulated(const SimOptions& options, const SimResult& result) {
+  const std::string where = fmt::format("seed {}", options.seed);
+  if (!result.violations.empty()) {
+    return Status::Internal(
+        fmt::format("{}: {}. This is a bug of motley", where, result.violations.front()));
+  }
+  return result.job.status.WithContext(where);
+}
+
 Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRecorder* trace) {
   ProgressOptions shown;
   shown.style = ChooseProgressStyle(flags.job.quiet);
@@ -233,7 +248,8 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
         traced->OnTransfer(TransferSpan(transfer), transfer.first);
       };
     }
-    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, RunSeed(sim.options, sim.data, &events));
+    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, Simulate(sim.options, sim.data, &events));
+    MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
     summary.Add(sim.plan, result, flags.seeds);
   }
   return summary;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated job on synthetic data. It is prepared once, and run for several seeds.
+// A simulated job. It is prepared once, and run for several seeds.
 #pragma once
 
 #include <optional>
@@ -46,7 +46,12 @@ struct SimSummary {
 Result<Simulation> PrepareSimulation(const SimulateFlags& flags);
 // The same on `cluster`, instead of the cluster of `flags`.
 Result<Simulation> PrepareSimulation(const SimulateFlags& flags, const ClusterProfile& cluster);
+// The same with training on `data`, instead of synthetic samples. Vectors have their real size on
+// the links, whatever the cluster file says.
+Result<Simulation> PrepareTraining(const SimulateFlags& flags, Dataset data);
 
+// kInternal: an invariant broke. Otherwise the status of the job.
+Status CheckSimulated(const SimOptions& options, const SimResult& result);
 // Runs all seeds and shows progress. `trace` (may be null) records the first seed. kInternal: an
 // invariant broke.
 Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRecorder* trace);

@@ -5,6 +5,7 @@
 
 #include "cli/commands/checkpoint_command.h"
 #include "cli/commands/codes_command.h"
+#include "cli/commands/compare/compare_command.h"
 #include "cli/commands/devices_command.h"
 #include "cli/commands/plan/plan_command.h"
 #include "cli/commands/predict_command.h"
@@ -33,6 +34,7 @@ std::vector<Command> DeclareCommands(CLI::App& app) {
   return {Declare(app, AddTrain, RunTrain),
           Declare(app, AddRun, RunRun),
           Declare(app, AddSimulate, RunSimulate),
+          Declare(app, AddCompare, RunCompare),
           Declare(app, AddCodes, RunCodes),
           Declare(app, AddDevices, RunDevices),
           Declare(app, AddPlan, RunPlan),

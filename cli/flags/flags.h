@@ -10,6 +10,7 @@ namespace motley {
 
 struct CheckpointFlags;
 struct CodesFlags;
+struct CompareFlags;
 struct DevicesFlags;
 struct PlanFlags;
 struct PredictFlags;
@@ -26,6 +27,7 @@ struct WorkerFlags;
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
 CLI::App* AddRun(CLI::App& app, RunFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
+CLI::App* AddCompare(CLI::App& app, CompareFlags& flags);
 CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);
 CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags);
 CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags);

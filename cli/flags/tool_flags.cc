@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that answer a question: codes, plan, predict, reproduce.
+// The commands that answer a question: codes, compare, plan, predict, reproduce.
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <string>
 
 #include "cli/commands/codes_command.h"
+#include "cli/commands/compare/compare_command.h"
 #include "cli/commands/plan/plan_command.h"
 #include "cli/commands/predict_command.h"
 #include "cli/commands/reproduce_command.h"
 #include "cli/flags/code_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/learning_flags.h"
+#include "cli/flags/worker_flags.h"
 #include "cli/report/placement.h"
 
 namespace motley {
@@ -38,6 +41,95 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
       "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
       "--tolerate 1");
   return codes;
+}
+
+namespace {
+
+void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
+  const char* group = "Comparison";
+  AddValue(compare, "--sync", flags.sync, "MODES", "The modes to compare, as for motley train")
+      ->group(group);
+  compare
+      ->add_option("--rates", flags.rates,
+                   "Learning rates to try, like 0.1,0.03. Each mode is shown with its best one; "
+                   "default: --lr")
+      ->type_name("LIST")
+      ->group(group);
+  CLI::Option* accuracy =
+      compare
+          ->add_option("--target-accuracy", flags.accuracy,
+                       "Accuracy on the test samples that is to be reached; default: 99 % of what "
+                       "the first mode has at its end, and for real numbers 105 % of its loss")
+          ->type_name("PART")
+          ->check(Part())
+          ->group(group);
+  compare->add_option("--target-loss", flags.loss, "Loss on the test samples that is to be reached")
+      ->type_name("X")
+      ->check(Fits<double>([](double loss) { return loss > 0; }, "a loss above 0"))
+      ->excludes(accuracy)
+      ->group(group);
+  compare
+      ->add_option("--evaluate-every", flags.evaluate_every,
+                   "Updates (200) or epochs (1epoch) between two evaluations; default: a quarter "
+                   "of an epoch")
+      ->type_name("N")
+      ->group(group);
+  AddValue(compare, "--seeds", flags.seeds, "N", "Runs of each mode, each with its own seed")
+      ->transform(Within(1U, 1000U))
+      ->group(group);
+}
+
+}  // namespace
+
+CLI::App* AddCompare(CLI::App& app, CompareFlags& flags) {
+  CLI::App* compare = app.add_subcommand(
+      "compare", "Train with several modes of synchronisation on virtual time: which is fastest?");
+  compare->add_option("--data", flags.data, "Samples, as for motley train --data")
+      ->type_name("PATH[:test=FILE]")
+      ->required();
+  compare
+      ->add_option("--label", flags.label,
+                   "CSV: the label's column; default: the one named label, target, class or y, "
+                   "else the last")
+      ->type_name("COLUMN");
+  compare->add_option("--task", flags.task, "classify or regress; default: by the labels")
+      ->type_name("WHAT");
+  flags.job.optimizer = "momentum";
+  flags.job.model.clear();
+  flags.job.options.learning_rate = 0.05;
+  flags.job.options.batch = 32;
+  flags.job.options.epochs = 10;
+  flags.sync = "bsp,ssp:3,asp";
+  AddModelFlags(compare, flags.job, {"; default: see below", "Passes over the data; default: 10"});
+  compare
+      ->add_option("--cluster", flags.clusters,
+                   "A cluster as a file; may be repeated; docs/reference/cluster-file.md explains "
+                   "its keys")
+      ->type_name("FILE")
+      ->group("Workers");
+  AddWorkers(compare, flags.job, MostWorkers::kNumber);
+  AddValue(compare, "--worker-speeds", flags.job.speeds, "LIST",
+           "Relative speeds, like 1,1,0.5,0.25, instead of --cluster")
+      ->group("Workers");
+  AddValue(compare, "--sample-time", flags.job.sample_time, "TIME",
+           "With --worker-speeds: time of one sample at speed 1; default: 1ms")
+      ->group("Workers");
+  compare->add_option("--fault", flags.job.faults, "As for motley simulate; may be repeated")
+      ->type_name("WHAT")
+      ->group("Workers");
+  AddTargetFlags(compare, flags);
+  compare->add_option("--plot", flags.plot, "Draw the loss of each mode over time (SVG)")
+      ->type_name("FILE");
+  compare->add_flag("--json", flags.job.json, "The result as one JSON array");
+  compare->add_flag("-q,--quiet", flags.job.quiet, "No progress");
+  compare->footer(
+      "Defaults: --optimizer momentum --lr 0.05 --batch 32. Gradients are real, and times are "
+      "those\n"
+      "of the described machines. Examples:\n"
+      "  motley compare --data digits.csv.gz --model mlp:64 --worker-speeds 1,1,0.5,0.25\n"
+      "  motley compare --data digits.csv.gz --cluster profiles/lab-mixed.toml \\\n"
+      "    --cluster profiles/uniform-8.toml --rates 0.1,0.03 --plot sync.svg");
+  return compare;
 }
 
 CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {

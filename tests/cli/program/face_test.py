@@ -22,9 +22,9 @@ import unittest
 from tools.program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
 SOURCE = pathlib.Path(__file__).parents[3]
-COMMANDS = ["train", "run", "simulate", "codes", "devices", "plan", "predict", "server", "profile", "checkpoint",
-            "checkpoint list", "checkpoint verify", "checkpoint restore", "checkpoint export", "reproduce",
-            "worker", "help", "completion"]
+COMMANDS = ["train", "run", "simulate", "compare", "codes", "devices", "plan", "predict", "server",
+            "profile", "checkpoint", "checkpoint list", "checkpoint verify", "checkpoint restore",
+            "checkpoint export", "reproduce", "worker", "help", "completion"]
 
 
 def flags_of(command):

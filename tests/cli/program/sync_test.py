@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs without a barrier (--sync asp, ssp:S)."""
+"""Modes of synchronisation: jobs without a barrier (--sync asp, ssp:S), and motley compare."""
 
 import unittest
 
@@ -48,6 +48,54 @@ class Sync(ProgramTest):
                                   "--reduce", "sharded:2", expect=2)
         self.assertIn("--reduce star", served.stderr)
         self.assertNotIn("motley worker", served.stderr)
+
+
+class Compare(ProgramTest):
+    def compare(self, *arguments):
+        return ("compare", "--data", self.data, "--model", "mlp:16", "--worker-speeds", "1,1,0.25", "--epochs", 4,
+                "--seeds", 2, *arguments)
+
+    def test_gives_the_time_to_a_target_in_each_mode(self):
+        trials = self.run_json(*self.compare("--sync", "bsp,ssp:1,asp", "--rates", "0.05,0.01",
+                                             "--target-accuracy", 0.8))
+        self.assertEqual([trial["sync"] for trial in trials], ["bsp", "ssp:1", "asp"])
+        for trial in trials:
+            self.assertEqual((trial["workers"], trial["seeds_that_reach_it"]), (3, 2), trial)
+            self.assertIn(trial["rate"], (0.05, 0.01))
+            self.assertGreater(trial["seconds_to_target_mean"], 0)
+            self.assertGreater(trial["final_accuracy"], 0.8)
+        # The slowest of these workers takes half of the time if all have to do the same number of batches.
+        self.assertNotEqual(trials[0]["seconds_to_target_mean"], trials[2]["seconds_to_target_mean"])
+
+    def test_repeats_itself(self):
+        job = self.compare("--sync", "bsp,asp", "--lr", 0.02, "--quiet")
+        first = self.run_program(*job, "--plot", self.folder / "sync.svg")
+        self.assertEqual(first.stdout, self.run_program(*job).stdout)
+        self.assertIn("gain: how many times faster than bsp", first.stdout)
+        self.assertIn("<polyline", (self.folder / "sync.svg").read_text())
+
+    def test_takes_several_clusters_and_a_rate_that_diverges(self):
+        files = []
+        for name, speeds in (("even", (100, 100)), ("uneven", (100, 25))):
+            workers = "".join(f'[[worker]]\nname = "w"\nsamples_per_second = {speed}\n' for speed in speeds)
+            path = self.folder / f"{name}.toml"
+            path.write_text(f'name = "{name}"\n{workers}')
+            files += ["--cluster", path]
+        trials = self.run_json("compare", "--data", self.data, *files, "--model", "mlp:16", "--sync",
+                               "bsp,ssp:0", "--epochs", 1, "--seeds", 1, "--rates", "1e30,0.02")
+        self.assertEqual([trial["cluster"] for trial in trials], ["even", "even", "uneven", "uneven"])
+        self.assertEqual({trial["rate"] for trial in trials}, {0.02})
+
+    def test_refuses_what_cannot_be(self):
+        for wrong, words in ((("--sync", "bsp,ssq:1"), "ssp:S"),
+                             (("--sync", "bsp,bsp"), "bsp is given twice"),
+                             (("--rates", "0.1,none"), "'none' is not a learning rate"),
+                             (("--plot", self.folder / "a.png"), "a.svg"),
+                             (("--target-accuracy", 1.5), "fraction between 0 and 1")):
+            with self.subTest(wrong=wrong):
+                self.assertIn(words, self.run_program("compare", "--data", self.data, *wrong, expect=2).stderr)
+        absent = self.run_program("compare", "--data", self.data, "--cluster", self.folder / "absent.toml", expect=3)
+        self.assertIn("absent.toml", absent.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/compare/sync_trials.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "api/reports/event_stream.h"
+#include "base/time.h"
+#include "cli/commands/simulation.h"
+#include "cli/terminal/progress.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+// Notes when each version was there, and how good the evaluated ones are.
+class CurveRecorder final : public JobObserver {
+ public:
+  explicit CurveRecorder(JobObserver& next) : next_(next) {}
+
+  void OnEvent(const JobEvent& event) override {
+    Handle(event, [this](const auto& each) -> decltype(On(each)) { return On(each); });
+    next_.OnEvent(event);
+  }
+  LearningCurve Take() { return std::move(curve_); }
+
+ private:
+  void On(const event::StepApplied& applied) { seconds_.push_back(ToSeconds(applied.now)); }
+  void On(const event::VersionJudged& happened) {
+    const JudgedVersion& judged = happened.judged;
+    if (!judged.samples || judged.version == 0 || judged.version > seconds_.size()) return;
+    curve_.push_back(
+        {seconds_[judged.version - 1], judged.samples->loss, judged.samples->accuracy});
+  }
+
+  JobObserver& next_;
+  std::vector<double> seconds_;  // By version, from version 1 on.
+  LearningCurve curve_;
+};
+
+std::string ClusterName(const Simulation& sim, const std::string& file) {
+  if (!sim.options.cluster.name.empty()) return sim.options.cluster.name;
+  return std::filesystem::path(file).stem().string();
+}
+
+// A diverged job is a result: its last evaluation has an infinite loss.
+CurvePoint Diverged(const SimResult& result) {
+  return {result.virtual_seconds, std::numeric_limits<double>::infinity(), 0.0};
+}
+
+class Trials {
+ public:
+  explicit Trials(const TrialsRequest& request) : request_(request) {
+    ProgressOptions shown;
+    shown.style = ChooseProgressStyle(request.flags.job.quiet);
+    shown.quiet_seconds = 1;
+    shown.notices = false;
+    progress_.emplace(shown);
+  }
+
+  Result<std::vector<SyncTrial>> Run() {
+    std::vector<SyncTrial> trials;
+    for (const std::string& cluster : request_.clusters) {
+      for (const std::string& mode : request_.modes) {
+        for (const double rate : request_.rates) {
+          auto trial = RunOne(cluster, mode, rate);
+          if (!trial.ok()) return trial.status().WithContext("--sync " + mode);
+          trials.push_back(*std::move(trial));
+        }
+      }
+    }
+    progress_->End();
+    return trials;
+  }
+
+ private:
+  Result<SyncTrial> RunOne(const std::string& cluster, const std::string& mode, double rate) {
+    SimulateFlags flags = request_.flags;
+    flags.cluster = cluster;
+    flags.job.sync = mode;
+    flags.job.options.learning_rate = rate;
+    MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareTraining(flags, request_.train));
+    JobOptions& job = sim.options.job;
+    const uint64_t quarter = std::max<uint64_t>(1, sim.plan.steps_per_epoch / 4);
+    job.validation.samples = request_.test;
+    job.validation.every = request_.evaluate_steps > 0 ? request_.evaluate_steps
+                           : request_.evaluate_epochs > 0
+                               ? request_.evaluate_epochs * sim.plan.steps_per_epoch
+                               : quarter;
+    // The last version is evaluated, too.
+    job.validation.every = std::min(job.validation.every, job.steps);
+    SyncTrial trial{
+        .sync = mode, .cluster = ClusterName(sim, cluster), .workers = job.workers, .rate = rate};
+    const uint64_t runs =
+        request_.clusters.size() * request_.modes.size() * request_.rates.size() * request_.seeds;
+    progress_->Expect(job.steps * runs, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
+    for (uint32_t i = 0; i < request_.seeds; ++i) {
+      progress_->Restart(job.steps * done_++);
+      MOTLEY_ASSIGN_OR_RETURN(LearningCurve curve, Learn(sim, sim.plan.job.seed + i));
+      trial.seeds.push_back(std::move(curve));
+    }
+    return trial;
+  }
+
+  Result<LearningCurve> Learn(Simulation& sim, uint64_t seed) {
+    sim.options.seed = sim.options.job.seed = seed;
+    EventStream events([this](const motley_event& event) { progress_->OnEvent(event); }, nullptr);
+    CurveRecorder recorder(events);
+    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, Simulate(sim.options, sim.data, &recorder));
+    const bool diverged = result.job.status.code() == StatusCode::kDataError;
+    if (!diverged) MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
+    LearningCurve curve = recorder.Take();
+    if (diverged || curve.empty()) curve.push_back(Diverged(result));
+    return curve;
+  }
+
+  const TrialsRequest& request_;
+  std::optional<Progress> progress_;
+  uint64_t done_ = 0;  // Runs.
+};
+
+}  // namespace
+
+Result<std::vector<SyncTrial>> RunTrials(const TrialsRequest& request) {
+  return Trials(request).Run();
+}
+
+}  // namespace motley

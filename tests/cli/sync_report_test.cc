@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report/sync_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+// Two modes on two clusters. On the second one, ssp:2 misses the target with one of its seeds.
+SyncComparison FourTrials() {
+  SyncComparison comparison;
+  comparison.job = "a <job>";
+  comparison.target = {true, 0.9};
+  const LearningCurve slow{{2, 0.9, 0.5}, {4, 0.5, 0.92}, {6, 0.4, 0.95}};
+  const LearningCurve fast{{1, 0.8, 0.6}, {2, 0.5, 0.91}, {3, 0.45, 0.93}};
+  const LearningCurve faster{{1, 0.6, 0.9}, {3, 0.35, 0.97}};
+  const LearningCurve never{{1, 0.9, 0.5}, {2, 0.8, 0.6}};
+  comparison.trials = {{"bsp", "even", 4, 0.1, {slow, slow}},
+                       {"ssp:2", "even", 4, 0.05, {fast, faster}},
+                       {"bsp", "uneven", 2, 0.1, {slow, slow}},
+                       {"ssp:2", "uneven", 2, 0.1, {fast, never}}};
+  return comparison;
+}
+
+TEST(SyncReport, TheFirstVersionThatReachesTheTargetCounts) {
+  const LearningCurve curve{{1, 0.9, 0.5}, {2, 0.2, 0.95}, {3, 0.3, 0.8}};
+  EXPECT_EQ((SyncTarget{true, 0.9}.SecondsOf(curve)), 2);
+  EXPECT_EQ((SyncTarget{false, 0.9}.SecondsOf(curve)), 1);
+  EXPECT_EQ((SyncTarget{true, 0.96}.SecondsOf(curve)), std::nullopt);
+  EXPECT_EQ((SyncTarget{true, 0.1}.SecondsOf({{1, 0.5, std::nullopt}})), std::nullopt);
+}
+
+TEST(SyncReport, ATrialIsBetterIfMoreSeedsReachTheTargetAndThenIfTheyDoSoEarlier) {
+  const SyncTarget target{true, 0.9};
+  const SyncComparison all = FourTrials();
+  EXPECT_TRUE(all.trials[1].BetterThan(all.trials[0], target));
+  EXPECT_FALSE(all.trials[0].BetterThan(all.trials[1], target));
+  EXPECT_TRUE(all.trials[2].BetterThan(all.trials[3], target));
+  const SyncTarget nobodys{true, 0.99};
+  EXPECT_TRUE(all.trials[1].BetterThan(all.trials[3], nobodys));
+  SyncTrial diverged = all.trials[3];
+  diverged.seeds = {{{1, std::numeric_limits<double>::quiet_NaN(), 0.0}}};
+  EXPECT_TRUE(all.trials[3].BetterThan(diverged, nobodys));
+  EXPECT_FALSE(diverged.BetterThan(all.trials[3], nobodys));
+}
+
+TEST(SyncReport, TheDeviationIsThatOfASample) {
+  EXPECT_NEAR(Deviation({1, 3}), 1.41421356, 1e-8);
+  EXPECT_EQ(Deviation({1}), 0);
+}
+
+TEST(SyncReport, TheTableHoldsEachModeAgainstTheFirstOnTheSameCluster) {
+  const std::string table = SyncTable(FourTrials());
+  EXPECT_THAT(table, HasSubstr("even, 4 workers"));
+  EXPECT_THAT(table, HasSubstr("uneven, 2 workers"));
+  EXPECT_THAT(table, HasSubstr("1.50 +- 0.71  2.67"));  // 4 s against 2 s and 1 s.
+  EXPECT_THAT(table, HasSubstr("2.00 (1 of 2)"));
+  EXPECT_THAT(table, HasSubstr("target: accuracy 0.9; 2 seeds"));
+  EXPECT_TRUE(table.ends_with("\n"));
+}
+
+TEST(SyncReport, TheJsonHasTheTimesOfAllModes) {
+  const auto json = nlohmann::json::parse(SyncJson(FourTrials()));
+  ASSERT_EQ(json.size(), 4u);
+  EXPECT_EQ(json[1]["sync"], "ssp:2");
+  EXPECT_EQ(json[1]["cluster"], "even");
+  EXPECT_EQ(json[1]["workers"], 4);
+  EXPECT_EQ(json[1]["seconds_to_target_mean"], 1.5);
+  EXPECT_NEAR(json[1]["seconds_to_target_stddev"].get<double>(), 0.70710678, 1e-8);
+  EXPECT_NEAR(json[1]["final_accuracy"].get<double>(), 0.95, 1e-12);
+  EXPECT_EQ(json[3]["seeds_that_reach_it"], 1);
+  EXPECT_TRUE(json[3]["seconds_to_target_stddev"].is_null());
+}
+
+TEST(SyncReport, ThePictureHasAPanelForEachClusterAndACurveForEachMode) {
+  const std::string svg = SyncSvg(FourTrials());
+  EXPECT_THAT(svg, HasSubstr("a &lt;job>: seconds to accuracy 0.9"));
+  size_t curves = 0;
+  for (size_t at = svg.find("<polyline"); at != svg.npos; at = svg.find("<polyline", at + 1)) {
+    ++curves;
+  }
+  EXPECT_EQ(curves, 4u);
+  EXPECT_THAT(svg, HasSubstr("ssp:2: 2 s"));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+}
+
+}  // namespace
+}  // namespace motley
