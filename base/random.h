@@ -23,6 +23,7 @@ enum class Stream : uint32_t {
   kDropout = 9,    // The units that are dropped; the ids are step and layer.
   kRounding = 10,  // Values that are rounded for the wire; the ids name a slice.
   kLogSigns = 11,  // Signs with which a node logs answers; the ids are step, attempt and node.
+  kSweep = 12,     // Values of a trial; the id is its number.
 };
 
 class Random {

@@ -17,6 +17,7 @@
 #include "cli/report/report.h"
 #include "cli/report/svg.h"
 #include "cli/report/trace.h"
+#include "cli/run/process.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/keys.h"
 #include "cli/terminal/output_file.h"
@@ -76,16 +77,6 @@ ProgressOptions ShownBy(const TrainFlags& flags) {
 int NotSaved(const char* what, std::string_view why) {
   Warn(fmt::format("the {} was not saved: {}", what, why));
   return kExitFailure;
-}
-
-// The path of the running program, even if its file was replaced meanwhile (its old path then names
-// no file). Inside a tool that runs programs, such as valgrind, the link leads to the tool.
-std::string ThisProgram() {
-  const char* const running = "/proc/self/exe";
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink(running, error);
-  if (error || !std::filesystem::exists(path, error)) return running;
-  return std::filesystem::equivalent(path, running, error) ? running : path.string();
 }
 
 constexpr const char* kServesAt = "0.0.0.0:7000";  // Default of --listen.

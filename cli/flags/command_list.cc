@@ -13,6 +13,7 @@
 #include "cli/commands/reproduce_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/simulate_command.h"
+#include "cli/commands/sweep/sweep_command.h"
 #include "cli/commands/train_command.h"
 #include "cli/commands/worker_command.h"
 #include "cli/flags/flags.h"
@@ -35,6 +36,7 @@ std::vector<Command> DeclareCommands(CLI::App& app) {
           Declare(app, AddRun, RunRun),
           Declare(app, AddSimulate, RunSimulate),
           Declare(app, AddCompare, RunCompare),
+          Declare(app, AddSweep, RunSweep),
           Declare(app, AddCodes, RunCodes),
           Declare(app, AddDevices, RunDevices),
           Declare(app, AddPlan, RunPlan),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares `motley run`.
+// Declares the commands that start processes: run and sweep.
 #include "cli/commands/run_command.h"
+#include "cli/commands/sweep/sweep_command.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/flags.h"
 
@@ -57,6 +58,28 @@ CLI::App* AddRun(CLI::App& app, RunFlags& flags) {
       "  srun --ntasks 8 --no-kill motley run train.py\n"
       "  mpirun -n 8 motley run train.py");
   return run;
+}
+
+CLI::App* AddSweep(CLI::App& app, SweepFlags& flags) {
+  CLI::App* sweep =
+      app.add_subcommand("sweep", "Train with many values of flags, and find the best ones");
+  sweep->add_option("FILE", flags.file, "The search (TOML); docs/how-to/sweep.md explains its keys")
+      ->required();
+  sweep
+      ->add_option("--out", flags.out,
+                   "Folder for the results and models; default: FILE with the ending .out. A sweep "
+                   "that was interrupted goes on from it")
+      ->type_name("DIR");
+  sweep->add_option("--plot", flags.plot, "Draw the loss by the values of each flag (SVG)")
+      ->type_name("FILE");
+  sweep->add_flag("--json", flags.json, "The result as one JSON object");
+  sweep->add_flag("-q,--quiet", flags.quiet, "No progress");
+  sweep->footer(
+      "Each trial is a motley train of low priority. Ctrl-C ends the trials under way, and the "
+      "same\n"
+      "command goes on with them. Example:\n"
+      "  motley sweep examples/sweep.toml --plot sweep.svg");
+  return sweep;
 }
 
 }  // namespace motley

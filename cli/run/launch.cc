@@ -32,28 +32,6 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 constexpr Duration kAlone = std::chrono::seconds(5);
 constexpr Duration kRestartDelay = std::chrono::seconds(1);
 
-// What a process learns from this command, and not from one that runs it.
-constexpr std::string_view kOurs[] = {
-    "MOTLEY_ROLE=",   "MOTLEY_LISTEN=", "MOTLEY_ADDRESS_FILE=", "MOTLEY_WORKERS=",
-    "MOTLEY_SERVER=", "MOTLEY_TOKEN=",  "MOTLEY_WORKER_NAME=",  "MOTLEY_WORKER_INDEX="};
-
-// This process's variables, with those of `more` in place of its own.
-std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
-  const auto replaced = [&more](std::string_view variable) {
-    const auto named = [variable](std::string_view name) { return variable.starts_with(name); };
-    const std::string_view name = variable.substr(0, variable.find('=') + 1);
-    return std::any_of(std::begin(kOurs), std::end(kOurs), named) ||
-           std::any_of(more.begin(), more.end(),
-                       [name](const std::string& one) { return one.starts_with(name); });
-  };
-  std::vector<std::string> all;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (!replaced(*variable)) all.emplace_back(*variable);
-  }
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
 // Replaces the host of a listening address; empty: by one that other machines reach.
 std::string AddressFor(const std::string& listening, const std::string& host) {
   if (host.empty()) return ReachableAddress(listening);

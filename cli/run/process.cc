@@ -2,10 +2,14 @@
 #include "cli/run/process.h"
 
 #include <signal.h>
+#include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -20,6 +24,11 @@ namespace {
 constexpr Duration kLastLines = std::chrono::seconds(1);
 constexpr size_t kLongestLine = 65536;
 
+// What a process learns from this command, and not from one that runs it.
+constexpr std::string_view kOurs[] = {
+    "MOTLEY_ROLE=",   "MOTLEY_LISTEN=", "MOTLEY_ADDRESS_FILE=", "MOTLEY_WORKERS=",
+    "MOTLEY_SERVER=", "MOTLEY_TOKEN=",  "MOTLEY_WORKER_NAME=",  "MOTLEY_WORKER_INDEX="};
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -28,6 +37,30 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
+  const auto replaced = [&more](std::string_view variable) {
+    const auto named = [variable](std::string_view name) { return variable.starts_with(name); };
+    const std::string_view name = variable.substr(0, variable.find('=') + 1);
+    return std::any_of(std::begin(kOurs), std::end(kOurs), named) ||
+           std::any_of(more.begin(), more.end(),
+                       [name](const std::string& one) { return one.starts_with(name); });
+  };
+  std::vector<std::string> all;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (!replaced(*variable)) all.emplace_back(*variable);
+  }
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::string ThisProgram() {
+  const char* const running = "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink(running, error);
+  if (error || !std::filesystem::exists(path, error)) return running;
+  return std::filesystem::equivalent(path, running, error) ? running : path.string();
+}
 
 std::string ProcessExit::Text() const {
   if (signal != 0) return fmt::format("by signal {} ({})", signal, strsignal(signal));

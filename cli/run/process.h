@@ -24,6 +24,13 @@ struct ProcessExit {
   int ShellCode() const;     // 128 + signal for signals.
 };
 
+// The variables of this process, with those of `more` ("NAME=value") in place of its own. Those
+// from which a process learns its role in a job are left out.
+std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more);
+// The path of the running program, even if its file was replaced meanwhile (its old path then names
+// no file). Inside a tool that runs programs, such as valgrind, the link leads to the tool.
+std::string ThisProgram();
+
 struct ProcessOptions {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // All variables: "NAME=value".

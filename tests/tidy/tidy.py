@@ -53,7 +53,7 @@ THIRD_PARTY = {
     r"zlib\.h": r"data/.*\.cc",
     r"zip\.h": r"data/formats/npz_format\.cc|tests/data/.*",
     r"nlohmann/": r"(data|training|api|cli|benchmarks)/.*\.cc|runtime/saving/saved_job_json\.cc",
-    r"toml\+\+/|toml\.hpp": r"profiles/.*\.cc",
+    r"toml\+\+/|toml\.hpp": r"profiles/toml_table\.h",
     r"hwloc\.h": r"cli/machine/hardware\.cc",
     r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
     r"fmt/": r".*\.cc|cli/.*\.h",

@@ -22,8 +22,8 @@ import unittest
 from tools.program import PATIENCE_S, PROGRAM, ProgramTest, children_of
 
 SOURCE = pathlib.Path(__file__).parents[3]
-COMMANDS = ["train", "run", "simulate", "compare", "codes", "devices", "plan", "predict", "server",
-            "profile", "checkpoint", "checkpoint list", "checkpoint verify", "checkpoint restore",
+COMMANDS = ["train", "run", "simulate", "compare", "sweep", "codes", "devices", "plan", "predict",
+            "server", "profile", "checkpoint", "checkpoint list", "checkpoint verify", "checkpoint restore",
             "checkpoint export", "reproduce", "worker", "help", "completion"]
 
 

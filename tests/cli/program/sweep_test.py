@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""motley sweep: searches that end, that are interrupted, and that cannot work."""
+
+import json
+import signal
+import subprocess
+import time
+import unittest
+
+from tools.program import PATIENCE_S, PROGRAM, ProgramTest
+
+
+class Sweep(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.results = self.folder / f"{self.id().rpartition('.')[2]}.out"
+
+    def write(self, sweep, tried, train=""):
+        path = self.results.with_suffix(".toml")
+        path.write_text(f'[train]\ndata = "{self.data}"\nmodel = "mlp:8"\n{train}\n[sweep]\n{sweep}\n[try]\n{tried}\n')
+        return path
+
+    def test_tries_each_point_of_a_grid(self):
+        path = self.write("epochs = 2\nat_once = 2", "lr = [0.05, 0.000001]\nbatch = [16, 32]")
+        result = self.run_json("sweep", path, "--plot", self.folder / "sweep.svg")
+        self.assertEqual((result["planned"], result["runs"], len(result["trials"])), (4, 4, 4))
+        best = result["trials"][0]
+        self.assertEqual(best["values"]["lr"], "0.05")
+        self.assertEqual([trial["loss"] for trial in result["trials"]],
+                         sorted(trial["loss"] for trial in result["trials"]))
+        self.assertIn("--lr=0.05", result["best_command"])
+        self.assertIn("<circle", (self.folder / "sweep.svg").read_text())
+        report = self.run_json("predict", "--model", result["best_model"], "--data", self.data)
+        self.assertGreater(report["accuracy"], 0.5)
+        # What was shown can be typed.
+        again = self.run_json(*result["best_command"].split()[1:])
+        self.assertAlmostEqual(again["test_accuracy"], best["test_accuracy"], places=2)
+
+    def test_trains_the_best_trials_longer(self):
+        path = self.write('method = "asha"\ntrials = 9\nepochs = 9\nat_once = 2',
+                          'lr = { from = 1e-6, to = 1e-1, scale = "log" }')
+        result = self.run_json("sweep", path)
+        epochs = [trial["epochs"] for trial in result["trials"]]
+        self.assertEqual(len(epochs), 9)
+        self.assertEqual(epochs[0], 9)
+        self.assertIn(1, epochs)
+        runs = [json.loads(line) for line in (self.results / "runs.jsonl").read_text().splitlines()[1:]]
+        self.assertEqual(len(runs), result["runs"])
+        # A trial that went on did so from its own state.
+        longest = [run for run in runs if run["trial"] == result["trials"][0]["trial"]]
+        self.assertEqual([run["epochs"] for run in longest], [1, 3, 9])
+        self.assertLess(longest[-1]["loss"], longest[0]["loss"])
+        self.assertEqual(list(self.results.glob("*.checkpoint")), [])
+
+    def test_goes_on_after_an_interruption(self):
+        path = self.write("epochs = 3\nat_once = 1", "seed = [1, 2, 3, 4, 5, 6]")
+        log = self.results / "runs.jsonl"
+        for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
+            before = len(log.read_text().splitlines()) if log.exists() else 1
+            sweep = subprocess.Popen([PROGRAM, "sweep", path, "--quiet"], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE)
+            until = time.monotonic() + PATIENCE_S
+            while time.monotonic() < until and not (log.exists() and len(log.read_text().splitlines()) > before):
+                time.sleep(0.01)
+            sweep.send_signal(number)
+            sweep.communicate(timeout=PATIENCE_S)
+            self.assertEqual(sweep.returncode, code)
+        with open(log, "a") as file:
+            file.write('{"trial":5,"ru')  # A line that was cut off.
+        done = log.read_text().splitlines()[1:-1]
+        self.assertGreaterEqual(len(done), 2)
+        result = self.run_json("sweep", path)
+        self.assertEqual((result["runs"], len(result["trials"])), (6, 6))
+        lines = log.read_text().splitlines()
+        self.assertEqual(lines[1:1 + len(done)], done)
+        self.assertEqual(sorted(json.loads(line)["trial"] for line in lines[1:]), list(range(6)))
+        # Nothing is left to do.
+        self.assertEqual(self.run_json("sweep", path)["runs"], 6)
+        other = self.run_program("sweep", self.write("epochs = 4", "seed = [1]"), expect=6)
+        self.assertIn("another search", other.stderr)
+
+    def test_shows_a_trial_that_diverges_last(self):
+        path = self.write("epochs = 2", "lr = [0.05, 1e30]", train='optimizer = "sgd"')
+        result = self.run_json("sweep", path)
+        self.assertEqual(result["trials"][0]["values"]["lr"], "0.05")
+        self.assertIsNone(result["trials"][1]["loss"])
+        self.assertIn("diverged", result["trials"][1]["error"])
+
+    def test_ends_at_once_if_no_trial_can_work(self):
+        wrong = self.run_program("sweep", self.write("epochs = 2\nat_once = 1", "lrr = [0.1, 0.2]"), expect=2)
+        self.assertIn("trial 0 (lrr 0.1) failed", wrong.stderr)
+        self.assertIn("--lrr", wrong.stderr)
+        path = self.folder / "absent.toml"
+        self.assertIn("absent.toml", self.run_program("sweep", path, expect=3).stderr)
+        path = self.write("epochs = 2", "lr = []")
+        self.assertIn(".toml:", self.run_program("sweep", path, expect=1).stderr)
+
+    def test_two_sweeps_do_not_share_a_folder(self):
+        path = self.write("epochs = 50\nat_once = 1", "seed = [1, 2, 3]")
+        log = self.results / "runs.jsonl"
+        first = subprocess.Popen([PROGRAM, "sweep", path, "--quiet"], stdout=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while time.monotonic() < until and not (log.exists() and log.stat().st_size > 0):
+                time.sleep(0.01)
+            self.assertIn("another motley sweep", self.run_program("sweep", path, expect=6).stderr)
+        finally:
+            first.terminate()
+            first.wait(timeout=PATIENCE_S)
+
+
+if __name__ == "__main__":
+    unittest.main()
