@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TOML files that were written by hand. Messages name line and column. This header brings in all of
-// toml++, so only sources that read such files include it.
+// Reads TOML files that were written by hand. Messages name line and column. This header brings in
+// all of toml++, so only sources that read such files include it.
 #pragma once
 
 #include <cstdint>
