@@ -74,6 +74,8 @@ struct FileFormat {
                  SampleSink& sink);
   // Tells whether the file has its own test part; null: the format has none.
   Result<bool> (*has_test)(const std::string& path) = nullptr;
+  bool has_columns = false;      // A column is the label, and the options of tables apply.
+  bool separate_labels = false;  // A file of its own may have the labels.
 };
 
 // A file with more features or rows than these is taken for damaged.

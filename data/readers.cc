@@ -97,12 +97,12 @@ class WantedSink final : public SampleSink {
 
 Status ReadInto(const InputFile& file, Opened opened, const ReadOptions& options,
                 SampleCollector& samples) {
-  if (!options.label.empty() && opened.format != &kCsvFormat) {
+  if (!options.label.empty() && !opened.format->has_columns) {
     return Status::InvalidArgument(
         fmt::format("{} is {}, which has no columns to choose the label from: leave `label` out",
                     file.path, opened.format->name));
   }
-  if (!file.labels.empty() && opened.format != &kNpyFormat) {
+  if (!file.labels.empty() && !opened.format->separate_labels) {
     return Status::InvalidArgument(
         fmt::format("{} is {}, which has its labels inside: leave labels={} out", file.path,
                     opened.format->name, file.labels));
@@ -138,8 +138,8 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
   // Test samples in CSV for training samples in arrays are plain numbers.
-  if (opened.format != &kCsvFormat) options.table = nullptr;
-  if (opened.format == &kNpyFormat && files.labels.empty()) {
+  if (!opened.format->has_columns) options.table = nullptr;
+  if (opened.format->separate_labels && files.labels.empty()) {
     data.notes.emplace_back(
         "the last column of `data` is taken for the labels. A separate file of labels is "
         "given as in X.npy:labels=Y.npy");

@@ -150,16 +150,20 @@ struct ApproximateRecord {
   double mean_error() const { return steps > 0 ? error_sum / static_cast<double>(steps) : 0; }
 };
 
-// The figures of a job that outlive its process: they cover all its runs, and checkpoints keep
-// them.
-struct JobHistory {
-  double wall_seconds = 0;       // From the start of each run's first step to its last commit.
-  uint64_t discarded_steps = 0;  // Steps that were opened but whose update was never applied.
+// Figures of the audits.
+struct AuditCounts {
   uint64_t audited_steps = 0;
-  uint64_t audit_failures = 0;  // Wrong answers and sums.
+  uint64_t audit_failures = 0;  // Wrong answers and sums. AuditFindings counts them.
   // ||decoded - direct|| / ||decoded|| over audited steps. For an approximate step, `direct` is
   // sum_j alpha_j g_j.
   double max_decode_error = 0;
+};
+
+// The figures of a job that outlive its process: they cover all its runs, and checkpoints keep
+// them.
+struct JobHistory : AuditCounts {
+  double wall_seconds = 0;       // From the start of each run's first step to its last commit.
+  uint64_t discarded_steps = 0;  // Steps that were opened but whose update was never applied.
   double max_amplification = 0;
   ApproximateRecord approximate;
   uint64_t first_loss = 0;         // The step of batch_loss[0]. A very long job drops the oldest.

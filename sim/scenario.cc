@@ -15,6 +15,7 @@
 #include "sim/drop_barrier.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
+#include "sim/faults/random_fault.h"
 #include "sim/faults/recorded_times.h"
 #include "sim/liveness_limit.h"
 #include "sim/problems/long_data.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60, kShardDraws = 61;
-constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
+constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 constexpr uint64_t kOptimizerDraws = 51, kCodeDraws = 63, kServerDraws = 65, kGroupDraws = 68;
 
@@ -66,7 +67,8 @@ class Generator {
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
-    MakeRandomFaults();
+    scenario_.options.random_faults =
+        DrawRandomFaults(random_, scenario_.options.seed, JobSeconds());
     MakeScript();
     MakePowerCuts();
     Replay();
@@ -380,23 +382,6 @@ class Generator {
     double step = job.batch * copies / speed + wait;
     if (options.shared_processors > 0) step *= 1 + job.workers / options.shared_processors;
     return {step, copies};
-  }
-
-  void MakeRandomFaults() {
-    RandomFaults& faults = scenario_.options.random_faults;
-    const double job = JobSeconds();
-    faults.kill_every = Sometimes(0.1 * job, 2 * job);
-    faults.restart = Sometimes(0.2, 1);
-    faults.pause_every = Sometimes(0.05 * job, job);
-    faults.slow_every = Sometimes(0.05 * job, job);
-    faults.partition_every = Sometimes(0.05 * job, job);
-    faults.nan_every = Sometimes(0.05 * job, job);
-    faults.replay = Sometimes(0.01, 0.3);
-    faults.until_seconds = Scaled(0.3 * job, 5 * job) + 0.02;
-    // Devices break in a fifth of the scenarios, and slices are garbled in half of them.
-    Random breaks(scenario_.options.seed, Stream::kSimulation, kBreakDraws);
-    if (breaks.Chance(0.2)) faults.break_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
-    if (breaks.Chance(0.5)) faults.garble_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
   }
 
   void MakeScript() {

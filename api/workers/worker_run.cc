@@ -228,8 +228,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     if (settings.sample_time) task.pace = Pace{*settings.sample_time, settings.speed};
   }
   if (!task.child && task.node.name.empty()) task.node.name = HostName();
-  // Workers beside a server of this machine alone are reached from here alone, too.
-  if (ReachedOnlyFromHere(task.node.server)) task.node.listen = "127.0.0.1:0";
+  task.node.listen = ListenLike(task.node.server);
   if (memory == 0) memory = AvailableMemoryBytes() / 2;
   if (memory != 0) task.node.memory_bytes = memory;
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();

@@ -60,9 +60,9 @@ S is --tolerate, M is --parts. On your own cluster:
   IDX             MNIST's files, or a folder that has them under their usual names.
   LIBSVM          Sparse rows: label index:value index:value ...
 
-All may be compressed with gzip; - is the standard input. --data train.csv:test=test.csv names a
-test file; without one a fifth of the samples is held out for testing (--split). Samples that do
-not fit into memory are kept in a file in TMPDIR (--memory).
+All but NPZ may be compressed with gzip; - is the standard input. --data train.csv:test=test.csv
+names a test file; without one a fifth of the samples is held out for testing (--split). Samples
+that do not fit into memory are kept in a file in TMPDIR (--memory).
 )"},
     {"environment", "Variables that commands read",
      R"(Environment: variables that commands read

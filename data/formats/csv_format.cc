@@ -453,7 +453,7 @@ Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& o
 
 // CSV takes any text that no other format claims.
 const FileFormat kCsvFormat = {
-    "CSV", [](std::string_view head) { return head.find('\0') == std::string_view::npos; },
-    ReadCsv};
+    "CSV", [](std::string_view head) { return head.find('\0') == std::string_view::npos; }, ReadCsv,
+    nullptr, /*has_columns=*/true};
 
 }  // namespace motley

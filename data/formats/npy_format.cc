@@ -49,6 +49,11 @@ Status ReadNpy(const InputFile& file, StreamReader& stream, const ReadOptions& o
 
 }  // namespace
 
-const FileFormat kNpyFormat = {"NPY", IsNpy, ReadNpy};
+const FileFormat kNpyFormat = {"NPY",
+                               IsNpy,
+                               ReadNpy,
+                               nullptr,
+                               /*has_columns=*/false,
+                               /*separate_labels=*/true};
 
 }  // namespace motley

@@ -49,8 +49,7 @@ Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
       started_(loop.Now()),
       agreed_(options.workers, false) {
   if (options.resume == nullptr) return;
-  max_decode_error_ = options.resume->about.history.max_decode_error;
-  audited_steps_ = options.resume->about.history.audited_steps;
+  counts_ = options.resume->about.history;
 }
 
 Auditor::~Auditor() {
@@ -173,8 +172,8 @@ void Auditor::OnDone(StepId step, const Status& status) {
   running_ = false;
   spent_ += loop_.Now() - begun_;
   if (status.ok()) {
-    ++audited_steps_;
-    max_decode_error_ = std::max(max_decode_error_, result_->decode_error);
+    ++counts_.audited_steps;
+    counts_.max_decode_error = std::max(counts_.max_decode_error, result_->decode_error);
     Report();
   } else {
     alone_ = false;

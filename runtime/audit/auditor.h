@@ -91,8 +91,7 @@ class Auditor {
   void End(bool hurry);
   bool busy() const { return running_ || awaits_report(); }
 
-  double max_decode_error() const { return max_decode_error_; }
-  uint64_t audited_steps() const { return audited_steps_; }
+  const AuditCounts& counts() const { return counts_; }  // Without the failures.
   double max_difference() const { return max_difference_; }
 
  private:
@@ -148,8 +147,7 @@ class Auditor {
   bool alone_ = false;        // NeedsCopies(step_)
   std::vector<bool> agreed_;  // The workers whose answers the last audit confirmed.
   std::vector<Finding> doubtful_;  // The newest unconfirmed findings.
-  double max_decode_error_ = 0;
-  uint64_t audited_steps_ = 0;
+  AuditCounts counts_;
   double max_difference_ = 0;
   bool has_failed_ = false;
   TimerId end_timer_ = 0;

@@ -109,8 +109,7 @@ void AuditFindings::Warn(AuditWarning warning) {
 }
 
 void AuditFindings::AddTo(JobHistory& history) const {
-  history.max_decode_error = auditor_.max_decode_error();
-  history.audited_steps = auditor_.audited_steps();
+  static_cast<AuditCounts&>(history) = auditor_.counts();
   history.audit_failures = failures_;
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/random.h"
 #include "runtime/job_event.h"
 #include "sim/faults/fault_targets.h"
 #include "sim/faults/random_faults.h"
@@ -43,6 +44,10 @@ extern const FaultKind kBlackoutFault, kBreakFault, kCutFault, kGarbleFault, kKi
     kLeaveFault, kNanFault, kPartitionFault, kPauseFault, kSlowFault, kStallFault;
 
 std::span<const FaultKind* const> FaultKinds();
+
+// The faults of a scenario whose job takes about `job_seconds`. Half of the scenarios have each
+// kind.
+RandomFaults DrawRandomFaults(Random& random, uint64_t seed, double job_seconds);
 
 // For FaultKind::make.
 template <typename Fault>

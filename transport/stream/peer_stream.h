@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes between two nodes, below the frames of a Channel. TCP and local sockets are streams; a
-// stream that encrypts would be a third. All pass one test suite
-// (tests/conformance/stream_suite.h). Loop thread only.
+// The bytes between two nodes, below the frames of a Channel. Each scheme of the list (schemes.h)
+// has a stream. All pass one test suite (tests/conformance/stream_suite.h). Loop thread only.
 //
 // A stream reads only what it is asked for: each ReadInto takes the bytes that come next straight
 // into memory of the caller's choice, so the kernel's copy of a payload is the only one.

@@ -97,4 +97,11 @@ bool ReachedOnlyFromHere(const std::string& address) {
   return where.ok() && where->scheme->only_here(where->rest);
 }
 
+std::string ListenLike(const std::string& server) {
+  const std::string host = ReachedOnlyFromHere(server) ? "127.0.0.1:0" : "0.0.0.0:0";
+  const auto where = ParseAddress(server);
+  if (!where.ok() || !where->scheme->has_host || where->scheme->name.empty()) return host;
+  return fmt::format("{}://{}", where->scheme->name, host);
+}
+
 }  // namespace motley

@@ -48,4 +48,8 @@ Result<SchemeAddress> ParseAddress(const std::string& address);
 // sense.
 bool ReachedOnlyFromHere(const std::string& address);
 
+// Where a node that connects to `server` listens for other nodes of its job: at any port, with the
+// same kind of stream if it has hosts, and for this machine alone if the server does so.
+std::string ListenLike(const std::string& server);
+
 }  // namespace motley

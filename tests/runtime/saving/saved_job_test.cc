@@ -35,13 +35,11 @@ JobDescription Example() {
   about.steps = 1000;
   about.history = {.wall_seconds = 1.5,
                    .discarded_steps = 2,
-                   .audited_steps = 3,
-                   .audit_failures = 2,
-                   .max_decode_error = 1e-7,
                    .max_amplification = 4,
                    .approximate = {.steps = 2, .error_sum = 0.5, .max_error = 0.375},
                    .first_loss = 0,
                    .batch_loss = {1.0 / 3, 0.2}};
+  static_cast<AuditCounts&>(about.history) = {3, 2, 1e-7};
   return about;
 }
 
