@@ -109,7 +109,7 @@ class CallWorker {
     };
     const Status status = foreign_->accumulate({.begin = run.begin,
                                                 .end = run.end,
-                                                .step = call.step,
+                                                .step = WholeStep(call.step),
                                                 .job = job_,
                                                 .version = call.version,
                                                 .parameters = call.parameters,

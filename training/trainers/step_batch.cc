@@ -42,11 +42,27 @@ uint64_t Permuted(uint64_t value, uint64_t size, uint64_t key) {
   return value < size ? value : value - size;
 }
 
+// A name has 40 bits for the step (kMostSteps), then 12 for the turn and 12 for their number.
+constexpr int kStepBits = 40;
+constexpr int kTurnBits = 12;
+
 }  // namespace
+
+StepId TurnOf(StepId step, uint32_t turn, uint32_t turns) {
+  MOTLEY_ASSERT(turn < turns && turns <= kMostTurns);
+  return step | uint64_t{turn} << kStepBits | uint64_t{turns} << (kStepBits + kTurnBits);
+}
+
+StepId WholeStep(StepId step) { return step & ((StepId{1} << kStepBits) - 1); }
 
 StepBatch::StepBatch(uint64_t seed, uint64_t samples, uint32_t batch, StepId step)
     : samples_(samples), runs_(static_cast<uint32_t>(std::min<uint64_t>(batch, samples))) {
   MOTLEY_ASSERT(batch > 0 && samples > 0 && samples <= uint64_t{1} << 32);
+  if (const auto turns = static_cast<uint32_t>(step >> (kStepBits + kTurnBits)); turns > 0) {
+    part_ = static_cast<uint32_t>(step >> kStepBits) & kMostTurns;
+    parts_ = turns;
+    step = WholeStep(step);
+  }
   const uint64_t steps = StepsPerEpoch(samples, runs_);
   shorter_ = samples / runs_;
   longer_ = static_cast<uint32_t>(samples % runs_);
@@ -65,6 +81,7 @@ StepBatch::StepBatch(uint64_t seed, uint64_t samples, uint32_t batch, StepId ste
 }
 
 uint64_t StepBatch::Sample(uint32_t rank) const {
+  rank = rank * parts_ + part_;
   if (!around_) return PlaceOf(RunAt(IndexOf(rank))) + shift_;
   return rank == 0 ? front_ : PlaceOf(RunAt(IndexOf(rank - 1))) + shift_;
 }
@@ -72,7 +89,7 @@ uint64_t StepBatch::Sample(uint32_t rank) const {
 uint32_t StepBatch::Before(uint64_t position) const {
   if (position >= samples_) return size();
   const uint32_t front = around_ && front_ < position ? 1 : 0;
-  return front + (position > shift_ ? BeforePlace(position - shift_) : 0);
+  return OfTurn(front + (position > shift_ ? BeforePlace(position - shift_) : 0));
 }
 
 void StepBatch::AppendRows(uint32_t begin, uint32_t count, uint64_t first,

@@ -23,6 +23,15 @@
 
 namespace motley {
 
+// A part of a step's batch, for workers that take several steps of their own on it: of the samples
+// by rank, every `turns`-th from number `turn` on. It has a name like a step, so that it is used
+// like the batch of one. For example, turn 1 of 3 of ranks 0 to 7 has 1, 4 and 7.
+inline constexpr uint32_t kMostTurns = (1U << 12) - 1;
+// Precondition: turn < turns <= kMostTurns.
+StepId TurnOf(StepId step, uint32_t turn, uint32_t turns);
+// The step itself, of a step or of a part.
+StepId WholeStep(StepId step);
+
 // A value type. Any sample of the batch is found in constant time and memory. Samples are numbered
 // by their position in the data set, and ranked by it within the batch.
 class StepBatch {
@@ -34,7 +43,7 @@ class StepBatch {
     return samples / batch + (samples % batch != 0 ? 1 : 0);
   }
 
-  uint32_t size() const { return all_runs_ ? runs_ : longer_; }
+  uint32_t size() const { return OfTurn(all_runs_ ? runs_ : longer_); }
   // The sample of rank `rank` < size().
   uint64_t Sample(uint32_t rank) const;
   // How many samples of the batch come before `position` <= N.
@@ -51,6 +60,10 @@ class StepBatch {
     uint64_t begin;
     uint64_t size;
   };
+  // How many of the first `ranks` ranks of the whole batch belong to this part.
+  uint32_t OfTurn(uint32_t ranks) const {
+    return ranks > part_ ? (ranks - part_ - 1) / parts_ + 1 : 0;
+  }
   Run RunAt(uint64_t index) const;
   bool TakesPart(const Run& run) const { return turn_ < run.size; }
   uint64_t PlaceOf(const Run& run) const;  // Place of the run's sample.
@@ -68,6 +81,7 @@ class StepBatch {
   uint32_t phase_;      // Below b; selects which runs are longer.
   bool around_;         // The last run's sample is at the front of the data set.
   uint64_t front_ = 0;  // Position of that sample.
+  uint32_t part_ = 0, parts_ = 1;  // See TurnOf.
 };
 
 }  // namespace motley

@@ -123,7 +123,7 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
         if (work.progress) work.progress(std::min<uint64_t>(samples, all));
       };
   const std::string where =
-      fmt::format("step {}, {} samples", work.step, samples_.numbers().size());
+      fmt::format("step {}, {} samples", WholeStep(work.step), samples_.numbers().size());
   EarlyRanges early(count, work.final,
                     [&](const EarlyRanges::Range& range) { Combine(work, range); });
   const std::function<void(size_t, size_t)> ready = [&](size_t begin, size_t end) {
@@ -131,7 +131,7 @@ Status WeightedCall::Call(const Work& work, Tally& tally) {
     const Result<Tally> now = TallyOf(losses, weights, where);
     if (now.ok()) early.Add(begin, end, *now);
   };
-  const Status status = foreign_->accumulate_weighted({.step = work.step,
+  const Status status = foreign_->accumulate_weighted({.step = WholeStep(work.step),
                                                        .job = job_,
                                                        .version = work.version,
                                                        .seed = seed_,
