@@ -20,6 +20,7 @@
 #include "scheduler/scheduler.h"
 #include "training/models/model.h"
 #include "training/optimizers/optimizer.h"
+#include "training/trainers/local_trainer.h"
 
 namespace motley {
 
@@ -64,6 +65,9 @@ struct JobOptions : SchedulerOptions {
 
   ModelSpec model;
   OptimizerOptions optimizer;
+  // With sync.local_steps: the workers' own steps. `optimizer` then applies what they changed, and
+  // `batch` has the samples of all workers' steps of a round.
+  LocalSteps local;
   // The caller's own gradient instead of `model` (training/trainers/callback_trainer.h); null if
   // there is none.
   std::shared_ptr<const struct ForeignTrainer> foreign;

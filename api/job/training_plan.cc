@@ -110,6 +110,7 @@ Status TrainingRun::PlanLearning() {
   MOTLEY_RETURN_IF_ERROR(WeighClasses());
   plan_.job.optimizer = chosen_.optimizer;
   plan_.job.batch = chosen_.batch;
+  MOTLEY_RETURN_IF_ERROR(PlanLocalSteps(chosen_, plan_.job));
   MOTLEY_RETURN_IF_ERROR(FitToData(chosen_, samples_->shape().rows, plan_));
   ValidationOptions& validation = plan_.job.validation;
   validation.every = judging_.every + judging_.every_epochs * plan_.steps_per_epoch;

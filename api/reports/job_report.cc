@@ -92,7 +92,7 @@ Json AuditJson(const JobResult& job) {
 }
 
 Json LearningJson(const JobOptions& job) {
-  const OptimizerOptions& by = job.optimizer;
+  const OptimizerOptions& by = job.local.batch > 0 ? job.local.optimizer : job.optimizer;
   const bool own = job.foreign != nullptr && job.foreign->apply;
   Json json = {{"optimizer", own ? "own" : by.name},
                {"learning_rate", by.learning_rate},
@@ -106,6 +106,12 @@ Json LearningJson(const JobOptions& job) {
                               {"learning_rate", group.learning_rate},
                               {"l2", group.l2},
                               {"weight_decay", group.weight_decay}});
+  }
+  if (job.local.batch > 0) {
+    json["local"] = {{"steps", job.sync.local_steps},
+                     {"batch", job.local.batch},
+                     {"outer_rate", job.optimizer.learning_rate},
+                     {"outer_momentum", job.optimizer.momentum}};
   }
   if (by.clip > 0) json["clip"] = by.clip;
   if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/request/parse.h"
+#include "base/counted.h"
 #include "base/suggest.h"
 #include "checkpoint/erasure/erasure_code.h"
 #include "coding/gradient_code.h"
@@ -16,6 +17,12 @@
 
 namespace motley {
 namespace {
+
+// The outer optimizer of DiLoCo (arXiv 2311.08105).
+constexpr double kOuterRate = 0.7;
+constexpr double kOuterMomentum = 0.9;
+constexpr double kMostOuterRate = 100;
+constexpr uint64_t kMostInRound = uint64_t{1} << 31;  // Samples.
 
 Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t elsewhere) {
   if (elsewhere > 0) {
@@ -149,8 +156,24 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
 // Sets which updates are open at a time.
 Status PlanSync(const JobRequest& request, JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(job.sync, ParseSyncMode(request.sync));
-  if (!job.sync.one_each) return Status::Ok();
-  if (job.code == "auto") job.code = "none";
+  if (job.sync.local_steps == 0 && (request.outer_rate != 0 || request.outer_momentum != 0)) {
+    return Status::InvalidArgument(
+        fmt::format("`{}`: it is for `sync` local:H, where updates apply what workers' own steps "
+                    "changed. Leave it out",
+                    request.outer_rate != 0 ? "outer_rate" : "outer_momentum"));
+  }
+  if (!(request.outer_rate >= 0 && request.outer_rate <= kMostOuterRate)) {
+    return Status::InvalidArgument(fmt::format("`outer_rate` {}: from 0 to {} is possible",
+                                               request.outer_rate, kMostOuterRate));
+  }
+  if (!(request.outer_momentum < 1)) {
+    return Status::InvalidArgument(
+        fmt::format("`outer_momentum` {}: it must be below 1", request.outer_momentum));
+  }
+  if (!job.sync.answers_differ()) return Status::Ok();
+  const bool local = job.sync.local_steps > 0;
+  if (job.code == "auto") job.code = local ? "approximate" : "none";  // A round ends without some.
+  if (local && request.open.tolerate) job.tolerate = 0;
   if (request.audit <= 0) job.audit_fraction = 0;
   return Status::Ok();
 }
@@ -376,7 +399,32 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   }
   MOTLEY_RETURN_IF_ERROR(PlanCheckpoints(request, plan.job.checkpoint));
   if (plan.job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(plan.job));
+  if (plan.job.sync.local_steps > 0) MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(plan.job));
   return plan;
+}
+
+Status PlanLocalSteps(const JobRequest& request, JobOptions& job) {
+  if (job.sync.local_steps == 0) return Status::Ok();
+  const uint64_t samples = uint64_t{request.batch} * job.sync.local_steps * job.workers;
+  if (samples > kMostInRound) {
+    return Status::InvalidArgument(fmt::format(
+        "`sync` {}: a round of {} with a `batch` of {} has {} samples, and at most {} are "
+        "possible. Take fewer steps, or a smaller `batch`",
+        request.sync, Counted(job.workers, "worker"), request.batch, samples, kMostInRound));
+  }
+  job.batch = static_cast<uint32_t>(samples);
+  job.local = {request.batch, request.optimizer};
+  OptimizerOptions outer;
+  outer.name = "nag";
+  outer.learning_rate = request.outer_rate > 0 ? request.outer_rate : kOuterRate;
+  outer.momentum =
+      request.outer_momentum != 0 ? std::max(request.outer_momentum, 0.0) : kOuterMomentum;
+  // Only the server knows the losses that plateau follows, so it lowers the outer rate.
+  if (request.optimizer.schedule.starts_with("plateau")) {
+    std::swap(outer.schedule, job.local.optimizer.schedule);
+  }
+  job.optimizer = outer;
+  return Optimizer::Create(outer, 0).status();
 }
 
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {

@@ -54,6 +54,9 @@ Result<ReduceMode> ReadReduce(const std::string& option, const std::string& redu
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job);
 // Like PlanJob, for a job that runs here. Refuses options that only the simulator supports.
 Result<JobPlan> PlanRealJob(const JobRequest& request);
+// Makes it a job of rounds, if `sync` is local:H: the optimizer and batch of the request are those
+// of the workers' own steps. A round has the samples of H steps of every worker.
+Status PlanLocalSteps(const JobRequest& request, JobOptions& job);
 // Sets and checks everything that depends on the number of samples: steps, the steps of faults, and
 // whether there are enough partitions.
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan);

@@ -251,6 +251,8 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.followers = given.followers;
   TakeText(given.wire, request.wire);
   TakeText(given.sync, request.sync);
+  request.outer_rate = given.outer_rate;
+  request.outer_momentum = given.outer_momentum;
   TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);

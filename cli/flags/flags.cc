@@ -227,6 +227,26 @@ void AddVectorFlags(CLI::App* command, JobFlags& job) {
   command->add_option("--wire", job.wire, WireHelp())->type_name("FORMAT")->group("Workers");
 }
 
+void AddSyncFlags(CLI::App* train, JobFlags& job) {
+  std::string modes = "When gradients become updates:";
+  for (const SyncForm& form : SyncForms()) {
+    modes += fmt::format("\n{:>12}: {}", form.form, form.summary);
+  }
+  train->add_option("--sync", job.sync, modes)->type_name("HOW")->group("Workers");
+  train
+      ->add_option("--outer-rate", job.options.outer_rate,
+                   "--sync local:H: learning rate of updates; default: 0.7")
+      ->type_name("RATE")
+      ->transform(CLI::PositiveNumber)
+      ->group("Workers");
+  train
+      ->add_option("--outer-momentum", job.options.outer_momentum,
+                   "--sync local:H: Nesterov's momentum of updates, below 1; below 0: none; "
+                   "default: 0.9")
+      ->type_name("M")
+      ->group("Workers");
+}
+
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
   AddDataFlags(train, flags);
@@ -240,11 +260,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   AddTrainFiles(train, flags);
-  std::string modes = "When gradients become updates:";
-  for (const SyncForm& form : SyncForms()) {
-    modes += fmt::format("\n{:>12}: {}", form.form, form.summary);
-  }
-  train->add_option("--sync", flags.job.sync, modes)->type_name("HOW")->group("Workers");
+  AddSyncFlags(train, flags.job);
   train
       ->add_option("--step-limit", flags.job.options.step_limit,
                    "For unattended jobs: end the job when a step makes no progress for this many "

@@ -49,6 +49,8 @@ constexpr std::array kWords = {
     FlagWord{"name", "--name"},
     FlagWord{"optimizer", "--optimizer"},
     FlagWord{"parts", "--parts"},
+    FlagWord{"outer_momentum", "--outer-momentum"},
+    FlagWord{"outer_rate", "--outer-rate"},
     FlagWord{"patience", "--patience"},
     FlagWord{"probabilities", "--probabilities"},
     FlagWord{"quorum", "--quorum"},

@@ -204,13 +204,15 @@ typedef struct motley_job_options {
   const char* wire;
   /** All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
       update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
-      batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest
-      (docs/how-to/sync.md). */
+      batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest.
+      "local:H": workers take about H steps of their own before an update (docs/how-to/sync.md). */
   const char* sync;
   /** All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
       motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on
       until motley_job_finish. 0: no gate. */
   uint64_t allowed_steps;
+  double outer_rate;     /**< `sync` local:H: rate of updates; 0: 0.7. */
+  double outer_momentum; /**< `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none. */
 } motley_job_options;
 
 /**
@@ -230,7 +232,7 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0         \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0, 0, 0   \
   }
 
 #ifdef __cplusplus

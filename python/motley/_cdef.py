@@ -181,6 +181,8 @@ typedef struct motley_job_options {
   const char* wire;
   const char* sync;
   uint64_t allowed_steps;
+  double outer_rate;
+  double outer_momentum;
 } motley_job_options;
 enum {
   MOTLEY_GIVEN_SEED = 1,

@@ -200,10 +200,14 @@ class JobOptions(TypedDict, total=False):
     wire: str | None
     # All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
     # update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
-    # batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest
-    # (docs/how-to/sync.md).
+    # batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest.
+    # "local:H": workers take about H steps of their own before an update (docs/how-to/sync.md).
     sync: str | None
     # All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
     # motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on
     # until motley_job_finish. 0: no gate.
     allowed_steps: int | None
+    # `sync` local:H: rate of updates; 0: 0.7.
+    outer_rate: float | None
+    # `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none.
+    outer_momentum: float | None

@@ -15,6 +15,23 @@ JobRecord RecordOf(const JobOptions& options) {
   return JobRecord(options.workers, options.resume->step, options.resume->about.history);
 }
 
+wire::LocalStepsT MessageAbout(const LocalSteps& local) {
+  const OptimizerOptions& by = local.optimizer;
+  wire::LocalStepsT own;
+  own.batch = local.batch;
+  own.optimizer = by.name;
+  own.learning_rate = by.learning_rate;
+  own.l2 = by.l2;
+  own.momentum = by.momentum;
+  own.beta1 = by.beta1;
+  own.beta2 = by.beta2;
+  own.epsilon = by.epsilon;
+  own.weight_decay = by.weight_decay;
+  own.clip = by.clip;
+  own.schedule = by.schedule;
+  return own;
+}
+
 }  // namespace
 
 ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
@@ -180,6 +197,9 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.workers = options.workers;
   accept.wire = static_cast<uint8_t>(options.wire);
   accept.servers = options.shard_servers;
+  if (options.local.batch > 0) {
+    accept.local = std::make_unique<wire::LocalStepsT>(MessageAbout(options.local));
+  }
   return accept;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/links/partition_feed.h"
 #include "runtime/memory_need.h"
 #include "runtime/saving/saved_job.h"
+#include "training/optimizers/rate_schedule.h"
 #include "training/trainers/callback_trainer.h"
 
 namespace motley {
@@ -51,6 +52,7 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
         "updates of the caller's own need the whole vector at the server: use `reduce` star");
   }
   if (options.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(options));
+  MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(options));
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {
     return Status::InvalidArgument(
@@ -136,6 +138,52 @@ Status CheckOwnUpdates(const JobOptions& options) {
   if (options.audit_fraction > 0) {
     return Status::InvalidArgument(fmt::format(
         "audits compare the answers to one update at a time: with `sync` {} use `audit` 0", sync));
+  }
+  return Status::Ok();
+}
+
+Status CheckLocalSteps(const JobOptions& options) {
+  if ((options.sync.local_steps > 0) != (options.local.batch > 0)) {
+    return Status::InvalidArgument(
+        "`sync` local needs the workers' own steps, and only it has any");
+  }
+  if (options.local.batch == 0) return Status::Ok();
+  const std::string sync = NameOf(options.sync);
+  if (SchemeNamed(options.code).exact || options.tolerate > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} two workers would answer the same part differently, so there are no "
+        "copies: leave `code` and `tolerate` out",
+        sync));
+  }
+  if (options.checkpoint.every > 0 || options.resume != nullptr) {
+    return Status::InvalidArgument(fmt::format(
+        "a job with `sync` {} cannot be saved: part of its state, that of the workers' own "
+        "optimizers, is at the workers",
+        sync));
+  }
+  if (options.audit_fraction > 0) {
+    return Status::InvalidArgument(
+        fmt::format("audits compare sums of gradients, and with `sync` {} workers answer with what "
+                    "their own steps changed: use `audit` 0",
+                    sync));
+  }
+  if (options.foreign != nullptr && options.foreign->apply) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} workers update parameters themselves, and cannot call `apply` of the "
+        "server's program: leave `apply` out, or use `sync` bsp",
+        sync));
+  }
+  const OptimizerOptions& own = options.local.optimizer;
+  if (!own.groups.empty() || !options.optimizer.groups.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} all parameters have the same rate: leave groups of parameters out", sync));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const RateSchedule schedule, ParseSchedule(own.schedule));
+  if (schedule.kind == RateSchedule::Kind::kPlateau) {
+    return Status::InvalidArgument(
+        fmt::format("with `sync` {} the schedule is the workers', who do not know the losses that "
+                    "`schedule` plateau follows: use constant, cosine or step",
+                    sync));
   }
   return Status::Ok();
 }

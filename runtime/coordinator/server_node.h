@@ -41,6 +41,8 @@ struct Env {
 
 // Refuses what does not go with updates of each worker's own (options.sync). Create does so, too.
 Status CheckOwnUpdates(const JobOptions& options);
+// Refuses what does not go with workers' own steps (options.local). Create does so, too.
+Status CheckLocalSteps(const JobOptions& options);
 
 // Learning rates of all groups, for one update after another.
 struct GroupRates {

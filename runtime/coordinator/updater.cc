@@ -96,9 +96,12 @@ Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
 
 void Updater::OnSummed(Sum sum) {
   const StepId step = sum.step;
+  // In a round of local steps, the samples of those who answered count, and no others.
   const Result<double> weight =
-      BatchWeight(sum.tally, server_.schedule.batch_size(step), server_.CountsAreKnown(),
-                  *server_.schedule.SharedRanges(step), sum.approximate.get());
+      server_.options.local.batch > 0
+          ? Result<double>(sum.tally.weight.real())
+          : BatchWeight(sum.tally, server_.schedule.batch_size(step), server_.CountsAreKnown(),
+                        *server_.schedule.SharedRanges(step), sum.approximate.get());
   if (!weight.ok()) {
     return server_.end.End(weight.status().WithContext(fmt::format("step {}", step)));
   }

@@ -58,7 +58,8 @@ Status WorkerSession::SetUp(const wire::AcceptT& accept) {
       shop_, MakeWorkshop(env.loop, env.device, accept, node_.options.foreign,
                           alive_.Guard([this](const Device& device, const Status& why) {
                             OnDeviceLost(device, why);
-                          })));
+                          }),
+                          env.shard_device));
   MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
   MOTLEY_ASSIGN_OR_RETURN(const Route route,
                           Route::Parse(shop_->trainer->parameter_count(), accept.shard_ends));

@@ -10,6 +10,8 @@
 #include "data/raw_samples.h"
 #include "devices/host_device.h"
 #include "runtime/memory_need.h"
+#include "training/optimizers/optimizer_rule.h"
+#include "training/trainers/local_trainer.h"
 #include "training/trainers/shared_trainer.h"
 #include "transport/wire/header.h"
 
@@ -77,6 +79,40 @@ std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::Acc
                              shop.schedule);
 }
 
+// Lets the worker take steps of its own with the gradients of `trainer`.
+Result<std::unique_ptr<Trainer>> TakeLocalSteps(Loop& loop, Device& device,
+                                                const wire::AcceptT& accept,
+                                                std::unique_ptr<Trainer> trainer) {
+  const wire::LocalStepsT& own = *accept.local;
+  if (!device.host_accessible()) {
+    return Status::Conflict(
+        fmt::format("the workers of this job update parameters themselves, and {} does not share "
+                    "the host's memory",
+                    device.info().name));
+  }
+  if (own.batch == 0) return Status::DataError("the server's welcome has local steps of no sample");
+  OptimizerOptions by;
+  by.name = own.optimizer;
+  by.learning_rate = own.learning_rate;
+  by.l2 = own.l2;
+  by.momentum = own.momentum;
+  by.beta1 = own.beta1;
+  by.beta2 = own.beta2;
+  by.epsilon = own.epsilon;
+  by.weight_decay = own.weight_decay;
+  by.clip = own.clip;
+  by.schedule = own.schedule;
+  auto made = MakeLocalTrainer(loop, device, std::move(trainer), {own.batch, by}, accept.steps);
+  if (made.ok()) return made;
+  return Status::DataError(fmt::format(
+      "the server's welcome has local steps that cannot be taken: {}", made.status().ToString()));
+}
+
+// The vectors of these steps: parameters, a gradient, and the optimizer's state twice.
+uint64_t LocalVectors(const wire::AcceptT& accept) {
+  return accept.local == nullptr ? 0 : 2 + 2 * OptimizerVectors(accept.local->optimizer);
+}
+
 }  // namespace
 
 Result<WireFormat> WireOf(const wire::AcceptT& accept) {
@@ -87,7 +123,7 @@ Result<WireFormat> WireOf(const wire::AcceptT& accept) {
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept,
                                                std::shared_ptr<const ForeignTrainer> foreign,
-                                               DeviceLost lost) {
+                                               DeviceLost lost, Device* updates) {
   MOTLEY_RETURN_IF_ERROR(CheckWelcome(accept));
   MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
   MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
@@ -104,9 +140,9 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
     }
     model = std::move(made).value();
   }
-  MOTLEY_RETURN_IF_ERROR(
-      CheckMemory("the worker", foreign ? foreign->parameter_count : model->parameter_count(),
-                  WorkerVectors(wire) + device.parts().size(), HostMemoryOf(device)));
+  MOTLEY_RETURN_IF_ERROR(CheckMemory(
+      "the worker", foreign ? foreign->parameter_count : model->parameter_count(),
+      WorkerVectors(wire) + LocalVectors(accept) + device.parts().size(), HostMemoryOf(device)));
   if (model != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckDevice(device, *model));
     for (const Device* part : device.parts()) {
@@ -120,6 +156,11 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                    BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
                    nullptr});
   shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
+  if (accept.local != nullptr) {
+    Device& host = updates != nullptr ? *updates : device;
+    MOTLEY_ASSIGN_OR_RETURN(shop->trainer,
+                            TakeLocalSteps(loop, host, accept, std::move(shop->trainer)));
+  }
   return shop;
 }
 

@@ -125,7 +125,7 @@ StepResult RowEngine::Open() {
 void RowEngine::TryWorkersWithoutShare() {
   work_.EndTries(/*all=*/false);
   // The other workers are not too slow, but too many, or they have updates of their own.
-  if (job_.options.most_workers > 0 || job_.options.sync.one_each) return;
+  if (job_.options.most_workers > 0 || job_.options.sync.answers_differ()) return;
   const std::optional<RowId> smallest = SmallestInHand(work_);
   if (!smallest) return;
   for (WorkerId id = 0; id < job_.members.size(); ++id) {
@@ -324,7 +324,7 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
       continue;
     }
     // Workers with updates of their own use different versions, which must not meet in one sum.
-    if (job_.options.sync.one_each && work_.book().Attempts(row) > 0) {
+    if (job_.options.sync.answers_differ() && work_.book().Attempts(row) > 0) {
       result_.kind = StepResult::Kind::kRestart;
       return;
     }

@@ -2,6 +2,7 @@
 #include "scheduler/rows/row_plans.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "coding/schemes.h"
@@ -13,6 +14,15 @@ namespace {
 
 // A worker this many times faster than one that takes part is worth sending it the data.
 constexpr double kMuchFaster = 1.5;
+
+// The speeds with the slowest raised, so that shares that follow them have a partition at least.
+// Raising them lowers the shares of all a little.
+std::vector<double> WithAPartitionEach(std::vector<double> speeds, uint32_t partitions) {
+  constexpr double kMargin = 1.5;
+  const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  for (double& speed : speeds) speed = std::max(speed, kMargin * all / partitions);
+  return speeds;
+}
 
 }  // namespace
 
@@ -64,7 +74,9 @@ std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double er
   }
   const SchedulerOptions& options = job_.options;
   const uint32_t copies = SchemeNamed(options.code).Computed(options.tolerate, options.parts);
-  return SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
+  const std::vector<double> shares =
+      SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
+  return options.sync.local_steps > 0 ? WithAPartitionEach(shares, options.partitions) : shares;
 }
 
 // A code works with any numbering of partitions, so plans keep what workers hold. Kept rows depend

@@ -52,7 +52,8 @@ std::vector<RowId> RowWork::OwnToDo(WorkerId worker) const {
   std::vector<RowId> rows;
   if (update_.refusals.Has(worker)) return rows;
   for (const RowId row : plan().RowsOf(worker)) {
-    if (job_.options.sync.one_each && book_.Attempts(row) > 0) continue;  // Another one has it.
+    if (job_.options.sync.answers_differ() && book_.Attempts(row) > 0)
+      continue;  // Another one has it.
     if (!book_.Arrived(row) && !book_.Pending(worker, row) && !kept_.Has(worker, row)) {
       rows.push_back(row);
     }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -16,6 +17,8 @@ constexpr std::array kForms{
              [](uint32_t) { return SyncMode{.one_each = true}; }},
     SyncForm{"ssp:S", "as asp, with no worker more than S updates ahead of the slowest",
              [](uint32_t bound) { return SyncMode{.one_each = true, .most_ahead = bound}; }},
+    SyncForm{"local:H", "workers take about H steps of their own, then average what these changed",
+             [](uint32_t steps) { return SyncMode{.local_steps = std::max(steps, 1U)}; }},
 };
 
 std::optional<uint32_t> NumberOf(std::string_view digits) {
@@ -40,10 +43,11 @@ Result<SyncMode> ParseSyncMode(std::string_view text) {
     forms += fmt::format("{}{}", forms.empty() ? "" : ", ", each.form);
   }
   return Status::InvalidArgument(
-      fmt::format("`sync` {}: use one of {} with a whole number S, such as ssp:2", text, forms));
+      fmt::format("`sync` {}: use one of {} with a whole number, such as ssp:2", text, forms));
 }
 
 std::string NameOf(const SyncMode& mode) {
+  if (mode.local_steps > 0) return fmt::format("local:{}", mode.local_steps);
   if (!mode.one_each) return "bsp";
   return mode.most_ahead ? fmt::format("ssp:{}", *mode.most_ahead) : "asp";
 }

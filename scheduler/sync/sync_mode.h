@@ -16,6 +16,11 @@ namespace motley {
 struct SyncMode {
   bool one_each = false;               // Each worker has updates of its own.
   std::optional<uint32_t> most_ahead;  // With one_each: the bound S; none: no bound.
+  // Workers take steps of their own on their rows, so many each on average (H); 0: none.
+  uint32_t local_steps = 0;
+
+  // Two workers would answer the same row differently, so their answers must not meet in one sum.
+  bool answers_differ() const { return one_each || local_steps > 0; }
 
   // With one_each: a worker that did `own` updates may begin another, when the slowest worker did
   // `slowest`.

@@ -35,6 +35,7 @@ inline std::string TestNameOf(std::string code) {
 // Records what happened, and lets a test act on it.
 struct Watcher : JobObserver {
   void OnEvent(const JobEvent& event) override {
+    if (on_event) on_event(event);
     Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
   }
   void On(const event::WorkerJoined& event) { joined.emplace_back(event.worker, event.name); }
@@ -66,6 +67,7 @@ struct Watcher : JobObserver {
   }
   void On(const event::AuditWarned& event) { warnings.push_back(event.warning); }
 
+  std::function<void(const JobEvent&)> on_event;  // Any event, before all else.
   std::function<void(StepId)> on_step;
   std::function<void(StepId)> on_update;  // The update is about to be applied.
   std::function<void(const Command&)> on_command;
