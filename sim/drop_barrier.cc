@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/drop_barrier.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -10,6 +12,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kDraws = 64;
+constexpr uint64_t kLocalDraws = 65;
 
 // What the job needs does not fit, or the scenario is about something else.
 bool IsTaken(const SimOptions& options) {
@@ -30,6 +33,31 @@ SyncMode DrawMode(Random& random) {
 }
 
 }  // namespace
+
+void TakeLocalSteps(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kLocalDraws);
+  JobOptions& job = options.job;
+  if (!random.Chance(1.0 / 12) || IsTaken(options) || job.sync.one_each || options.grouped) return;
+  job.sync = *ParseSyncMode(fmt::format("local:{}", 1 + random.Below(6)));
+  job.code = "approximate";
+  job.tolerate = 0;
+  job.draw_codes_every = 0;
+  job.most_workers = 0;
+  job.local.batch = static_cast<uint32_t>(1 + random.Below(std::max(job.batch, 2U)));
+  job.local.optimizer.name = "sgd";  // Without state, the checker need not know who had which row.
+  job.local.optimizer.learning_rate = job.optimizer.learning_rate / 4;
+  job.local.optimizer.l2 = job.optimizer.l2;
+  const uint64_t round = uint64_t{job.local.batch} * job.sync.local_steps * job.workers;
+  job.batch = static_cast<uint32_t>(round);
+  job.optimizer = OptimizerOptions();
+  job.optimizer.name = random.Chance(0.5) ? "nag" : "sgd";
+  job.optimizer.learning_rate = 0.5;
+  job.optimizer.momentum = 0.5;
+  job.read_every_version = job.holders != JobOptions::Holders::kServer;
+  job.modelled_floats = 0;
+  options.random_faults.kill_server_every = 0;
+  job.audit_fraction = 0;
+}
 
 void DropTheBarrier(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kDraws);

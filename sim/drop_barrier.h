@@ -11,5 +11,7 @@ namespace motley {
 // 3. They learn slowly, because gradients are of older versions. Call it when everything else is
 // drawn.
 void DropTheBarrier(SimOptions& options);
+// A twelfth of the others get rounds of 1 to 6 own steps per worker. Call it after DropTheBarrier.
+void TakeLocalSteps(SimOptions& options);
 
 }  // namespace motley

@@ -59,6 +59,7 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   expected_.resize(count);
   MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
   serial_ = expected_;
+  local_.how = job.local;
   if (job.sync.one_each) versions_ = {expected_};
   return job.resume == nullptr ? Status::Ok() : Resume(job);
 }
@@ -91,9 +92,11 @@ const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
 
 Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
                                                      std::span<const float> parameters) {
+  if (local_.how.batch > 0) return SumOfLocalSteps(step, parameters);
   if (quadratic_ != nullptr) return KnownSum(step, parameters);
   const std::span<const uint32_t> rows = RowsOf(step);
   Direct direct;
+  direct.samples = schedule_.batch_size(step);
   direct.gradient.assign(parameters.size(), 0);
   // The error of a rounded answer is at most a part of the norms of its samples.
   const size_t piece = rounding_->most() > 0 ? 1 : kPiece;
@@ -130,8 +133,65 @@ Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
   return Status::Ok();
 }
 
+Result<GradientChecker::Direct> GradientChecker::SumOfLocalSteps(
+    StepId step, std::span<const float> parameters) {
+  Direct direct;
+  direct.gradient.assign(parameters.size(), 0);
+  for (RowId row = 0; row < local_.rows.size(); ++row) {
+    const double weight = approximate_ ? approximate_->weights[row] : 1;
+    if (weight == 0 || local_.rows[row].empty()) continue;
+    std::vector<float> change(parameters.begin(), parameters.end());
+    Direct of_row;
+    MOTLEY_RETURN_IF_ERROR(TakeLocalSteps(step, local_.rows[row], change, of_row));
+    const double samples = weight * of_row.samples;
+    for (size_t i = 0; i < change.size(); ++i) direct.gradient[i] += samples * change[i];
+    direct.samples += samples;
+    direct.scale += samples * of_row.scale;
+    direct.loss += weight * of_row.loss;
+    direct.loss_magnitude += weight * of_row.loss_magnitude;
+  }
+  return direct;
+}
+
+Status GradientChecker::TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row,
+                                       std::vector<float>& change, Direct& of_row) {
+  constexpr double kRounding = 0.02;  // Parameters and their changes are rounded in each step.
+  const std::vector<BatchSchedule::Range> whole = schedule_.Ranges(step);
+  uint64_t samples = 0;
+  for (const CodeEntry& entry : row) samples += whole[entry.partition].count;
+  const uint32_t turns = LocalStepCount(samples, local_.how.batch);
+  const std::vector<float> start = change;
+  MOTLEY_ASSIGN_OR_RETURN(const auto optimizer,
+                          Optimizer::Create(local_.how.optimizer, start.size()));
+  const auto partitions = static_cast<PartitionId>(whole.size());
+  for (uint32_t turn = 0; turn < turns; ++turn) {
+    const StepId name = TurnOf(step, turn, turns);
+    const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(name);
+    std::vector<uint32_t> rows;
+    for (const CodeEntry& entry : row) {
+      const BatchSchedule::Range& range = ranges[entry.partition];
+      schedule_.At(name).AppendRows(range.begin, range.count, 0, rows);
+    }
+    std::vector<float> gradient(start.size(), 0);
+    Tally tally;
+    const JobGradient::Samples batch{name, step, 0, partitions, rows};
+    MOTLEY_RETURN_IF_ERROR(
+        direct_->Sum(*device_, batch, change, data_, never_cancelled_, gradient, tally));
+    const auto weight = static_cast<double>(rows.size());
+    of_row.loss += tally.loss.real();
+    of_row.loss_magnitude += std::abs(tally.loss.real());
+    of_row.samples += weight;
+    const double length = weight > 0 ? Norm(gradient) / weight : 0;
+    of_row.scale += local_.how.optimizer.learning_rate * length + kRounding * Norm(change);
+    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(*device_, gradient, change, {.weight = weight}));
+  }
+  for (size_t i = 0; i < start.size(); ++i) change[i] = start[i] - change[i];
+  return Status::Ok();
+}
+
 GradientChecker::Direct GradientChecker::KnownSum(StepId step, std::span<const float> parameters) {
   Direct direct;
+  direct.samples = schedule_.batch_size(step);
   direct.gradient.assign(parameters.size(), 0);
   const uint32_t all = quadratic_->partitions();
   for (PartitionId begin = 0, end = 0; begin < all; begin = end) {
@@ -171,7 +231,7 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
                                 loss_error));
   }
   // All trainers of the simulator give samples weight 1.
-  const double samples = schedule_.batch_size(step);
+  const double samples = direct.samples;
   const bool nothing_came = approximate_ && sum.weight == 0;
   if (!(std::abs(sum.weight - samples) <= kWeightTolerance * samples) && !nothing_came) {
     violations_.Add(fmt::format("I4: the batch of step {} weighs {:.12g} and has {} samples", step,
@@ -188,6 +248,21 @@ Status GradientChecker::StepSerially(StepId step) {
 
 void GradientChecker::OnEvent(const JobEvent& event) {
   Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void GradientChecker::On(const event::StepOpened& event) {
+  if (local_.how.batch == 0) return;
+  local_.rows = event.code.rows;
+  local_.given.assign(local_.rows.size(), false);
+}
+
+void GradientChecker::On(const event::RowAssigned& event) {
+  if (local_.how.batch == 0) return;
+  if (local_.given.at(event.row)) {
+    violations_.Add(fmt::format("I3: row {} of round {} was given to another worker, {}", event.row,
+                                event.step, event.worker));
+  }
+  local_.given[event.row] = true;
 }
 
 void GradientChecker::On(const event::StepApproximated& event) {
@@ -232,6 +307,8 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   if (versions_) {
     versions_->push_back(expected_);
     serial_ = expected_;
+  } else if (local_.how.batch > 0) {
+    serial_ = expected_;  // Another run has other shares.
   } else if (status.ok()) {
     status = StepSerially(step);
   }

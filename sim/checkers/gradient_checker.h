@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // I4: every decoded gradient equals the direct sum over the step's batch. In an approximate step,
 // samples have the reported weights. Every update is bit-equal to the optimizer's on that gradient,
-// and the parameters follow a serial run without workers.
+// and the parameters follow a serial run without workers. With local steps, the sum is that of what
+// the own steps of each row change, taken one after the other, and no row has two workers.
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,8 @@ class GradientChecker final : public JobObserver {
   double worst_gradient_error() const { return worst_error_; }
 
  private:
+  void On(const event::StepOpened& event);
+  void On(const event::RowAssigned& event);
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
   void On(const event::StepApplied& event);
@@ -64,7 +67,8 @@ class GradientChecker final : public JobObserver {
     std::vector<double> gradient;
     double loss = 0;
     double loss_magnitude = 0;
-    double scale = 0;  // Sum of the norms of the pieces.
+    double scale = 0;    // Sum of the norms of the pieces.
+    double samples = 0;  // The weight that the sum should have.
   };
 
   GradientChecker(Violations& violations, const JobOptions& job, const DataSource& data);
@@ -76,6 +80,10 @@ class GradientChecker final : public JobObserver {
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
                   double weight, Direct& direct);
+  Result<Direct> SumOfLocalSteps(StepId step, std::span<const float> parameters);
+  // Takes the own steps of a row's worker. `change` gets what they change, per sample.
+  Status TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row, std::vector<float>& change,
+                        Direct& of_row);
   Direct KnownSum(StepId step, std::span<const float> parameters);
   void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters,
                  std::span<const float> used);
@@ -107,7 +115,12 @@ class GradientChecker final : public JobObserver {
   std::vector<float> serial_;
   struct {
     std::vector<float> expected, serial;
-  } before_;                            // The same before the last update.
+  } before_;  // The same before the last update.
+  struct {
+    LocalSteps how;
+    std::vector<std::vector<CodeEntry>> rows;  // The partitions of each row of the open step.
+    std::vector<bool> given;                   // The row has a worker.
+  } local_;
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   uint64_t decoded_ = 0;                // Steps whose sums came here.
   double serial_difference_ = 0;
