@@ -399,7 +399,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   }
   MOTLEY_RETURN_IF_ERROR(PlanCheckpoints(request, plan.job.checkpoint));
   if (plan.job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(plan.job));
-  if (plan.job.sync.local_steps > 0) MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(plan.job));
+  MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(plan.job));
   return plan;
 }
 

@@ -52,6 +52,10 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
         "updates of the caller's own need the whole vector at the server: use `reduce` star");
   }
   if (options.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(options));
+  if ((options.sync.local_steps > 0) != (options.local.batch > 0)) {
+    return Status::InvalidArgument(
+        "`sync` local needs the workers' own steps, and only it has any");
+  }
   MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(options));
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {
@@ -143,11 +147,7 @@ Status CheckOwnUpdates(const JobOptions& options) {
 }
 
 Status CheckLocalSteps(const JobOptions& options) {
-  if ((options.sync.local_steps > 0) != (options.local.batch > 0)) {
-    return Status::InvalidArgument(
-        "`sync` local needs the workers' own steps, and only it has any");
-  }
-  if (options.local.batch == 0) return Status::Ok();
+  if (options.sync.local_steps == 0) return Status::Ok();
   const std::string sync = NameOf(options.sync);
   if (SchemeNamed(options.code).exact || options.tolerate > 0) {
     return Status::InvalidArgument(fmt::format(
