@@ -3,7 +3,7 @@
 """Trains an MLP of 23 million parameters on machines with links of limited speed, beside PyTorch DDP over gloo.
 
 Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
-[--faults NAME,...]. Run by `./dev bench training`.
+[--faults NAME,...] [--local H]. Run by `./dev bench training`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
@@ -13,10 +13,15 @@ machine of its own, and so has Motley's server. The faults all strike one worker
     slow    it has a fifth of its time (SIGSTOP for 80 of every 100 ms)
     kill    it is killed after a third of the steps
 
-Prints steps per second, over all steps. DDP waits for its slowest member, and it ends or hangs
-when one is killed. JSON: an array of `system, fault, links, megabytes, workers, seconds,
-bound_seconds, outcome`; `seconds` is the mean time of a step, and `bound_seconds` the least time
-that a sum of these vectors takes on these links (benchmarks/wire.py).
+The system `local` is Motley with `--sync local:H`: its steps are rounds of H steps of every worker,
+on batches that together have B samples.
+
+Prints steps per second, over all steps, and for Motley the samples per second, and the bytes that
+leave all machines for a sample, both from the first step that it reports to the last. DDP waits for
+its slowest member, and it ends or hangs when one is killed. JSON: an array of
+`system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean time of a step, and `bound_seconds` the least time
+that a sum of these vectors takes on these links (benchmarks/wire.py). Motley's rows also have
+`samples_per_second` and `bytes_per_sample`.
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """
@@ -81,19 +86,34 @@ def samples(folder):
     return folder
 
 
-def train_motley(lab, flags, fault, folder):
-    """Returns the mean seconds of a step. The machine behind the workers' has the server."""
+def bytes_sent(lab, machines):
+    read = "cat /sys/class/net/eth/statistics/tx_bytes"
+    return sum(int(subprocess.run([*lab.on(machine), "sh", "-c", read], check=True, capture_output=True).stdout)
+               for machine in machines)
+
+
+def train_local(lab, flags, fault, folder):
     workers = len(flags.links)
+    return train_motley(lab, flags, fault, folder, flags.batch // workers, flags.batch * flags.local,
+                        ["--sync", f"local:{flags.local}"])
+
+
+def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, how=()):
+    """Returns the figures of a row. The machine behind the workers' has the server."""
+    workers = len(flags.links)
+    batch = batch or flags.batch
+    samples_of_step = samples_of_step or flags.batch
     data = samples(pathlib.Path(folder))
     server = f"{lab.addresses[workers]}:{PORT}"
     with contextlib.ExitStack() as ends:
         errors = ends.enter_context(open(pathlib.Path(folder) / "server.log", "w+"))
         job = start(lab, workers, [
             flags.program, "train", "--data", data, "--model", "mlp:" + ",".join(map(str, flags.hidden)), "--batch",
-            flags.batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
+            batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
             server, "--reduce", flags.reduce, "--optimizer", "sgd", "--lr", 0.01, "--seed", 7, "--json",
-            *(["--code", flags.code] if flags.code else [])], ends, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        joined, steps = threading.Semaphore(0), []
+            *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        joined, steps, marks = threading.Semaphore(0), [], []
 
         def read():
             for line in job.stderr:
@@ -102,6 +122,7 @@ def train_motley(lab, flags, fault, folder):
                     joined.release()
                 if found := re.match(r"step (\d+)/", line):
                     steps.append(int(found[1]))
+                    marks.append((int(found[1]), time.monotonic(), bytes_sent(lab, range(workers + 1))))
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
@@ -128,7 +149,12 @@ def train_motley(lab, flags, fault, folder):
     report = json.loads(output)
     if report["steps"] != flags.steps:
         raise Failed(f"ended after {report['steps']} steps")
-    return report["wall_seconds"] / flags.steps
+    figures = {"seconds": report["wall_seconds"] / flags.steps}
+    if len(marks) > 1:
+        samples_between = (marks[-1][0] - marks[0][0]) * samples_of_step
+        figures["samples_per_second"] = samples_between / (marks[-1][1] - marks[0][1])
+        figures["bytes_per_sample"] = (marks[-1][2] - marks[0][2]) / samples_between
+    return figures
 
 
 def train_ddp(lab, flags, fault, _):
@@ -164,10 +190,10 @@ def train_ddp(lab, flags, fault, _):
             errors.seek(0)
             raise Failed("ended: " + errors.read().strip().split("\n")[-1])
         times = json.loads(lines[-1])["seconds"]
-    return sum(times) / len(times)
+    return {"seconds": sum(times) / len(times)}
 
 
-SYSTEMS = {"motley": train_motley, "ddp": train_ddp}
+SYSTEMS = {"motley": train_motley, "local": train_local, "ddp": train_ddp}
 
 
 def names(known):
@@ -190,7 +216,8 @@ def parse(words):
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one run may take")
-    parser.add_argument("--systems", type=names(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--local", type=int, default=16, help="H of the system `local`")
+    parser.add_argument("--systems", type=names(SYSTEMS), default=["motley", "ddp"])
     parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
     return parser.parse_args(words)
 
@@ -213,12 +240,15 @@ def run(flags):
                        "workers": case.workers, "seconds": None, "bound_seconds": case.bound_seconds(),
                        "outcome": "done"}
                 try:
-                    row["seconds"] = SYSTEMS[name](lab, flags, fault, folder)
+                    row.update(SYSTEMS[name](lab, flags, fault, folder))
                 except Failed as error:
                     row["outcome"] = str(error)
                 rows.append(row)
                 if not flags.json:
                     rate = f"{1 / row['seconds']:.2f} steps/s" if row["seconds"] else row["outcome"]
+                    if "bytes_per_sample" in row:
+                        rate += (f"  {row['samples_per_second']:.1f} samples/s"
+                                 f"  {row['bytes_per_sample'] / 1e6:.3f} MB/sample")
                     print(f"{name:<8}{fault:<7}{case.link_text:<12}{megabytes:>6.1f} MB  {rate}", flush=True)
     return rows
 
@@ -235,7 +265,7 @@ def main():
         sys.exit(77)
     if flags.json:
         print(json.dumps(rows, indent=2))
-    sys.exit(1 if any(row["system"] == "motley" and row["outcome"] != "done" for row in rows) else 0)
+    sys.exit(1 if any(row["system"] != "ddp" and row["outcome"] != "done" for row in rows) else 0)
 
 
 if __name__ == "__main__":

@@ -173,6 +173,12 @@ Status CheckLocalSteps(const JobOptions& options) {
         "server's program: leave `apply` out, or use `sync` bsp",
         sync));
   }
+  if (options.foreign != nullptr && options.foreign->make) {
+    return Status::InvalidArgument(fmt::format(
+        "with `sync` {} the library takes the workers' steps, so a loop of the program's own "
+        "cannot: use `sync` bsp",
+        sync));
+  }
   const OptimizerOptions& own = options.local.optimizer;
   if (!own.groups.empty() || !options.optimizer.groups.empty()) {
     return Status::InvalidArgument(fmt::format(

@@ -157,7 +157,7 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                    nullptr});
   shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
   if (accept.local != nullptr) {
-    Device& host = updates != nullptr ? *updates : device;
+    Device& host = device.host_accessible() || updates == nullptr ? device : *updates;
     MOTLEY_ASSIGN_OR_RETURN(shop->trainer,
                             TakeLocalSteps(loop, host, accept, std::move(shop->trainer)));
   }

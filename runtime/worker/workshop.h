@@ -26,7 +26,7 @@ Result<WireFormat> WireOf(const wire::AcceptT& accept);
 
 // Makes what the server's welcome asks for. `foreign` is this worker's own trainer, or null. A
 // built-in model trains on all parts of a joined device. `lost` is notified of parts that fail
-// while others go on. `updates` takes the job's local steps, if there are any; null: `device` does.
+// while others go on. `updates` takes the job's local steps if `device` cannot.
 // kDataError: the welcome is invalid. kConflict: this release cannot build the
 // model, or job and worker are not both for one trainer. kResource: the model does not fit into
 // memory.

@@ -361,12 +361,12 @@ TEST(OwnUpdates, ACodeIsRefused) {
 }
 
 TEST(SyncMode, IsReadAndNamed) {
-  for (const char* text : {"bsp", "asp", "ssp:0", "ssp:17"}) {
+  for (const char* text : {"bsp", "asp", "ssp:0", "ssp:17", "local:1", "local:40"}) {
     const auto mode = ParseSyncMode(text);
     ASSERT_TRUE(mode.ok()) << text;
     EXPECT_EQ(NameOf(*mode), text);
   }
-  for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "BSP"}) {
+  for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "local:", "BSP"}) {
     EXPECT_EQ(ParseSyncMode(text).code(), StatusCode::kInvalidArgument) << text;
   }
 }

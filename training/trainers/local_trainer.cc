@@ -128,8 +128,8 @@ class LocalTrainer final : public Trainer {
   const uint32_t batch_;
   const RateSchedule schedule_;
   const uint64_t rounds_;
-  // Of the round under way: the parameters, the gradient of a step, and the optimizer's state
-  // before the first one.
+  // The round under way has these: the parameters, the gradient of a step, and the optimizer's
+  // state before the first one.
   std::vector<float> local_;
   std::vector<float> gradient_;
   struct {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of synchronisation: jobs without a barrier (--sync asp, ssp:S), and motley compare."""
+"""Modes of synchronisation: without a barrier (asp, ssp:S), with local steps (local:H), and motley compare."""
 
 import unittest
 
@@ -25,6 +25,26 @@ class Sync(ProgramTest):
                 self.assertEqual(report["sync"], sync)
         self.assertEqual(self.train()["sync"], "bsp")
 
+    def test_takes_local_steps(self):
+        for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", -1)):
+            with self.subTest(how=how):
+                report = self.run_json("train", "--data", self.data, "--model", "mlp:16", "--workers", 3, "--batch", 16,
+                                       "--epochs", 30, "--split", 0.9, "--lr", 0.05, "--sync", "local:4", *how)
+                self.assertEqual((report["sync"], report["code"]), ("local:4", "approximate"))
+                learning = report["learning"]
+                self.assertEqual(learning["batch"], 3 * 4 * 16)
+                self.assertEqual(learning["local"]["steps"], 4)
+                self.assertEqual(learning["local"]["batch"], 16)
+                self.assertEqual(learning["local"]["outer_momentum"], 0 if "sgd" in how else 0.9)
+                self.assertGreater(report["test_accuracy"], 0.8)
+
+    def test_a_round_ends_without_a_worker_that_stands_still(self):
+        report = self.run_json("train", "--data", self.data, "--model", "mlp:16", "--workers", 3, "--batch", 16,
+                               "--steps", 200, "--split", 0.9, "--lr", 0.05, "--sync", "local:4",
+                               "--fault", "pause:2@step=30,2s")
+        self.assertEqual(report["steps"], 200)
+        self.assertGreater(report["test_accuracy"], 0.8)
+
     def test_waits_for_nobody_who_dies_or_stands_still(self):
         for fault in ("kill:1@step=30", "pause:2@step=30,2s"):
             with self.subTest(fault=fault):
@@ -36,7 +56,12 @@ class Sync(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data, "--workers", 3)
-        for wrong, words in ((("--sync", "ssp"), "ssp:S with a whole number S"),
+        for wrong, words in ((("--sync", "ssp"), "ssp:S, local:H with a whole number"),
+                             (("--sync", "bsp", "--outer-rate", 0.5), "local:H"),
+                             (("--sync", "local:4", "--outer-momentum", 1), "below 1"),
+                             (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
+                             (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
+                             (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
                              (("--sync", "asp", "--reduce", "direct"), "--reduce star"),
                              (("--sync", "asp", "--audit", 0.5), "--audit 0"),

@@ -152,7 +152,7 @@ class LocalStepsJob : public testing::Test {
   std::unique_ptr<JobWorld> world_;
   double momentum_ = 0;
   std::optional<BatchSchedule> schedule_;
-  // Of the open round: the partitions of each row, and if its answer counts.
+  // The open round: the partitions of each row, and if its answer counts.
   std::vector<std::vector<CodeEntry>> rows_;
   std::vector<bool> counted_;
   std::map<RowId, WorkerId> owner_;
