@@ -19,9 +19,9 @@ on batches that together have B samples.
 Prints steps per second, over all steps, and for Motley the samples per second, and the bytes that
 leave all machines for a sample, both from the first step that it reports to the last. DDP waits for
 its slowest member, and it ends or hangs when one is killed. JSON: an array of
-`system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean time of a step, and `bound_seconds` the least time
-that a sum of these vectors takes on these links (benchmarks/wire.py). Motley's rows also have
-`samples_per_second` and `bytes_per_sample`.
+`system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean
+time of a step, and `bound_seconds` the least time that a sum of these vectors takes on these links
+(benchmarks/wire.py). Motley's rows also have `samples_per_second` and `bytes_per_sample`.
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """

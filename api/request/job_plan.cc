@@ -133,7 +133,7 @@ Status CheckCode(JobPlan& plan) {
 
 // Sets when steps may end before they are exact.
 Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
-  if (SchemeNamed(request.code).exact) {
+  if (SchemeNamed(job.code).exact) {
     if (request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
         "`{}`: with `code` {} every step waits until it is exact. Use `code` approximate, or leave "

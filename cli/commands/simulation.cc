@@ -160,6 +160,8 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
   }
   job.shard_servers = 0;
   if (job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(job));
+  MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(job));
+  MOTLEY_RETURN_IF_ERROR(PlanLocalSteps(request, job));
   const uint64_t samples = sim.data.rows() > 0 ? sim.data.rows() : SamplesFor(job.batch);
   MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
   MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
