@@ -223,6 +223,7 @@ struct JobResult : JobHistory {
   double slowest_seconds = 0;        // The longest step of this run; 0 if there was none.
   uint64_t slowest_step = 0;
   AuditRecord audit;
+  StalenessRecord staleness;  // A job without a barrier has one run.
   SchedulerStats scheduler;
   std::vector<uint64_t> held_bytes;  // Per worker, as last reported.
   std::vector<std::string> worker_names;

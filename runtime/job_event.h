@@ -112,6 +112,7 @@ struct StepApplied {  // `parameters` have version step + 1, whatever the number
   std::span<const float> parameters;
   double batch_loss;
   Time now;
+  uint64_t staleness = 0;  // As in Contribution.
 };
 // Workers began to apply the update, and part of the next version was lost. The step starts again.
 struct UpdateTakenBack {

@@ -141,6 +141,10 @@ void AddCourse(const TrainReport& report, Json& json) {
   json["learning"] = LearningJson(report.plan.job);
   if (report.plan.job.validation.every > 0) json["judging"] = JudgingJson(report);
   json["sync"] = NameOf(report.plan.job.sync);
+  if (report.plan.job.sync.one_each) {
+    const StalenessRecord& staleness = report.job.staleness;
+    json["staleness"] = {{"mean", staleness.mean()}, {"max", staleness.max}};
+  }
   json["wire"] = NameOf(report.plan.job.wire);
   if (report.plan.job.wire != WireFormat::kFloat32) {
     json["rounding_noise"] = report.plan.rounding_noise;

@@ -206,6 +206,10 @@ std::string TrainTable(const std::string& text) {
     table += ApproximateLine(found->at("steps").get<uint64_t>(), report.at("steps").get<uint64_t>(),
                              Number(found->at("mean_error")), Number(found->at("max_error")));
   }
+  if (const auto found = report.find("staleness"); found != report.end()) {
+    table += fmt::format("gradients were {:.3g} updates old on average, at most {}\n",
+                         Number(found->at("mean")), found->at("max").get<uint64_t>());
+  }
   table += WhichModel(report);
   const auto audited = report.at("audited_steps").get<uint64_t>();
   table += audited == 0 ? "no step was checked\n"

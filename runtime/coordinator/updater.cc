@@ -55,6 +55,7 @@ void Updater::Commit(const CommitStep& command) {
       sum.approximate = std::make_shared<ApproximateSum>(
           ApproximateSum{found.weights, found.coverage, found.error});
     }
+    sum.version = step;  // There is a barrier.
     sum.squares = found.squares;
     sum.attempt = server_.remote->shards().attempt();
     OnSummed(std::move(sum));
@@ -166,9 +167,9 @@ void Updater::Apply(const Sum& sum) {
   if (server_.remote != nullptr) return ApplyAtWorkers(sum, from);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
   server_.model->Commit(step, sum.values, from, std::move(copy),
-                        [this, step, weight = sum.weight](const Status& status) {
+                        [this, step, from](const Status& status) {
                           if (!status.ok()) return server_.end.End(status);
-                          OnApplied(step, server_.model->version(), weight);
+                          OnApplied(step, server_.model->version(), from);
                         });
 }
 
@@ -186,8 +187,8 @@ void Updater::ApplyAtWorkers(const Sum& sum, const Contribution& from) {
       auditor.Begin(std::move(reported));
     });
   }
-  const auto applied = [this, step = sum.step, weight = sum.weight](const Status& status) {
-    if (status.ok()) return OnAppliedAtWorkers(step, weight);
+  const auto applied = [this, step = sum.step, from](const Status& status) {
+    if (status.ok()) return OnAppliedAtWorkers(step, from);
     if (status.code() == StatusCode::kCancelled) {
       server_.observer.OnEvent(event::UpdateTakenBack{step});
       return server_.end.Check();
@@ -199,14 +200,14 @@ void Updater::ApplyAtWorkers(const Sum& sum, const Contribution& from) {
 }
 
 // The server reads the parameters back only where it needs them itself, and Proceed forgets them.
-void Updater::OnAppliedAtWorkers(StepId step, double weight) {
+void Updater::OnAppliedAtWorkers(StepId step, const Contribution& from) {
   if (server_.end.ended()) return server_.end.Check();
   const uint64_t version = step + 1;
   const JobOptions& options = server_.options;
   const bool saved = checkpointer_ != nullptr && version % options.checkpoint.every == 0;
   const bool judged = options.validation.evaluates() && options.validation.every > 0 &&
                       version % options.validation.every == 0;
-  const auto go_on = [this, step, version, weight] { OnApplied(step, version, weight); };
+  const auto go_on = [this, step, version, from] { OnApplied(step, version, from); };
   const bool state = saved || Shows(version);
   if (!state && !judged && !options.read_every_version) return go_on();
   if (Fetch(state, go_on) == Copy::kHere) go_on();
@@ -250,17 +251,17 @@ Updater::Copy Updater::FetchLater(bool state, std::function<void()> then) {
   return Copy::kComing;
 }
 
-void Updater::OnApplied(StepId step, uint64_t version, double weight) {
+void Updater::OnApplied(StepId step, uint64_t version, const Contribution& from) {
   server_.audits.auditor().Begin();
   const Time now = server_.Now();
-  server_.record.Applied(now);
+  server_.record.Applied(now, from.staleness);
   const double loss = server_.record.last_batch_loss();
   // The loss is added now and not when it was decoded. A checkpoint in progress, or a step that is
   // never applied, would otherwise lead to counting it twice.
-  server_.validator->OnLoss(loss, weight);
+  server_.validator->OnLoss(loss, from.weight);
   server_.watch.Progress();
   const ParameterCopy& parameters = server_.model->parameters();
-  server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now});
+  server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now, from.staleness});
   server_.validator->OnVersion(version, parameters,
                                [this, step, version](bool stop) { Proceed(step, version, stop); });
 }

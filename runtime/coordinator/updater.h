@@ -59,7 +59,7 @@ class Updater {
     double squares = 0;    // The sum of the squares of values that workers have.
     uint32_t attempt = 0;  // RemoteShards::attempt
     double weight = 0;     // The weight of the batch.
-    uint64_t version = 0;  // The oldest version that its answers here were computed with.
+    uint64_t version = 0;  // The oldest version that its answers were computed with.
   };
 
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
@@ -70,8 +70,8 @@ class Updater {
   void Decoded(const Sum& sum, std::span<const float> values);
   void Apply(const Sum& sum);
   void ApplyAtWorkers(const Sum& sum, const Contribution& from);
-  void OnAppliedAtWorkers(StepId step, double weight);
-  void OnApplied(StepId step, uint64_t version, double weight);
+  void OnAppliedAtWorkers(StepId step, const Contribution& from);
+  void OnApplied(StepId step, uint64_t version, const Contribution& from);
   void Proceed(StepId step, uint64_t version, bool stop);
   void GoOn(StepId step);
   bool Shows(uint64_t version) const;

@@ -43,13 +43,16 @@ void JobRecord::Decoded(double batch_loss, double amplification,
   record.max_error = std::max(record.max_error, approximate->error);
 }
 
-void JobRecord::Applied(Time now) {
+void JobRecord::Applied(Time now, uint64_t staleness) {
   const double seconds = ToSeconds(now - last_commit_);
   if (seconds > result_.slowest_seconds) {
     result_.slowest_seconds = seconds;
     result_.slowest_step = result_.steps;
   }
   ++result_.steps;
+  ++result_.staleness.updates;
+  result_.staleness.sum += staleness;
+  result_.staleness.max = std::max(result_.staleness.max, staleness);
   result_.step_seconds.push_back(seconds);
   KeepNewest(result_.step_seconds);
   last_commit_ = now;

@@ -22,7 +22,7 @@ class JobRecord {
   void Opened(StepId step, Time now);
   // `approximate` is null if the step was exact.
   void Decoded(double batch_loss, double amplification, const ApproximateSum* approximate);
-  void Applied(Time now);
+  void Applied(Time now, uint64_t staleness = 0);
 
   bool began() const { return started_; }  // A step was opened.
   double last_batch_loss() const { return result_.batch_loss.back(); }

@@ -78,6 +78,7 @@ void OwnUpdatesChecker::On(const event::StepDecoded& event) {
   }
   decoded_ = event.step;
   done_.insert(event.step);
+  found->second.version = event.version;
   if (!found->second.answered) {
     violations_.Add(fmt::format("I2: update {} was committed without an answer", event.step));
   }
@@ -93,12 +94,32 @@ void OwnUpdatesChecker::On(const event::StepApplied& event) {
     return;
   }
   const Update& update = open_.at(*decoded_);
+  CheckStaleness(update, event.staleness);
   if (update.owner) {
     ++clocks_[*update.owner].updates;
     clocks_[*update.owner].begun = false;
   }
   open_.erase(*decoded_);
   decoded_.reset();
+}
+
+// While a worker computes, each other one can have at most 2 S + 1 updates applied, and one more if
+// it came back meanwhile.
+void OwnUpdatesChecker::CheckStaleness(const Update& update, uint64_t reported) {
+  const uint64_t staleness = applied_ - 1 - update.version;
+  if (reported != staleness) {
+    violations_.Add(fmt::format("I14: update {} has staleness {}, and {} was reported", *decoded_,
+                                staleness, reported));
+  }
+  if (!mode_.most_ahead || !update.owner || update.answered != update.owner) return;
+  if (!IsJudged(*update.owner)) return;
+  uint64_t most = 0;
+  for (WorkerId other = 0; other < clocks_.size(); ++other) {
+    if (other != *update.owner) most += 2 * *mode_.most_ahead + (IsJudged(other) ? 1 : 2);
+  }
+  if (staleness <= most) return;
+  violations_.Add(fmt::format("I14: the gradient of update {} was {} updates old, at most {} fit",
+                              *decoded_, staleness, most));
 }
 
 }  // namespace motley

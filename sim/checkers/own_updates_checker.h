@@ -3,6 +3,8 @@
 // count the updates. I2 and I3: it has one answer, from a worker that was asked while it was open.
 // I13: nobody begins an update while it is further ahead of the slowest than the bound. Workers
 // that joined late, hung or missed an update are not judged, because their clocks were set forward.
+// I14: the reported staleness is that of the gradient's version, and within the bound of decision
+// 55.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ class OwnUpdatesChecker final : public JobObserver {
     std::optional<WorkerId> owner;  // The first worker that was asked.
     std::optional<WorkerId> asked;  // The worker that was asked since the update was opened last.
     std::optional<WorkerId> answered;
-    bool decoded = false;
+    uint64_t version = 0;  // That of its gradient.
   };
   struct Clock {
     uint64_t updates = 0;
@@ -51,6 +53,7 @@ class OwnUpdatesChecker final : public JobObserver {
   void On(const event::StepApplied& event);
   bool IsJudged(WorkerId worker) const { return clocks_[worker].judged && !clocks_[worker].missed; }
   void CheckLead(WorkerId worker);
+  void CheckStaleness(const Update& update, uint64_t reported);
 
   Violations& violations_;
   const SyncMode mode_;

@@ -115,6 +115,10 @@ void StepChecker::On(const event::StepApplied& event) {
   } else if (state_ != State::kDecoded && sums_here_) {
     violations_.Add(fmt::format("I1: step {} was applied without a decoded gradient", event.step));
   }
+  if (event.staleness > 0) {
+    violations_.Add(fmt::format("I14: the gradient of step {} was {} updates old", event.step,
+                                event.staleness));
+  }
   state_ = State::kClosed;
   next_ = event.step + 1;
 }

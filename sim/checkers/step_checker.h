@@ -3,6 +3,7 @@
 // update was taken back was not applied.
 // I2: a step is committed only if its answers decode; it ends as approximate only if they do not.
 // I3: a row counts at most once per step, while the step is open, from a worker that was asked.
+// I14: each gradient is of the version that it is applied to.
 #pragma once
 
 #include <string>

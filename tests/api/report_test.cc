@@ -126,6 +126,16 @@ TEST(TrainJson, ApproximateStepsAreCountedWithTheirError) {
   EXPECT_DOUBLE_EQ(json["approximate"]["max_error"], 0.25);
 }
 
+TEST(TrainJson, SaysHowOldGradientsWereWithoutABarrier) {
+  Example example;
+  EXPECT_FALSE(nlohmann::json::parse(TrainJson(example.Report())).contains("staleness"));
+  example.plan.job.sync.one_each = true;
+  example.job.staleness = {.updates = 4, .sum = 6, .max = 3};
+  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  EXPECT_DOUBLE_EQ(json["staleness"]["mean"], 1.5);
+  EXPECT_EQ(json["staleness"]["max"], 3);
+}
+
 TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
   Example example;
   example.plan.job.checkpoint.every = 5;

@@ -53,6 +53,7 @@ struct Watcher : JobObserver {
   }
   void On(const event::StepApplied& event) {
     ++applied;
+    staleness.push_back(event.staleness);
     if (!event.parameters.empty()) ++applied_here;
   }
   void On(const event::LinkMeasured&) { ++links_measured; }
@@ -79,6 +80,7 @@ struct Watcher : JobObserver {
   std::vector<Notice> scheduler_notices;  // Notices of the scheduler.
   std::vector<AuditWarning> warnings;
   std::vector<JudgedVersion> judged;
+  std::vector<uint64_t> staleness;  // By update, in the order of application.
   int opened = 0;
   int applied = 0;
   int applied_here = 0;  // Versions that the server had.

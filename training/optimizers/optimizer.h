@@ -55,6 +55,17 @@ struct Contribution {
   std::vector<double> group_rates;  // Learning rates by group; none: those of the groups.
 };
 
+// The staleness of the updates of a job. With a barrier it is 0.
+struct StalenessRecord {
+  uint64_t updates = 0;
+  uint64_t sum = 0;
+  uint64_t max = 0;
+
+  double mean() const {
+    return updates > 0 ? static_cast<double>(sum) / static_cast<double>(updates) : 0;
+  }
+};
+
 struct RuleUpdate;  // optimizer_rule.h
 // An update of the caller's own, on the device's thread. After a failure with kCancelled nothing
 // was changed; after another one, anything may be.

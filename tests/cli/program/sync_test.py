@@ -23,7 +23,10 @@ class Sync(ProgramTest):
                 report = self.train("--sync", sync)
                 self.expect_trained(report)
                 self.assertEqual(report["sync"], sync)
-        self.assertEqual(self.train()["sync"], "bsp")
+                self.assertGreater(report["staleness"]["max"], 0)
+        report = self.train()
+        self.assertEqual(report["sync"], "bsp")
+        self.assertNotIn("staleness", report)
 
     def test_takes_local_steps(self):
         for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", -1)):

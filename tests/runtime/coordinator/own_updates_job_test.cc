@@ -48,6 +48,8 @@ class OwnUpdatesJob : public testing::Test {
     const size_t count = end.parameters->size();
     std::vector<std::vector<double>> versions{std::vector<double>(count)};  // Softmax starts at 0.
     std::set<StepId> updates;
+    uint64_t sum = 0;
+    std::vector<uint64_t> stale;
     for (const Decoded& each : decoded_) {
       ASSERT_LT(each.version, versions.size());
       const std::vector<uint32_t> rows = schedule.Rows(each.update);
@@ -58,11 +60,18 @@ class OwnUpdatesJob : public testing::Test {
       for (size_t i = 0; i < count; ++i) {
         next[i] -= options.optimizer.learning_rate * gradient[i] / static_cast<double>(rows.size());
       }
-      stalest_ = std::max(stalest_, versions.size() - 1 - each.version);
+      const uint64_t staleness = versions.size() - 1 - each.version;
+      stale.push_back(staleness);
+      sum += staleness;
+      stalest_ = std::max(stalest_, staleness);
       versions.push_back(std::move(next));
       updates.insert(each.update);
     }
     EXPECT_EQ(updates.size(), options.steps) << "every batch counts once";
+    EXPECT_EQ(world_->watcher.staleness, stale);
+    EXPECT_EQ(end.staleness.updates, options.steps);
+    EXPECT_EQ(end.staleness.sum, sum);
+    EXPECT_EQ(end.staleness.max, *std::max_element(stale.begin(), stale.end()));
     for (size_t i = 0; i < count; ++i) {
       ASSERT_NEAR(end.parameters->at(i), versions.back()[i], 2e-5) << i;
     }

@@ -44,7 +44,9 @@ class StepCheckerTest : public testing::Test {
     checker_.OnEvent(event::RowArrived{step, row, row, At(0)});
   }
   void Decode(StepId step) { checker_.OnEvent(event::StepDecoded{step, {}, {}, At(0)}); }
-  void Apply(StepId step) { checker_.OnEvent(event::StepApplied{step, {}, 0, At(0)}); }
+  void Apply(StepId step, uint64_t staleness = 0) {
+    checker_.OnEvent(event::StepApplied{step, {}, 0, At(0), staleness});
+  }
   void GoodStep(StepId step) {
     Open(step);
     for (RowId row = 1; row < form_.workers; ++row) Arrive(step, row);
@@ -79,6 +81,15 @@ TEST_F(StepCheckerTest, AStepAppliedTwiceIsReported) {
   GoodStep(0);
   Apply(0);
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("step 0 was applied to version 1")));
+}
+
+TEST_F(StepCheckerTest, AnOldGradientIsReported) {
+  GoodStep(0);
+  Open(1);
+  for (RowId row = 0; row < 3; ++row) Arrive(1, row);
+  Decode(1);
+  Apply(1, 1);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("gradient of step 1 was 1 updates old")));
 }
 
 TEST_F(StepCheckerTest, AStepAppliedWithoutDecodingIsReported) {

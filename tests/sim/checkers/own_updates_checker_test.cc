@@ -21,9 +21,10 @@ class OwnUpdatesCheckerTest : public testing::Test {
   void Arrive(StepId update, WorkerId worker) {
     checker_.OnEvent(event::RowArrived{update, 0, worker, Time{}});
   }
-  void Apply(StepId update) {
-    checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}});
-    checker_.OnEvent(event::StepApplied{checker_.applied(), {}, 0, Time{}});
+  void Apply(StepId update, uint64_t staleness = 0) {
+    const uint64_t version = checker_.applied() - staleness;
+    checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}, version});
+    checker_.OnEvent(event::StepApplied{checker_.applied(), {}, 0, Time{}, staleness});
   }
   void End(WorkerId worker) {
     checker_.OnEvent(event::WorkComputed{0, worker, 1, {}, /*so_far=*/false, Time{}});
@@ -71,6 +72,32 @@ TEST_F(OwnUpdatesCheckerTest, NobodyWaitsForAWorkerThatHangs) {
   End(0);
   for (StepId update = 2; update < 6; ++update) Whole(update, 0);
   EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(OwnUpdatesCheckerTest, AWrongStalenessIsReported) {
+  Give(0, 0);
+  Arrive(0, 0);
+  Whole(1, 1);
+  checker_.OnEvent(event::StepDecoded{0, {}, {}, Time{}, 0});
+  checker_.OnEvent(event::StepApplied{1, {}, 0, Time{}, 0});
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("update 0 has staleness 1, and 0 was reported")));
+}
+
+TEST_F(OwnUpdatesCheckerTest, AGradientOlderThanTheBoundIsReported) {
+  Give(0, 1);
+  Whole(1, 0);
+  Whole(2, 0);
+  Give(3, 0);  // Too early, so that the gradient of update 0 becomes too old.
+  Arrive(3, 0);
+  Apply(3);
+  End(0);
+  Give(4, 0);
+  Arrive(4, 0);
+  Apply(4);
+  Arrive(0, 1);
+  Apply(0, 4);
+  EXPECT_THAT(violations_.list(), testing::Contains(HasSubstr("was 4 updates old, at most 3 fit")));
 }
 
 TEST_F(OwnUpdatesCheckerTest, ASecondWorkerIsReported) {
