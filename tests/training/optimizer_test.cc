@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "base/random.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "training/models/evaluate.h"
@@ -248,6 +250,139 @@ TEST(Optimizer, MultipliesItsRate) {
 
 TEST(Optimizer, RefusesAScheduleThatIsNone) {
   EXPECT_EQ(Optimizer::Create({.schedule = "never"}, 2).code(), StatusCode::kInvalidArgument);
+}
+
+// --- States of each worker (DANA, Hakimi et al., arXiv 1907.11612), and staleness ---
+
+using Vector = std::vector<double>;
+
+constexpr size_t kCount = 5;
+constexpr double kRate = 0.03, kMomentum = 0.9;
+
+// The mean gradient of a quadratic function whose minimum moves with the update's batch.
+Vector GradientAt(const Vector& w, uint64_t update) {
+  Vector gradient(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    const double target = std::sin(static_cast<double>(update) + static_cast<double>(i));
+    gradient[i] = (1 + 0.3 * static_cast<double>(i)) * (w[i] - target);
+  }
+  return gradient;
+}
+
+// The paper's DANA-Zero: the server has the momentum of each worker, and sends each worker the
+// parameters that the momenta of all will lead to.
+class Zero {
+ public:
+  explicit Zero(uint32_t workers) : momenta_(workers, Vector(kCount)), w_(kCount) {}
+
+  void Apply(WorkerId worker, const Vector& gradient) {
+    for (size_t i = 0; i < kCount; ++i) {
+      momenta_[worker][i] = kMomentum * momenta_[worker][i] + gradient[i];
+      w_[i] -= kRate * momenta_[worker][i];
+    }
+  }
+  Vector Sent() const {
+    Vector sent = w_;
+    for (const Vector& momentum : momenta_) {
+      for (size_t i = 0; i < kCount; ++i) sent[i] -= kRate * kMomentum * momentum[i];
+    }
+    return sent;
+  }
+
+ private:
+  std::vector<Vector> momenta_;
+  Vector w_;
+};
+
+OptimizerOptions Nag(uint32_t states) {
+  return {.name = "nag", .learning_rate = kRate, .momentum = kMomentum, .states = states};
+}
+
+// The sum of a batch of so many samples.
+std::vector<float> SumOf(const Vector& mean, double weight) {
+  std::vector<float> sum;
+  for (const double each : mean) sum.push_back(static_cast<float>(each * weight));
+  return sum;
+}
+
+TEST(WorkerStates, SendWhatDanaZeroSendsInRandomSchedules) {
+  TestRig rig;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed, Stream::kTest, 1);
+    const auto workers = static_cast<uint32_t>(1 + random.Below(6));
+    const auto slim = MakeOptimizer(Nag(workers), kCount);
+    Zero zero(workers);
+    std::vector<float> parameters(kCount);
+    // What each worker was sent last. A lost worker gets it anew, and its update is not applied.
+    std::vector<Vector> held(workers, Vector(kCount));
+    for (uint64_t update = 0; update < 150; ++update) {
+      const auto worker = static_cast<WorkerId>(random.Below(workers));
+      if (!random.Chance(0.05)) {
+        const double weight = 1 + static_cast<double>(random.Below(40));
+        const Vector gradient = GradientAt(held[worker], update);
+        std::vector<float> sum = SumOf(gradient, weight);
+        ASSERT_TRUE(
+            slim->Apply(*rig.device, sum, parameters, {.weight = weight, .worker = worker}).ok());
+        zero.Apply(worker, gradient);
+      }
+      held[worker] = zero.Sent();
+      for (size_t i = 0; i < kCount; ++i) {
+        ASSERT_NEAR(parameters[i], held[worker][i], 1e-5 * (1 + std::abs(held[worker][i])))
+            << "seed " << seed << ", update " << update;
+      }
+    }
+  }
+}
+
+TEST(WorkerStates, OfOneWorkerAreThatOfAll) {
+  TestRig rig;
+  const auto own = MakeOptimizer(Nag(1), kCount), shared = MakeOptimizer(Nag(0), kCount);
+  std::vector<float> a(kCount), b(kCount);
+  for (uint64_t update = 0; update < 50; ++update) {
+    std::vector<float> sum = SumOf(GradientAt(Vector(a.begin(), a.end()), update), 4), same = sum;
+    ASSERT_TRUE(own->Apply(*rig.device, sum, a, {.weight = 4, .worker = 0}).ok());
+    ASSERT_TRUE(shared->Apply(*rig.device, same, b, {.weight = 4}).ok());
+    ASSERT_EQ(a, b);
+  }
+}
+
+TEST(WorkerStates, StayThoseOfTheOthersInAnUpdate) {
+  TestRig rig;
+  const auto optimizer = MakeOptimizer(Nag(3), kCount);
+  ASSERT_EQ(optimizer->state().size(), 3 * kCount);
+  std::vector<float> parameters(kCount), sum(kCount, 1);
+  ASSERT_TRUE(optimizer->Apply(*rig.device, sum, parameters, {.weight = 1, .worker = 1}).ok());
+  for (size_t i = 0; i < 3 * kCount; ++i) {
+    EXPECT_EQ(optimizer->state()[i], i / kCount == 1 ? 1 : 0) << i;
+  }
+}
+
+TEST(WorkerStates, AnUpdateOfNobodyIsRefused) {
+  TestRig rig;
+  const auto optimizer = MakeOptimizer(Nag(2), kCount);
+  std::vector<float> parameters(kCount), sum(kCount, 1);
+  EXPECT_EQ(optimizer->Apply(*rig.device, sum, parameters, {.weight = 1}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, sum, parameters, {.weight = 1, .worker = 2}).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->steps(), 0U);
+}
+
+TEST(RateByStaleness, DividesTheRateOfOldGradients) {
+  TestRig rig;
+  for (const bool fades : {false, true}) {
+    for (const uint64_t staleness : {0, 1, 2, 7}) {
+      const auto optimizer =
+          MakeOptimizer({.name = "sgd", .learning_rate = 0.5, .rate_by_staleness = fades}, kCount);
+      std::vector<float> parameters(kCount), sum(kCount, 4);
+      ASSERT_TRUE(optimizer
+                      ->Apply(*rig.device, sum, parameters,
+                              {.weight = 2, .rate_factor = 0.1, .staleness = staleness})
+                      .ok());
+      const double by = fades && staleness > 1 ? static_cast<double>(staleness) : 1;
+      EXPECT_FLOAT_EQ(parameters[0], static_cast<float>(-0.1 / by));
+    }
+  }
 }
 
 }  // namespace

@@ -65,6 +65,15 @@ class KernelOptimizer final : public Optimizer {
       return Status::InvalidArgument(fmt::format("{} learning rates for {} groups of parameters",
                                                  from.group_rates.size(), options_.groups.size()));
     }
+    if (options_.states > 0 && (!from.worker || *from.worker >= options_.states)) {
+      return Status::InvalidArgument(
+          fmt::format("the optimizer has states of {} workers, and the update is of none of them",
+                      options_.states));
+    }
+    const size_t own = state_.size() / std::max(options_.states, 1U);
+    float* const state = state_.data() + (options_.states > 0 ? *from.worker * own : 0);
+    const bool fades = options_.rate_by_staleness && from.staleness > 1;
+    const double factor = from.rate_factor / (fades ? static_cast<double>(from.staleness) : 1);
     const motley_kernels& kernels = device.kernels();
     void* queue = device.queue();
     kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f,
@@ -78,9 +87,8 @@ class KernelOptimizer final : public Optimizer {
       if (l2 != 0) kernels.axpy(queue, piece.count, l2, w, g);
       const double rate =
           from.group_rates.empty() ? piece.options.learning_rate : from.group_rates[piece.group];
-      MOTLEY_RETURN_IF_ERROR(
-          rule_({kernels, queue, piece.options, rate * from.rate_factor, steps, piece.count, g,
-                 state_.data() + piece.begin, count_, w, weight}));
+      MOTLEY_RETURN_IF_ERROR(rule_({kernels, queue, piece.options, rate * factor, steps,
+                                    piece.count, g, state + piece.begin, count_, w, weight}));
     }
     steps_ = steps;
     return Status::Ok();
@@ -201,7 +209,8 @@ Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& opt
     return Status::Ok();
   };
   return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
-      options, apply, parameter_count, begin, rule.state_arrays * parameter_count));
+      options, apply, parameter_count, begin,
+      rule.state_arrays * parameter_count * std::max(options.states, 1U)));
 }
 
 Result<std::unique_ptr<Optimizer>> Optimizer::CreateOwn(const OptimizerOptions& options,

@@ -40,6 +40,12 @@ struct OptimizerOptions {
   double clip = 0;  // Longer mean gradients are scaled down to this norm; 0: never.
   std::string schedule = "constant";   // See ParseSchedule; the caller of Apply follows it.
   std::vector<ParameterGroup> groups;  // All parameters, range by range; none: all are alike.
+  // Each of so many workers has state of its own, which its updates alone use and change; 0: all
+  // share one. With nag this is DANA (Hakimi et al., arXiv 1907.11612): v_i = m v_i + g,
+  // w -= rate (g + m v_i), where w are the parameters that workers get.
+  uint32_t states = 0;
+  // Divides the rate of an update by its staleness (Zhang et al., arXiv 1511.05950).
+  bool rate_by_staleness = false;
 };
 
 // What an update is made of, besides the summed gradient.
@@ -86,8 +92,8 @@ class Optimizer {
 
   // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
   // samples of total weight `from.weight`. It is overwritten with the mean, clipped, plus L2.
-  // kInvalidArgument: another length, a weight that is negative or not finite, or rates that lack
-  // a group. Also returns errors of the caller's rule.
+  // kInvalidArgument: another length, a weight that is negative or not finite, rates that lack
+  // a group, or no worker where workers have states. Also returns errors of the caller's rule.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
   // Contribution::norm is needed if the optimizer has only a range of the parameters.
