@@ -17,6 +17,13 @@ constexpr uint64_t kPartitionBytes = uint64_t{256} << 20;
 
 }  // namespace
 
+OptimizerOptions OptimizerOf(const JobOptions& options) {
+  OptimizerOptions optimizer = options.optimizer;
+  if (options.sync.own_momentum) optimizer.states = options.workers;
+  optimizer.rate_by_staleness = options.rate_by_staleness;
+  return optimizer;
+}
+
 Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers) {
   if (workers == 0) return Status::InvalidArgument("a job needs at least one worker");
   if (samples < workers) {

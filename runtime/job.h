@@ -116,10 +116,15 @@ struct JobOptions : SchedulerOptions {
   std::shared_ptr<class NewestVersion> newest;
   // The first version; null: the model or the trainer initializes it.
   std::shared_ptr<const std::vector<float>> first_parameters;
+  // Stale gradients have a smaller learning rate (OptimizerOptions::rate_by_staleness).
+  bool rate_by_staleness = false;
   // The checkpoint to go on from, after checks of all that must be the same; null: the job starts
   // anew. `steps` includes its steps.
   std::shared_ptr<const SavedJob> resume;
 };
+
+// The optimizer's options with what synchronization adds to them.
+OptimizerOptions OptimizerOf(const JobOptions& options);
 
 // k for a job: enough fine partitions to share work smoothly, and never more than samples.
 // kInvalidArgument when there are more workers than samples.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -104,8 +105,9 @@ struct StepDecoded {  // `parameters` are the newest; with a barrier they have v
   const DecodedSum& sum;
   std::span<const float> parameters;
   Time now;
-  uint64_t version =
-      0;  // The oldest that answers were computed with. 0 if workers have the shards.
+  // The oldest that answers were computed with. 0 if workers have the shards.
+  uint64_t version = 0;
+  std::optional<WorkerId> worker = {};  // As in Contribution. None if workers have the shards.
 };
 struct StepApplied {  // `parameters` have version step + 1, whatever the number of the update.
   StepId step;

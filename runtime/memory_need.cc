@@ -77,7 +77,8 @@ uint64_t Versions(const JobOptions& options) {
 // Vectors of the optimizer's state.
 uint64_t StateVectors(const JobOptions& options) {
   if (options.foreign == nullptr || !options.foreign->apply) {
-    return OptimizerVectors(options.optimizer.name);
+    const uint64_t states = options.sync.own_momentum ? options.workers : 1;
+    return OptimizerVectors(options.optimizer.name) * states;
   }
   const uint64_t count = options.foreign->parameter_count;
   return options.foreign->state_count / count + (options.foreign->state_count % count > 0 ? 1 : 0);

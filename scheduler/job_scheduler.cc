@@ -211,7 +211,7 @@ void JobScheduler::OpenUpdates() {
     lane.update.id = next->update.id;
     lane.update.base_version = next->update.base_version;
     lane.update.begun = true;
-    sync_->Opened(*next);
+    sync_->Opened(*next, job_.now);
     Begin(lane);
   }
 }
@@ -262,7 +262,7 @@ void JobScheduler::On(const StepApplied& event) {
   ++job_.totals.steps_committed;
   ++job_.version;
   job_.transfers.StepEnded();
-  sync_->Committed(lanes_.IndexOf(*lane));
+  sync_->Committed(lanes_.IndexOf(*lane), job_.now);
 }
 
 void JobScheduler::On(const UpdateLost& event) {

@@ -21,15 +21,14 @@ bool IsTaken(const SimOptions& options) {
   return lies || options.job.checkpoint.every > 0 || options.replay || options.data_bytes > 0;
 }
 
-// The last mode of the list is drawn most often.
 SyncMode DrawMode(Random& random) {
   std::vector<SyncForm> own;
   for (const SyncForm& form : SyncForms()) {
-    if (form.make(0).one_each) own.push_back(form);
+    if (form.make({}).one_each) own.push_back(form);
   }
-  const size_t last = own.size() - 1;
-  const SyncForm& drawn = own[random.Chance(0.7) ? last : random.Below(last)];
-  return drawn.make(drawn.has_number() ? static_cast<uint32_t>(random.Below(4)) : 0);
+  const SyncForm& drawn = own[random.Below(own.size())];
+  const auto low = static_cast<uint32_t>(random.Below(4));
+  return drawn.make({low, low + static_cast<uint32_t>(random.Below(4))});
 }
 
 }  // namespace
@@ -64,6 +63,10 @@ void DropTheBarrier(SimOptions& options) {
   if (!random.Chance(1.0 / 12) || IsTaken(options)) return;
   JobOptions& job = options.job;
   job.sync = DrawMode(random);
+  job.rate_by_staleness = !job.sync.own_momentum && random.Chance(0.3);
+  if (job.sync.own_momentum) {
+    job.optimizer = {.name = "nag", .learning_rate = 0.005, .l2 = job.optimizer.l2};
+  }
   job.code = "none";
   job.quorum = job.draw_codes_every = job.most_workers = 0;
   job.step_deadline = {};

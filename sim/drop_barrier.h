@@ -6,9 +6,8 @@
 
 namespace motley {
 
-// A twelfth of the scenarios whose jobs can do so get such a mode of the list, with a number of 0
-// to
-// 3. They learn slowly, because gradients are of older versions. Call it when everything else is
+// A twelfth of the scenarios whose jobs can do so get such a mode of the list, with numbers of 0 to
+// 6. They learn slowly, because gradients are of older versions. Call it when everything else is
 // drawn.
 void DropTheBarrier(SimOptions& options);
 // A twelfth of the others get rounds of 1 to 6 own steps per worker. Call it after DropTheBarrier.

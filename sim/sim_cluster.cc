@@ -115,8 +115,12 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   // An optimizer that suits the job's model may not suit the quadratic one. One with a state has a
   // state here, too, because followers then get sums (docs/decisions/0052-followers-read.md).
   const bool state = OptimizerVectors(options.job.optimizer.name) > 0;
-  options.job.optimizer = {
-      .name = state ? "momentum" : "sgd", .learning_rate = 0.1, .l2 = 0, .momentum = 0};
+  options.job.optimizer = {.name = options.job.sync.own_momentum ? "nag"
+                                   : state                       ? "momentum"
+                                                                 : "sgd",
+                           .learning_rate = 0.1,
+                           .l2 = 0,
+                           .momentum = 0};
   options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
                                              options.vectors.parameter_count(), options.calibrated);
   options.bring_trainer = [foreign = options.job.foreign] { return foreign; };

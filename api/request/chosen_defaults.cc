@@ -10,6 +10,7 @@
 #include "base/counted.h"
 #include "training/models/architecture.h"
 #include "training/optimizers/adam_rule.h"
+#include "training/optimizers/momentum_rule.h"
 #include "training/optimizers/optimizer_rule.h"
 #include "training/optimizers/sgd_rule.h"
 
@@ -101,7 +102,10 @@ Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samp
   const bool network = IsNetwork(model);
   OptimizerOptions& optimizer = request.optimizer;
   const bool follows_size = raw_target && WordOf(model) == "linear";
-  if (request.open.optimizer) optimizer.name = (follows_size ? kSgd : kAdam).name;
+  if (request.open.optimizer) {
+    const bool momenta = request.sync == "dana";  // It has no other optimizer.
+    optimizer.name = (momenta ? kNesterov : follows_size ? kSgd : kAdam).name;
+  }
   const OptimizerRule* rule = FindOptimizerRule(optimizer.name);
   if (request.open.learning_rate && rule != nullptr) {
     optimizer.learning_rate = RateFor(*rule, model);

@@ -170,6 +170,15 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
     return Status::InvalidArgument(
         fmt::format("`outer_momentum` {}: it must be below 1", request.outer_momentum));
   }
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`staleness`", request.staleness, {"none", "rate"}));
+  job.rate_by_staleness = request.staleness == "rate";
+  if (job.rate_by_staleness && (!job.sync.one_each || job.sync.own_momentum)) {
+    return Status::InvalidArgument(fmt::format(
+        "`staleness` rate: {}. Leave `staleness` out, or use `sync` asp, ssp:S, dssp:LO,HI or r2sp",
+        job.sync.own_momentum ? "with `sync` dana the momenta look ahead instead"
+                              : "gradients are never old if all workers share each update"));
+  }
+  if (job.sync.own_momentum && request.open.optimizer) job.optimizer.name = "nag";
   if (!job.sync.answers_differ()) return Status::Ok();
   const bool local = job.sync.local_steps > 0;
   if (job.code == "auto") job.code = local ? "approximate" : "none";  // A round ends without some.

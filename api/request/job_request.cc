@@ -253,6 +253,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.sync, request.sync);
   request.outer_rate = given.outer_rate;
   request.outer_momentum = given.outer_momentum;
+  TakeText(given.staleness, request.staleness);
   TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);

@@ -88,6 +88,7 @@ struct JobRequest {
   std::string sync = "bsp";
   double outer_rate = 0;      // 0: not given.
   double outer_momentum = 0;  // 0: not given; below 0: none.
+  std::string staleness = "none";
   std::string shares = "proportional";
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.

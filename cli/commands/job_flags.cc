@@ -41,6 +41,7 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.reduce = flags.reduce.c_str();
   options.wire = flags.wire.c_str();
   options.sync = flags.sync.c_str();
+  options.staleness = flags.staleness.c_str();
   options.shares = flags.shares.c_str();
   options.worker_speeds = flags.speeds.c_str();
   options.sample_time = flags.sample_time.c_str();

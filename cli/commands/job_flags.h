@@ -29,6 +29,7 @@ struct JobFlags {
   std::string reduce = "star";
   std::string wire = "float32";
   std::string sync = "bsp";
+  std::string staleness = "none";
   std::vector<std::string> faults;
   std::string trace;
   bool json = false;

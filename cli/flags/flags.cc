@@ -262,6 +262,13 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddTrainFiles(train, flags);
   AddSyncFlags(train, flags.job);
   train
+      ->add_option(
+          "--staleness", flags.job.staleness,
+          "With --sync asp, ssp, dssp or r2sp, what becomes of gradients that are updates old: "
+          "none: nothing, default; rate: their learning rate is divided by that number")
+      ->type_name("HOW")
+      ->group("Workers");
+  train
       ->add_option("--step-limit", flags.job.options.step_limit,
                    "For unattended jobs: end the job when a step makes no progress for this many "
                    "seconds; default: wait")

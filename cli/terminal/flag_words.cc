@@ -65,6 +65,7 @@ constexpr std::array kWords = {
     FlagWord{"server", "--server"},
     FlagWord{"shares", "--shares"},
     FlagWord{"split", "--split"},
+    FlagWord{"staleness", "--staleness"},
     FlagWord{"step_deadline", "--step-deadline"},
     FlagWord{"step_limit", "--step-limit"},
     FlagWord{"steps", "--steps"},

@@ -205,6 +205,9 @@ typedef struct motley_job_options {
   /** All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
       update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
       batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest.
+      "dssp:LO,HI": the same with a bound from LO to HI that follows the workers' times. "r2sp":
+      as asp, and updates are applied in turn. "dana": as asp, with Nesterov's momentum for each
+      worker. "backup:B": as bsp, and a step does not wait for its last B answers.
       "local:H": workers take about H steps of their own before an update (docs/how-to/sync.md). */
   const char* sync;
   /** All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
@@ -213,6 +216,10 @@ typedef struct motley_job_options {
   uint64_t allowed_steps;
   double outer_rate;     /**< `sync` local:H: rate of updates; 0: 0.7. */
   double outer_momentum; /**< `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none. */
+  /** All-in-one, server, `sync` asp, ssp:S, dssp:LO,HI or r2sp: what becomes of gradients that are
+      updates old. NULL or "none": nothing. "rate": the learning rate of the update is divided by
+      that number. */
+  const char* staleness;
 } motley_job_options;
 
 /**
@@ -232,7 +239,8 @@ enum {
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0, 0, 0   \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0, 0, 0,  \
+        NULL                                                                                       \
   }
 
 #ifdef __cplusplus

@@ -183,6 +183,7 @@ typedef struct motley_job_options {
   uint64_t allowed_steps;
   double outer_rate;
   double outer_momentum;
+  const char* staleness;
 } motley_job_options;
 enum {
   MOTLEY_GIVEN_SEED = 1,

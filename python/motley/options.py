@@ -201,7 +201,10 @@ class JobOptions(TypedDict, total=False):
     # All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
     # update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
     # batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest.
-    # "local:H": workers take about H steps of their own before an update (docs/how-to/sync.md).
+    # "dssp:LO,HI": the same with a bound from LO to HI that follows the workers' times. "r2sp": as
+    # asp, and updates are applied in turn. "dana": as asp, with Nesterov's momentum for each
+    # worker. "backup:B": as bsp, and a step does not wait for its last B answers. "local:H":
+    # workers take about H steps of their own before an update (docs/how-to/sync.md).
     sync: str | None
     # All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
     # motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on
@@ -211,3 +214,7 @@ class JobOptions(TypedDict, total=False):
     outer_rate: float | None
     # `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none.
     outer_momentum: float | None
+    # All-in-one, server, `sync` asp, ssp:S, dssp:LO,HI or r2sp: what becomes of gradients that are
+    # updates old. NULL or "none": nothing. "rate": the learning rate of the update is divided by
+    # that number.
+    staleness: str | None

@@ -139,7 +139,7 @@ ServerModel::ServerModel(Device& device, Transport& transport, const JobOptions&
   newest_->Set(elsewhere_->parameters, elsewhere_->version);
   for (size_t shard = 0; shard < route_.shards(); ++shard) {
     shards_.push_back(std::make_unique<ParameterShard>(
-        options.optimizer, route_.begin(shard), route_.parameters(shard),
+        OptimizerOf(options), route_.begin(shard), route_.parameters(shard),
         std::make_unique<Publisher>(
             transport, route_.Parameters(options.slice_length, options.wire),
             static_cast<uint32_t>(shard),

@@ -139,6 +139,14 @@ Status CheckOwnUpdates(const JobOptions& options) {
         "were applied before earlier ones",
         sync));
   }
+  const bool own_rule =
+      options.foreign != nullptr && (options.foreign->apply || options.foreign->show);
+  if (options.sync.own_momentum && (options.optimizer.name != "nag" || own_rule)) {
+    return Status::InvalidArgument(fmt::format(
+        "`sync` {} keeps Nesterov's momentum for each worker, and other rules have no such form: "
+        "use `optimizer` nag{}",
+        sync, own_rule ? ", applied by the server itself" : ""));
+  }
   if (options.audit_fraction > 0) {
     return Status::InvalidArgument(fmt::format(
         "audits compare the answers to one update at a time: with `sync` {} use `audit` 0", sync));

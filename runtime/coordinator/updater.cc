@@ -90,6 +90,7 @@ Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
     }
   }
   sum.version = sum.values->oldest_version();
+  sum.worker = sum.values->worker();
   sum.tally = sum.values->tally();
   sum.amplification = sum.values->amplification();
   return sum;
@@ -140,7 +141,8 @@ void Updater::Decoded(const Sum& sum, std::span<const float> values) {
                                               {values, sum.tally.loss.real(), sum.weight},
                                               *server_.model->parameters(),
                                               server_.Now(),
-                                              sum.version});
+                                              sum.version,
+                                              sum.worker});
   server_.audits.auditor().WhenFree([this, sum] { Apply(sum); });
   server_.dispatcher.SendHeldCancels();
 }
@@ -154,6 +156,7 @@ void Updater::Apply(const Sum& sum) {
   const OptimizerOptions& by = server_.options.optimizer;
   Contribution from{.weight = sum.weight,
                     .rate_factor = server_.validator->RateFactor(version),
+                    .worker = sum.worker,
                     .staleness = version - sum.version};
   double rate = by.learning_rate;
   if (!by.groups.empty()) {

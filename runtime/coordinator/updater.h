@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/coordinator/loss_watch.h"
 #include "runtime/coordinator/server_context.h"
@@ -56,10 +57,11 @@ class Updater {
     double amplification = 0;
     std::shared_ptr<const ApproximateSum> approximate;  // Null: the sum is exact.
     std::shared_ptr<UpdateSum> values;                  // Null: workers have them.
-    double squares = 0;    // The sum of the squares of values that workers have.
-    uint32_t attempt = 0;  // RemoteShards::attempt
-    double weight = 0;     // The weight of the batch.
-    uint64_t version = 0;  // The oldest version that its answers were computed with.
+    double squares = 0;              // The sum of the squares of values that workers have.
+    uint32_t attempt = 0;            // RemoteShards::attempt
+    double weight = 0;               // The weight of the batch.
+    uint64_t version = 0;            // The oldest version that its answers were computed with.
+    std::optional<WorkerId> worker;  // The worker that computed all answers here.
   };
 
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.

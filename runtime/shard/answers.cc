@@ -151,7 +151,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   if (wanted.code() == StatusCode::kDataError) return Refuse(worker, *order, wanted.status());
   if (!wanted.ok() || !*wanted) return wanted;
   order->tally = header.tally;
-  sum.SawVersion(header.version);
+  sum.Saw(worker, header.version);
   return true;
 }
 

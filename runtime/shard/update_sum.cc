@@ -59,10 +59,18 @@ void UpdateSum::Open(const Update& update, uint32_t attempt,
   have_.clear();
   decodable_ = 0;
   oldest_ = kNoVersion;
+  worker_.reset();
+  several_ = false;
   for (const auto& range : ranges_) {
     range->SetLog(log);
     range->Open(update, attempt, form);
   }
+}
+
+void UpdateSum::Saw(WorkerId worker, uint64_t version) {
+  oldest_ = std::min(oldest_, version);
+  several_ = several_ || (worker_ && *worker_ != worker);
+  worker_ = worker;
 }
 
 Result<bool> UpdateSum::Begin(WorkerId worker, const Header& header, Slice& slice) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -55,9 +56,12 @@ class UpdateSum {
   // that the sum is one.
   Result<ApproximateDecoding> EndApproximately();
 
-  // An answer was computed with this version of the parameters.
-  void SawVersion(uint64_t version) { oldest_ = std::min(oldest_, version); }
+  // The worker computed an answer with this version of the parameters.
+  void Saw(WorkerId worker, uint64_t version);
   uint64_t oldest_version() const { return oldest_; }  // Precondition: there is an answer.
+
+  // The worker that computed all answers; none if there were several.
+  std::optional<WorkerId> worker() const { return several_ ? std::nullopt : worker_; }
 
   const Tally& tally() const { return ranges_.front()->tally(); }  // As StepSum has it.
   double amplification() const;                                    // The largest of any shard.
@@ -79,6 +83,8 @@ class UpdateSum {
   std::map<std::tuple<WorkerId, uint32_t, uint32_t>, size_t> have_;
   size_t decodable_ = 0;  // The number of shards that decode.
   uint64_t oldest_ = kNoVersion;
+  std::optional<WorkerId> worker_;
+  bool several_ = false;
 };
 
 // The sums of updates, made when they are needed and used again. Loop thread only.

@@ -7,7 +7,9 @@
 namespace motley {
 
 BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode)
-    : updates_(updates), mode_(mode), clocks_(workers) {}
+    : updates_(updates), mode_(mode), clocks_(workers) {
+  if (mode.least_bound) dynamic_.emplace(workers, *mode.least_bound, *mode.most_ahead);
+}
 
 // The largest number if no clock counts.
 uint64_t BoundedStaleness::Slowest() const {
@@ -18,6 +20,12 @@ uint64_t BoundedStaleness::Slowest() const {
   return slowest;
 }
 
+bool BoundedStaleness::MayBegin(WorkerId worker, uint64_t slowest) const {
+  const uint64_t own = clocks_[worker].updates;
+  if (!mode_.MayBegin(own, slowest)) return false;
+  return !dynamic_ || own <= slowest + *mode_.least_bound || dynamic_->Extra(worker, own);
+}
+
 // The slowest worker that may begin comes first.
 std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& members) const {
   if (opened_ >= updates_) return std::nullopt;
@@ -26,22 +34,40 @@ std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& memb
   for (WorkerId id = 0; id < clocks_.size(); ++id) {
     const Clock& clock = clocks_[id];
     if (!clock.counts || clock.begun || !members.Live(id) || !members[id].free) continue;
-    if (!mode_.MayBegin(clock.updates, slowest)) continue;
+    if (!MayBegin(id, slowest)) continue;
     if (!next || clock.updates < clocks_[*next].updates) next = id;
   }
   if (!next) return std::nullopt;
   return Opening{*next, {opened_, applied_}};
 }
 
-void BoundedStaleness::Opened(const Opening& opening) {
+void BoundedStaleness::Opened(const Opening& opening, Time now) {
   clocks_[opening.lane].begun = true;
+  if (dynamic_) dynamic_->Opened(static_cast<WorkerId>(opening.lane), now);
   ++opened_;
 }
 
-void BoundedStaleness::Committed(size_t lane) {
+void BoundedStaleness::Committed(size_t lane, Time now) {
   clocks_[lane].begun = false;
   ++clocks_[lane].updates;
   ++applied_;
+  if (!dynamic_) return;
+  dynamic_->Applied(static_cast<WorkerId>(lane), now);
+  Extend(static_cast<WorkerId>(lane), now);
+}
+
+// Only the fastest worker gets extra updates, and only if it would have to wait.
+void BoundedStaleness::Extend(WorkerId worker, Time now) {
+  const uint64_t own = clocks_[worker].updates;
+  const uint64_t slowest = Slowest();
+  if (!clocks_[worker].counts || own <= slowest + *mode_.least_bound) return;
+  std::vector<WorkerId> last;
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (!clocks_[id].counts) continue;
+    if (clocks_[id].updates > own) return;
+    if (clocks_[id].updates == slowest) last.push_back(id);
+  }
+  dynamic_->Extend(worker, own, last, now);
 }
 
 void BoundedStaleness::Enters(WorkerId worker) {
@@ -52,6 +78,7 @@ void BoundedStaleness::Enters(WorkerId worker) {
     clock.updates = std::max(clock.updates, slowest);
   }
   clock.counts = true;
+  if (dynamic_) dynamic_->Enters(worker);
 }
 
 void BoundedStaleness::Leaves(WorkerId worker) {

@@ -8,6 +8,9 @@
 //
 //   S = 1, clocks 2 1 3: workers 0 and 1 may begin; worker 2 waits until worker 1 has done another
 //
+// The bound may also vary between two bounds: workers up to the lower one ahead may begin, none
+// beyond the upper one may, and between them the fastest ones may do extra updates (DynamicBound).
+//
 // A worker's clock counts its updates. The slowest clock is that of workers which compute or may
 // begin. A worker leaves the clocks when it is gone, and when it is overdue although its update was
 // applied: it hangs, or another worker did the update in its place. It enters again when it is
@@ -19,6 +22,7 @@
 #include <optional>
 #include <vector>
 
+#include "scheduler/sync/dynamic_bound.h"
 #include "scheduler/sync/sync_policy.h"
 
 namespace motley {
@@ -29,8 +33,8 @@ class BoundedStaleness final : public SyncPolicy {
   BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode);
 
   std::optional<Opening> Next(const Membership& members) const override;
-  void Opened(const Opening& opening) override;
-  void Committed(size_t lane) override;
+  void Opened(const Opening& opening, Time now) override;
+  void Committed(size_t lane, Time now) override;
   void Enters(WorkerId worker) override;
   void Leaves(WorkerId worker) override;
   void Tick(const Membership& members, Time now) override;
@@ -44,11 +48,14 @@ class BoundedStaleness final : public SyncPolicy {
   };
 
   uint64_t Slowest() const;
+  bool MayBegin(WorkerId worker, uint64_t slowest) const;
+  void Extend(WorkerId worker, Time now);
   bool Hangs(WorkerId worker, const Membership& members) const;
 
   const uint64_t updates_;
   const SyncMode mode_;
-  std::vector<Clock> clocks_;  // By worker.
+  std::vector<Clock> clocks_;            // By worker.
+  std::optional<DynamicBound> dynamic_;  // None if the bound does not vary.
   uint64_t opened_ = 0;
   uint64_t applied_ = 0;
 };

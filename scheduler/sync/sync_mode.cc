@@ -4,51 +4,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace motley {
 namespace {
 
+using Numbers = SyncForm::Numbers;
+
 constexpr std::array kForms{
     SyncForm{"bsp", "all workers share each update and wait for it, default",
-             [](uint32_t) { return SyncMode{}; }},
+             [](const Numbers&) { return SyncMode{}; }},
     SyncForm{"asp", "each worker's gradient is an update of its own",
-             [](uint32_t) { return SyncMode{.one_each = true}; }},
+             [](const Numbers&) { return SyncMode{.one_each = true}; }},
+    SyncForm{"dana", "as asp, and each worker has a momentum of its own that looks ahead",
+             [](const Numbers&) { return SyncMode{.one_each = true, .own_momentum = true}; }},
+    SyncForm{"dssp:LO,HI", "as ssp, with a bound from LO to HI that follows the workers' times",
+             [](const Numbers& n) {
+               return SyncMode{.one_each = true, .most_ahead = n[1], .least_bound = n[0]};
+             }},
     SyncForm{"ssp:S", "as asp, with no worker more than S updates ahead of the slowest",
-             [](uint32_t bound) { return SyncMode{.one_each = true, .most_ahead = bound}; }},
+             [](const Numbers& n) { return SyncMode{.one_each = true, .most_ahead = n[0]}; }},
     SyncForm{"local:H", "workers take about H steps of their own, then average what these changed",
-             [](uint32_t steps) { return SyncMode{.local_steps = std::max(steps, 1U)}; }},
+             [](const Numbers& n) { return SyncMode{.local_steps = std::max(n[0], 1U)}; }},
 };
 
-std::optional<uint32_t> NumberOf(std::string_view digits) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  if (error != std::errc() || end != digits.end()) return std::nullopt;
-  return number;
+// The numbers of "2" or "1,4"; none if they are not `count` numbers that do not fall.
+std::optional<Numbers> NumbersOf(std::string_view text, size_t count) {
+  Numbers numbers{};
+  const char* at = text.data();
+  const char* const all = at + text.size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto [end, error] = std::from_chars(at, all, numbers[i]);
+    const bool last = i + 1 == count;
+    if (error != std::errc() || (last ? end != all : end == all || *end != ',')) return {};
+    at = last ? end : end + 1;
+  }
+  if (!std::is_sorted(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count))) return {};
+  return numbers;
 }
 
 }  // namespace
+
+size_t SyncForm::numbers() const {
+  if (form.find(':') == std::string_view::npos) return 0;
+  return 1 + static_cast<size_t>(std::count(form.begin(), form.end(), ','));
+}
 
 std::span<const SyncForm> SyncForms() { return kForms; }
 
 Result<SyncMode> ParseSyncMode(std::string_view text) {
   std::string forms;
   for (const SyncForm& each : kForms) {
-    if (text == each.form && !each.has_number()) return each.make(0);
+    if (text == each.form && each.numbers() == 0) return each.make({});
     const std::string_view prefix = each.form.substr(0, each.form.find(':') + 1);
-    if (each.has_number() && text.starts_with(prefix)) {
-      if (const auto number = NumberOf(text.substr(prefix.size()))) return each.make(*number);
+    if (each.numbers() > 0 && text.starts_with(prefix)) {
+      const auto numbers = NumbersOf(text.substr(prefix.size()), each.numbers());
+      if (numbers) return each.make(*numbers);
     }
     forms += fmt::format("{}{}", forms.empty() ? "" : ", ", each.form);
   }
-  return Status::InvalidArgument(
-      fmt::format("`sync` {}: use one of {} with a whole number, such as ssp:2", text, forms));
+  return Status::InvalidArgument(fmt::format(
+      "`sync` {}: use one of {}, with whole numbers, such as ssp:2 or dssp:1,4", text, forms));
 }
 
 std::string NameOf(const SyncMode& mode) {
   if (mode.local_steps > 0) return fmt::format("local:{}", mode.local_steps);
   if (!mode.one_each) return "bsp";
+  if (mode.own_momentum) return "dana";
+  if (mode.least_bound) return fmt::format("dssp:{},{}", *mode.least_bound, *mode.most_ahead);
   return mode.most_ahead ? fmt::format("ssp:{}", *mode.most_ahead) : "asp";
 }
 

@@ -3,6 +3,7 @@
 // mode; the help, the message about unknown modes and the simulator's draws read it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,6 +17,10 @@ namespace motley {
 struct SyncMode {
   bool one_each = false;               // Each worker has updates of its own.
   std::optional<uint32_t> most_ahead;  // With one_each: the bound S; none: no bound.
+  // With most_ahead: the bound varies from this one to most_ahead (DynamicBound); none: it is
+  // fixed.
+  std::optional<uint32_t> least_bound;
+  bool own_momentum = false;  // With one_each: each worker's updates have a momentum of their own.
   // Workers take steps of their own on their rows, so many each on average (H); 0: none.
   uint32_t local_steps = 0;
 
@@ -31,11 +36,14 @@ struct SyncMode {
 };
 
 struct SyncForm {
-  std::string_view form;     // "asp", or with a number of its own: "ssp:S".
-  std::string_view summary;  // For --help.
-  SyncMode (*make)(uint32_t number);
+  using Numbers = std::array<uint32_t, 2>;
 
-  bool has_number() const { return form.find(':') != std::string_view::npos; }
+  std::string_view form;     // "asp", or with numbers of its own: "ssp:S", "dssp:LO,HI".
+  std::string_view summary;  // For --help.
+  SyncMode (*make)(const Numbers& numbers);
+
+  // How many numbers it has, at most 2. They do not fall.
+  size_t numbers() const;
 };
 
 // The first is the default.

@@ -29,9 +29,9 @@ class SyncPolicy {
   // The update to open next; none until something else happens. Asking changes nothing.
   virtual std::optional<Opening> Next(const Membership& members) const = 0;
   // The update of Next() was opened. One that is opened again is not reported again.
-  virtual void Opened(const Opening& opening) = 0;
+  virtual void Opened(const Opening& opening, Time now) = 0;
   // The update of the lane was applied, so one more version exists.
-  virtual void Committed(size_t lane) = 0;
+  virtual void Committed(size_t lane, Time now) = 0;
   // The worker is free for work.
   virtual void Enters(WorkerId) {}
   // The worker is gone.
@@ -54,8 +54,8 @@ class Barrier final : public SyncPolicy {
     if (open_) return std::nullopt;
     return Opening{0, {applied_, applied_}};
   }
-  void Opened(const Opening&) override { open_ = true; }
-  void Committed(size_t) override {
+  void Opened(const Opening&, Time) override { open_ = true; }
+  void Committed(size_t, Time) override {
     open_ = false;
     ++applied_;
   }

@@ -54,7 +54,7 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeInlineDevice(loop_));
   MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape()));
   const size_t count = direct_->parameter_count();
-  MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
+  MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(OptimizerOf(job), count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
   rounding_ = std::make_unique<Rounding>(job, count);
   expected_.resize(count);
@@ -282,15 +282,18 @@ void GradientChecker::On(const event::StepDecoded& event) {
   }
   const uint64_t version = versions_ ? event.version : event.step;
   const auto used = versions_ ? std::span<const float>((*versions_)[version]) : event.parameters;
-  CheckStep(event.step, event.sum, event.parameters, rounding_->Arrived(version, used));
+  Contribution from{.weight = event.sum.weight, .worker = event.worker};
+  if (versions_) from.staleness = versions_->size() - 1 - version;
+  CheckStep(event, from, rounding_->Arrived(version, used));
   approximate_.reset();
   largest_weight_ = 1;
 }
 
-void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
-                                std::span<const float> parameters,
+void GradientChecker::CheckStep(const event::StepDecoded& event, const Contribution& from,
                                 std::span<const float> used_parameters) {
-  if (!SameBits(parameters, expected_)) {
+  const StepId step = event.step;
+  const DecodedSum& sum = event.sum;
+  if (!SameBits(event.parameters, expected_)) {
     violations_.Add(
         fmt::format("I4: step {} used other parameters than those of its version", step));
     return;
@@ -307,7 +310,7 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   before_.expected = expected_;
   before_.serial = serial_;
   std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
-  Status status = optimizer_->Apply(*device_, used, expected_, {.weight = sum.weight});
+  Status status = optimizer_->Apply(*device_, used, expected_, from);
   if (versions_) {
     versions_->push_back(expected_);
     serial_ = expected_;

@@ -85,7 +85,7 @@ class GradientChecker final : public JobObserver {
   Status TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row, std::vector<float>& change,
                         Direct& of_row);
   Direct KnownSum(StepId step, std::span<const float> parameters);
-  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+  void CheckStep(const event::StepDecoded& event, const Contribution& from,
                  std::span<const float> used);
   void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
   Status StepSerially(StepId step);

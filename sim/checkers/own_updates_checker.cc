@@ -79,6 +79,9 @@ void OwnUpdatesChecker::On(const event::StepDecoded& event) {
   decoded_ = event.step;
   done_.insert(event.step);
   found->second.version = event.version;
+  if (event.worker != found->second.answered) {
+    violations_.Add(fmt::format("I3: update {} was applied as another worker's", event.step));
+  }
   if (!found->second.answered) {
     violations_.Add(fmt::format("I2: update {} was committed without an answer", event.step));
   }

@@ -4,7 +4,8 @@
 // I13: nobody begins an update while it is further ahead of the slowest than the bound. Workers
 // that joined late, hung or missed an update are not judged, because their clocks were set forward.
 // I14: the reported staleness is that of the gradient's version, and within the bound of decision
-// 55.
+// 55. Updates in order have the order of their numbers, and gradients that are older by fewer
+// updates than there are workers.
 #pragma once
 
 #include <cstdint>

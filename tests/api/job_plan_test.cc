@@ -145,6 +145,16 @@ TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
   EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
 }
 
+TEST(PlanJob, DanaHasNesterovsMomentum) {
+  JobRequest request;
+  request.data = "there";
+  request.sync = "dana";
+  const Result<JobPlan> plan = PlanRealJob(request);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->job.optimizer.name, "nag");
+  EXPECT_EQ(OptimizerOf(plan->job).states, plan->job.workers);
+}
+
 TEST(PlanJob, RefusesAsManySpeedsAsDoNotFit) {
   JobRequest request;
   request.workers = 4;

@@ -102,6 +102,25 @@ TEST(ApiOptions, WeightsAndChancesThatAreNoneAreNamed) {
   }
 }
 
+TEST(ApiOptions, WhatDoesNotFitAModeIsRefused) {
+  const auto refused = [](const char* why, const std::function<void(motley_job_options&)>& set) {
+    motley_job_options options = SmallJob();
+    set(options);
+    ExpectRefused(options, why);
+  };
+  refused("`sync` dssp:4,1: use one of bsp, asp", [](auto& o) { o.sync = "dssp:4,1"; });
+  refused("use `optimizer` nag", [](auto& o) {
+    o.sync = "dana";
+    o.optimizer = "adam";
+  });
+  refused("`staleness` 'gap' is not known", [](auto& o) { o.staleness = "gap"; });
+  refused("`staleness` rate: gradients are never old", [](auto& o) { o.staleness = "rate"; });
+  refused("`staleness` rate: with `sync` dana", [](auto& o) {
+    o.sync = "dana";
+    o.staleness = "rate";
+  });
+}
+
 TEST(ApiOptions, EachWrongValueIsNamed) {
   const auto refused = [](const char* why, const std::function<void(motley_job_options&)>& set) {
     motley_job_options options = SmallJob();

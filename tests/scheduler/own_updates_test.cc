@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole jobs whose workers have updates of their own (asp, ssp:S), in virtual time. Every job is
-// held to a sequential training that applies the same gradients in the same order.
+// Whole jobs whose workers have updates of their own (asp, ssp:S, dssp:LO,HI), in virtual time.
+// Every job is held to a sequential training that applies the same gradients in the same order.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -278,7 +278,9 @@ TEST(OwnUpdates, NobodyIsFurtherAheadThanTheBound) {
     Random random(seed, Stream::kTest, 1);
     const auto workers = static_cast<uint32_t>(2 + random.Below(5));
     const uint64_t bound = random.Below(5);
-    World world(Options(workers, fmt::format("ssp:{}", bound), 60), Speeds(workers, random), seed);
+    const std::string sync =
+        seed % 2 == 0 ? fmt::format("ssp:{}", bound) : fmt::format("dssp:{},{}", bound / 2, bound);
+    World world(Options(workers, sync, 60), Speeds(workers, random), seed);
     for (WorkerId id = 0; id < workers; ++id) world.Birth(id);
     world.RunUntil(1000);
     ASSERT_TRUE(world.ended() && world.status().ok()) << "seed " << seed;
@@ -325,7 +327,10 @@ TEST(OwnUpdates, NobodyWaitsForEverWhoeverDiesJoinsOrPauses) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed, Stream::kTest, 2);
     const auto workers = static_cast<uint32_t>(1 + random.Below(5));
-    const std::string sync = random.Chance(0.3) ? "asp" : fmt::format("ssp:{}", random.Below(4));
+    const uint64_t bound = random.Below(4);
+    const std::string sync = random.Chance(0.3)   ? "asp"
+                             : random.Chance(0.5) ? fmt::format("ssp:{}", bound)
+                                                  : fmt::format("dssp:{},{}", bound, bound + 3);
     SchedulerOptions options = Options(workers, sync, 60);
     options.start_timeout = std::chrono::seconds(10);
     World world(options, Speeds(workers, random), seed);
@@ -361,12 +366,14 @@ TEST(OwnUpdates, ACodeIsRefused) {
 }
 
 TEST(SyncMode, IsReadAndNamed) {
-  for (const char* text : {"bsp", "asp", "ssp:0", "ssp:17", "local:1", "local:40"}) {
+  for (const char* text :
+       {"bsp", "asp", "dana", "ssp:0", "ssp:17", "dssp:1,4", "dssp:2,2", "local:1", "local:40"}) {
     const auto mode = ParseSyncMode(text);
     ASSERT_TRUE(mode.ok()) << text;
     EXPECT_EQ(NameOf(*mode), text);
   }
-  for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "local:", "BSP"}) {
+  for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "local:", "BSP", "dssp:2",
+                           "dssp:4,1", "dssp:1,4x", "dssp:1,", "ssp:1,4", "dana:1"}) {
     EXPECT_EQ(ParseSyncMode(text).code(), StatusCode::kInvalidArgument) << text;
   }
 }

@@ -16,9 +16,9 @@ TEST(Barrier, OpensOneUpdateAfterTheOtherFromTheNewestVersion) {
     EXPECT_EQ(next->update.id, step);
     EXPECT_EQ(next->update.base_version, step);
     ASSERT_TRUE(barrier.Next(kNobody)) << "asking changes nothing";
-    barrier.Opened(*next);
+    barrier.Opened(*next, Time{});
     EXPECT_FALSE(barrier.Next(kNobody));
-    barrier.Committed(0);
+    barrier.Committed(0, Time{});
   }
 }
 

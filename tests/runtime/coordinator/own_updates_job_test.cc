@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose workers have updates of their own (asp, ssp:S), with real gradients. Each job is held
-// to a sequential training in double precision that applies the same updates in the same order.
+// Jobs whose workers have updates of their own (asp, ssp:S, dssp:LO,HI, dana), with real
+// gradients. Each job is held to a sequential training in double precision that applies the same
+// updates in the same order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,18 +18,23 @@ namespace {
 struct Decoded {
   StepId update = 0;
   uint64_t version = 0;
+  std::optional<WorkerId> worker = {};
 };
 
 class OwnUpdatesJob : public testing::Test {
  protected:
-  void Start(const std::string& sync, uint32_t workers) {
+  void Start(const std::string& sync, uint32_t workers, bool rate_by_staleness = false) {
+    decoded_.clear();
+    stalest_ = 0;
     JobOptions options = JobWorld::Options(workers, "none");
     options.sync = *ParseSyncMode(sync);
     options.audit_fraction = 0;
     options.steps = 40;
+    options.rate_by_staleness = rate_by_staleness;
+    if (options.sync.own_momentum) options.optimizer = {.name = "nag", .learning_rate = 0.02};
     world_ = std::make_unique<JobWorld>(options);
     world_->watcher.on_decoded = [this](const event::StepDecoded& event) {
-      decoded_.push_back({event.step, event.version});
+      decoded_.push_back({event.step, event.version, event.worker});
     };
     world_->StartServer();
     world_->StartWorkers();
@@ -47,6 +53,7 @@ class OwnUpdatesJob : public testing::Test {
                                  options.batch);
     const size_t count = end.parameters->size();
     std::vector<std::vector<double>> versions{std::vector<double>(count)};  // Softmax starts at 0.
+    std::vector<std::vector<double>> momenta(options.workers, std::vector<double>(count));
     std::set<StepId> updates;
     uint64_t sum = 0;
     std::vector<uint64_t> stale;
@@ -56,11 +63,19 @@ class OwnUpdatesJob : public testing::Test {
       std::vector<double> gradient(count);
       reference::LossAndGradient(options.model, versions[each.version], Select(data, rows),
                                  gradient);
+      const uint64_t staleness = versions.size() - 1 - each.version;
+      double rate = options.optimizer.learning_rate;
+      if (options.rate_by_staleness) rate /= static_cast<double>(std::max<uint64_t>(staleness, 1));
       std::vector<double> next = versions.back();
       for (size_t i = 0; i < count; ++i) {
-        next[i] -= options.optimizer.learning_rate * gradient[i] / static_cast<double>(rows.size());
+        double step = gradient[i] / static_cast<double>(rows.size());
+        if (options.sync.own_momentum) {
+          double& momentum = momenta.at(each.worker.value())[i];
+          momentum = options.optimizer.momentum * momentum + step;
+          step += options.optimizer.momentum * momentum;
+        }
+        next[i] -= rate * step;
       }
-      const uint64_t staleness = versions.size() - 1 - each.version;
       stale.push_back(staleness);
       sum += staleness;
       stalest_ = std::max(stalest_, staleness);
@@ -84,10 +99,9 @@ class OwnUpdatesJob : public testing::Test {
 };
 
 TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2"}) {
+  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana"}) {
     for (const uint32_t workers : {1U, 2U, 5U}) {
-      decoded_.clear();
-      stalest_ = 0;
+      SCOPED_TRACE(sync);
       Start(sync, workers);
       ExpectSameAsInSequence();
       if (workers == 1) {
@@ -99,9 +113,18 @@ TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
   }
 }
 
+TEST_F(OwnUpdatesJob, MayLowerTheRateOfOldGradients) {
+  for (const char* sync : {"asp", "ssp:2", "dssp:0,3"}) {
+    SCOPED_TRACE(sync);
+    Start(sync, 5, /*rate_by_staleness=*/true);
+    ExpectSameAsInSequence();
+    EXPECT_GT(stalest_, 1u) << "there is something to lower";
+  }
+}
+
 TEST_F(OwnUpdatesJob, GoesOnWhenWorkersDieAndJoin) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2"}) {
-    decoded_.clear();
+  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana"}) {
+    SCOPED_TRACE(sync);
     Start(sync, 4);
     ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
     world_->Kill(*world_->workers[1]);
@@ -127,6 +150,10 @@ TEST_F(OwnUpdatesJob, WhatDoesNotFitIsRefused) {
       [](JobOptions& o) { o.code = "adaptive"; },
       [](JobOptions& o) { o.audit_fraction = 0.1; },
       [](JobOptions& o) { o.holders = JobOptions::Holders::kWorkers; },
+      [](JobOptions& o) {
+        o.sync = *ParseSyncMode("dana");
+        o.optimizer.name = "momentum";
+      },
   };
   for (const auto& spoil : mistakes) {
     JobOptions options = JobWorld::Options(3, "none");

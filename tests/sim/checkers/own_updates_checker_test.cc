@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace motley {
 namespace {
 
@@ -19,11 +21,12 @@ class OwnUpdatesCheckerTest : public testing::Test {
     checker_.OnEvent(event::RowAssigned{update, 0, worker, Time{}});
   }
   void Arrive(StepId update, WorkerId worker) {
+    answered_[update] = worker;
     checker_.OnEvent(event::RowArrived{update, 0, worker, Time{}});
   }
   void Apply(StepId update, uint64_t staleness = 0) {
     const uint64_t version = checker_.applied() - staleness;
-    checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}, version});
+    checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}, version, answered_.at(update)});
     checker_.OnEvent(event::StepApplied{checker_.applied(), {}, 0, Time{}, staleness});
   }
   void End(WorkerId worker) {
@@ -36,6 +39,7 @@ class OwnUpdatesCheckerTest : public testing::Test {
     End(worker);
   }
 
+  std::map<StepId, WorkerId> answered_;
   Violations violations_;
   const CodeForm form_;
   OwnUpdatesChecker checker_{violations_, /*workers=*/2, {.one_each = true, .most_ahead = 1}};
@@ -78,10 +82,17 @@ TEST_F(OwnUpdatesCheckerTest, AWrongStalenessIsReported) {
   Give(0, 0);
   Arrive(0, 0);
   Whole(1, 1);
-  checker_.OnEvent(event::StepDecoded{0, {}, {}, Time{}, 0});
+  checker_.OnEvent(event::StepDecoded{0, {}, {}, Time{}, 0, 0});
   checker_.OnEvent(event::StepApplied{1, {}, 0, Time{}, 0});
   EXPECT_THAT(violations_.list(),
               ElementsAre(HasSubstr("update 0 has staleness 1, and 0 was reported")));
+}
+
+TEST_F(OwnUpdatesCheckerTest, AnUpdateOfAnotherWorkerIsReported) {
+  Give(0, 0);
+  Arrive(0, 0);
+  checker_.OnEvent(event::StepDecoded{0, {}, {}, Time{}, 0, 1});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("was applied as another worker's")));
 }
 
 TEST_F(OwnUpdatesCheckerTest, AGradientOlderThanTheBoundIsReported) {
