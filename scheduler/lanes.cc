@@ -29,9 +29,14 @@ bool Lanes::AnyOpen() const {
   return std::any_of(begin(), end(), [](const Lane& lane) { return lane.update.open; });
 }
 
+// If updates are applied in order, those behind an interrupted one wait until it goes on.
 bool Lanes::Idle() const {
-  return std::none_of(begin(), end(),
-                      [](const Lane& lane) { return lane.update.open || lane.update.enough; });
+  const bool wait = job_.options.sync.in_order && std::any_of(begin(), end(), [](const Lane& lane) {
+                      return lane.update.interrupted();
+                    });
+  return std::none_of(begin(), end(), [wait](const Lane& lane) {
+    return lane.update.open || (lane.update.enough && !wait);
+  });
 }
 
 Time Lanes::Due() const {

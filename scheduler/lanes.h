@@ -40,7 +40,7 @@ class Lanes {
   // The lane whose update was begun under this name; null if there is none.
   Lane* Of(StepId update);
   bool AnyOpen() const;
-  // No update waits for answers, or to be applied.
+  // No update waits for answers, or is about to be applied.
   bool Idle() const;
   // The earliest time at which an open update needs a Tick.
   Time Due() const;

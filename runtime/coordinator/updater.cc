@@ -46,8 +46,8 @@ Updater::Updater(ServerContext& server, JobDescription about)
 void Updater::Commit(const CommitStep& command) {
   const StepId step = command.step;
   if (server_.remote == nullptr) {
-    if (busy_) return committed_.push_back(command);
-    return CommitHere(command);
+    committed_.push_back(command);
+    return CommitNext();
   }
   server_.remote->Commit(command, [this, step](const RemoteShards::Sum& found) {
     Sum sum{.step = step, .tally = found.tally, .amplification = found.amplification};
@@ -62,7 +62,18 @@ void Updater::Commit(const CommitStep& command) {
   });
 }
 
-void Updater::CommitHere(const CommitStep& command) {
+// Applies the next update whose turn it is, unless another one is being applied.
+void Updater::CommitNext() {
+  if (busy_) return;
+  auto next = committed_.begin();
+  if (server_.options.sync.in_order) {
+    next = std::find_if(next, committed_.end(), [this](const CommitStep& each) {
+      return each.step == server_.model->version();
+    });
+  }
+  if (next == committed_.end()) return;
+  const CommitStep command = *next;
+  committed_.erase(next);
   busy_ = true;
   Result<Sum> sum = SumUp(command);
   if (sum.ok()) return OnSummed(std::move(sum).value());
@@ -325,10 +336,7 @@ void Updater::Show(uint64_t version) {
 void Updater::GoOn(StepId step) {
   server_.pump.Raise(StepApplied{step});
   busy_ = false;
-  if (committed_.empty() || server_.end.ended()) return;
-  const CommitStep next = committed_.front();
-  committed_.pop_front();
-  CommitHere(next);
+  if (!server_.end.ended()) CommitNext();
 }
 
 // The last version is judged after the job's end, so a failure then no longer ends the job.

@@ -21,7 +21,8 @@ class Updater {
   // `about` is for checkpoints.
   Updater(ServerContext& server, JobDescription about);
 
-  // The update has enough answers. Updates are applied in the order of these calls.
+  // The update has enough answers. Updates are applied in the order of these calls, or of their
+  // numbers if the mode says so.
   void Commit(const CommitStep& command);
   // Workers apply an update. False once one that they need is gone.
   bool applying() const;
@@ -65,7 +66,7 @@ class Updater {
   };
 
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
-  void CommitHere(const CommitStep& command);
+  void CommitNext();
   Result<Sum> SumUp(const CommitStep& command);
   void OnSummed(Sum sum);
   void ReadSum(std::function<void(std::span<const float>)> then);
@@ -85,7 +86,7 @@ class Updater {
   ServerContext& server_;
   LossWatch losses_;
   bool busy_ = false;                 // An update is being applied here.
-  std::deque<CommitStep> committed_;  // Further updates with enough answers.
+  std::deque<CommitStep> committed_;  // Further updates with enough answers, in their order.
   std::unique_ptr<Checkpointer> checkpointer_;
   Guidance guidance_;
   bool showing_ = false;

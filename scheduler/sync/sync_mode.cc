@@ -18,6 +18,8 @@ constexpr std::array kForms{
              [](const Numbers&) { return SyncMode{.one_each = true}; }},
     SyncForm{"dana", "as asp, and each worker has a momentum of its own that looks ahead",
              [](const Numbers&) { return SyncMode{.one_each = true, .own_momentum = true}; }},
+    SyncForm{"r2sp", "as asp, and workers' updates are applied one after the other in turn",
+             [](const Numbers&) { return SyncMode{.one_each = true, .in_order = true}; }},
     SyncForm{"dssp:LO,HI", "as ssp, with a bound from LO to HI that follows the workers' times",
              [](const Numbers& n) {
                return SyncMode{.one_each = true, .most_ahead = n[1], .least_bound = n[0]};
@@ -71,6 +73,7 @@ std::string NameOf(const SyncMode& mode) {
   if (mode.local_steps > 0) return fmt::format("local:{}", mode.local_steps);
   if (!mode.one_each) return "bsp";
   if (mode.own_momentum) return "dana";
+  if (mode.in_order) return "r2sp";
   if (mode.least_bound) return fmt::format("dssp:{},{}", *mode.least_bound, *mode.most_ahead);
   return mode.most_ahead ? fmt::format("ssp:{}", *mode.most_ahead) : "asp";
 }

@@ -20,6 +20,7 @@ struct SyncMode {
   // With most_ahead: the bound varies from this one to most_ahead (DynamicBound); none: it is
   // fixed.
   std::optional<uint32_t> least_bound;
+  bool in_order = false;      // With one_each: updates are applied in the order of their numbers.
   bool own_momentum = false;  // With one_each: each worker's updates have a momentum of their own.
   // Workers take steps of their own on their rows, so many each on average (H); 0: none.
   uint32_t local_steps = 0;

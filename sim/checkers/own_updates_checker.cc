@@ -114,6 +114,10 @@ void OwnUpdatesChecker::CheckStaleness(const Update& update, uint64_t reported) 
     violations_.Add(fmt::format("I14: update {} has staleness {}, and {} was reported", *decoded_,
                                 staleness, reported));
   }
+  if (mode_.in_order && (*decoded_ + 1 != applied_ || staleness >= clocks_.size())) {
+    violations_.Add(fmt::format("I14: update {} was number {}, and its gradient {} updates old",
+                                *decoded_, applied_ - 1, staleness));
+  }
   if (!mode_.most_ahead || !update.owner || update.answered != update.owner) return;
   if (!IsJudged(*update.owner)) return;
   uint64_t most = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose workers have updates of their own (asp, ssp:S, dssp:LO,HI, dana), with real
+// Jobs whose workers have updates of their own (asp, ssp:S, dssp:LO,HI, dana, r2sp), with real
 // gradients. Each job is held to a sequential training in double precision that applies the same
 // updates in the same order.
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ class OwnUpdatesJob : public testing::Test {
 };
 
 TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana"}) {
+  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana", "r2sp"}) {
     for (const uint32_t workers : {1U, 2U, 5U}) {
       SCOPED_TRACE(sync);
       Start(sync, workers);
@@ -123,7 +123,7 @@ TEST_F(OwnUpdatesJob, MayLowerTheRateOfOldGradients) {
 }
 
 TEST_F(OwnUpdatesJob, GoesOnWhenWorkersDieAndJoin) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana"}) {
+  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana", "r2sp"}) {
     SCOPED_TRACE(sync);
     Start(sync, 4);
     ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));

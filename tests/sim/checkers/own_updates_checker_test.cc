@@ -95,6 +95,19 @@ TEST_F(OwnUpdatesCheckerTest, AnUpdateOfAnotherWorkerIsReported) {
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("was applied as another worker's")));
 }
 
+TEST_F(OwnUpdatesCheckerTest, AnUpdateOutOfOrderIsReported) {
+  OwnUpdatesChecker checker{violations_, /*workers=*/2, {.one_each = true, .in_order = true}};
+  for (const StepId update : {0, 1}) {
+    const auto worker = static_cast<WorkerId>(update);
+    checker.OnEvent(event::StepOpened{update, form_, Time{}});
+    checker.OnEvent(event::RowAssigned{update, 0, worker, Time{}});
+    checker.OnEvent(event::RowArrived{update, 0, worker, Time{}});
+  }
+  checker.OnEvent(event::StepDecoded{1, {}, {}, Time{}, 0, 1});
+  checker.OnEvent(event::StepApplied{0, {}, 0, Time{}});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("update 1 was number 0")));
+}
+
 TEST_F(OwnUpdatesCheckerTest, AGradientOlderThanTheBoundIsReported) {
   Give(0, 1);
   Whole(1, 0);
