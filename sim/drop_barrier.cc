@@ -31,6 +31,12 @@ SyncMode DrawMode(Random& random) {
   return drawn.make({low, low + static_cast<uint32_t>(random.Below(4))});
 }
 
+// A job with such a quorum is one with backup workers.
+void NameBackup(JobOptions& job) {
+  if (job.code != "approximate" || job.tolerate > 0 || job.quorum == 0) return;
+  if (job.quorum < job.workers) job.sync.backup = job.workers - job.quorum;
+}
+
 }  // namespace
 
 void TakeLocalSteps(SimOptions& options) {
@@ -60,6 +66,7 @@ void TakeLocalSteps(SimOptions& options) {
 
 void DropTheBarrier(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kDraws);
+  NameBackup(options.job);
   if (!random.Chance(1.0 / 12) || IsTaken(options)) return;
   JobOptions& job = options.job;
   job.sync = DrawMode(random);

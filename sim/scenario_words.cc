@@ -63,7 +63,7 @@ std::string DescribeScenario(const Scenario& scenario) {
     text += fmt::format(" at {}, {} followers", at, job.followers);
   }
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
-  if (job.sync.answers_differ()) text += fmt::format(", {}", NameOf(job.sync));
+  if (job.sync != SyncMode()) text += fmt::format(", {}", NameOf(job.sync));
   if (job.rate_by_staleness) text += ", rates by staleness";
   if (job.modelled_floats > 0) text += fmt::format(", as for {} floats", job.modelled_floats);
   if (job.wire != WireFormat::kFloat32) text += fmt::format(", vectors as {}", NameOf(job.wire));

@@ -261,6 +261,38 @@ Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
 
 uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
+// Mode backup:B is code approximate with a quorum.
+Result<JobPlan> PlanWithBackup(const JobRequest& request, const SyncMode& sync,
+                               uint32_t workers_elsewhere, uint32_t most_workers) {
+  if (request.code != "auto" && request.code != "approximate") {
+    return Status::InvalidArgument(
+        fmt::format("`sync` {} and `code` {}: steps that end without all answers are those of "
+                    "`code` approximate. Leave `code` out, or use `sync` bsp",
+                    request.sync, request.code));
+  }
+  if (request.quorum > 0 || (!request.open.tolerate && request.tolerate > 0)) {
+    return Status::InvalidArgument(
+        fmt::format("`sync` {} says how many answers a step has. Leave `{}` out, or use `code` "
+                    "approximate with `sync` bsp",
+                    request.sync, request.quorum > 0 ? "quorum" : "tolerate"));
+  }
+  JobRequest approximate = request;
+  approximate.sync = "bsp";
+  approximate.code = "approximate";
+  approximate.tolerate = 0;
+  approximate.open.tolerate = false;
+  MOTLEY_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(approximate, workers_elsewhere, most_workers));
+  const uint32_t workers = ComputingWorkers(plan.job);
+  if (sync.backup >= workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`sync` {}: of {} worker{} at least one must answer. Use fewer, or more workers",
+        request.sync, workers, workers == 1 ? "" : "s"));
+  }
+  plan.job.sync = sync;
+  plan.job.quorum = workers - sync.backup;
+  return plan;
+}
+
 }  // namespace
 
 uint64_t JobPlan::SamplesIn(uint64_t steps) const {
@@ -270,6 +302,8 @@ uint64_t JobPlan::SamplesIn(uint64_t steps) const {
 
 Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
                         uint32_t most_workers) {
+  MOTLEY_ASSIGN_OR_RETURN(const SyncMode sync, ParseSyncMode(request.sync));
+  if (sync.backup > 0) return PlanWithBackup(request, sync, workers_elsewhere, most_workers);
   MOTLEY_RETURN_IF_ERROR(CheckNames(request));
   JobPlan plan;
   if (!request.speeds.empty()) {

@@ -14,6 +14,8 @@ using Numbers = SyncForm::Numbers;
 constexpr std::array kForms{
     SyncForm{"bsp", "all workers share each update and wait for it, default",
              [](const Numbers&) { return SyncMode{}; }},
+    SyncForm{"backup:B", "as bsp, and a step does not wait for its last B answers",
+             [](const Numbers& n) { return SyncMode{.backup = n[0]}; }},
     SyncForm{"asp", "each worker's gradient is an update of its own",
              [](const Numbers&) { return SyncMode{.one_each = true}; }},
     SyncForm{"dana", "as asp, and each worker has a momentum of its own that looks ahead",
@@ -71,6 +73,7 @@ Result<SyncMode> ParseSyncMode(std::string_view text) {
 
 std::string NameOf(const SyncMode& mode) {
   if (mode.local_steps > 0) return fmt::format("local:{}", mode.local_steps);
+  if (mode.backup > 0) return fmt::format("backup:{}", mode.backup);
   if (!mode.one_each) return "bsp";
   if (mode.own_momentum) return "dana";
   if (mode.in_order) return "r2sp";

@@ -22,6 +22,7 @@ struct SyncMode {
   std::optional<uint32_t> least_bound;
   bool in_order = false;      // With one_each: updates are applied in the order of their numbers.
   bool own_momentum = false;  // With one_each: each worker's updates have a momentum of their own.
+  uint32_t backup = 0;        // With a barrier: a step ends when all but so many workers answered.
   // Workers take steps of their own on their rows, so many each on average (H); 0: none.
   uint32_t local_steps = 0;
 

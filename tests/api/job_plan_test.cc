@@ -145,6 +145,19 @@ TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
   EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
 }
 
+TEST(PlanJob, BackupWorkersAreAQuorum) {
+  JobRequest request;
+  request.data = "there";
+  request.workers = 5;
+  request.sync = "backup:2";
+  const Result<JobPlan> plan = PlanRealJob(request);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->job.code, "approximate");
+  EXPECT_EQ(plan->job.quorum, 3U);
+  EXPECT_EQ(plan->job.tolerate, 0U);
+  EXPECT_EQ(NameOf(plan->job.sync), "backup:2");
+}
+
 TEST(PlanJob, DanaHasNesterovsMomentum) {
   JobRequest request;
   request.data = "there";

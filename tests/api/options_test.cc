@@ -108,7 +108,16 @@ TEST(ApiOptions, WhatDoesNotFitAModeIsRefused) {
     set(options);
     ExpectRefused(options, why);
   };
-  refused("`sync` dssp:4,1: use one of bsp, asp", [](auto& o) { o.sync = "dssp:4,1"; });
+  refused("`sync` dssp:4,1: use one of bsp, backup:B, asp", [](auto& o) { o.sync = "dssp:4,1"; });
+  refused("`sync` backup:2: of 2 workers at least one", [](auto& o) { o.sync = "backup:2"; });
+  refused("`sync` backup:1 and `code` cyclic", [](auto& o) {
+    o.sync = "backup:1";
+    o.code = "cyclic";
+  });
+  refused("Leave `quorum` out", [](auto& o) {
+    o.sync = "backup:1";
+    o.quorum = 1;
+  });
   refused("use `optimizer` nag", [](auto& o) {
     o.sync = "dana";
     o.optimizer = "adam";

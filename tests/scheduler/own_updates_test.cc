@@ -392,14 +392,14 @@ TEST(OwnUpdates, ACodeIsRefused) {
 }
 
 TEST(SyncMode, IsReadAndNamed) {
-  for (const char* text : {"bsp", "asp", "dana", "r2sp", "ssp:0", "ssp:17", "dssp:1,4", "dssp:2,2",
-                           "local:1", "local:40"}) {
+  for (const char* text : {"bsp", "backup:2", "asp", "dana", "r2sp", "ssp:0", "ssp:17", "dssp:1,4",
+                           "dssp:2,2", "local:1", "local:40"}) {
     const auto mode = ParseSyncMode(text);
     ASSERT_TRUE(mode.ok()) << text;
     EXPECT_EQ(NameOf(*mode), text);
   }
   for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "local:", "BSP", "dssp:2",
-                           "dssp:4,1", "dssp:1,4x", "dssp:1,", "ssp:1,4", "dana:1"}) {
+                           "dssp:4,1", "dssp:1,4x", "dssp:1,", "backup", "ssp:1,4", "dana:1"}) {
     EXPECT_EQ(ParseSyncMode(text).code(), StatusCode::kInvalidArgument) << text;
   }
 }
