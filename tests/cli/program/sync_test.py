@@ -18,7 +18,7 @@ class Sync(ProgramTest):
         self.assertGreater(report["test_accuracy"], 0.8)
 
     def test_trains_with_and_without_a_bound(self):
-        for sync in ("asp", "ssp:0", "ssp:2"):
+        for sync in ("asp", "ssp:0", "ssp:2", "dssp:0,3", "r2sp"):
             with self.subTest(sync=sync):
                 report = self.train("--sync", sync)
                 self.expect_trained(report)
@@ -27,6 +27,18 @@ class Sync(ProgramTest):
         report = self.train()
         self.assertEqual(report["sync"], "bsp")
         self.assertNotIn("staleness", report)
+
+    def test_keeps_momenta_apart_and_lowers_stale_rates(self):
+        report = self.train("--sync", "dana")
+        self.expect_trained(report)
+        self.assertEqual(report["learning"]["optimizer"], "nag")
+        self.expect_trained(self.train("--sync", "ssp:2", "--staleness", "rate"))
+
+    def test_backup_workers_let_steps_end_without_the_last_answers(self):
+        report = self.train("--sync", "backup:1")
+        self.assertEqual((report["sync"], report["code"]), ("backup:1", "approximate"))
+        self.assertGreater(report["approximate"]["steps"], 0)
+        self.assertGreater(report["test_accuracy"], 0.8)
 
     def test_takes_local_steps(self):
         for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", -1)):
@@ -59,13 +71,16 @@ class Sync(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data, "--workers", 3)
-        for wrong, words in ((("--sync", "ssp"), "ssp:S, local:H with a whole number"),
+        for wrong, words in ((("--sync", "ssp"), "with whole numbers, such as ssp:2"),
                              (("--sync", "bsp", "--outer-rate", 0.5), "local:H"),
                              (("--sync", "local:4", "--outer-momentum", 1), "below 1"),
                              (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
                              (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
+                             (("--sync", "dana", "--optimizer", "adam"), "--optimizer nag"),
+                             (("--sync", "backup:3"), "at least one must answer"),
+                             (("--sync", "bsp", "--staleness", "rate"), "gradients are never old"),
                              (("--sync", "asp", "--reduce", "direct"), "--reduce star"),
                              (("--sync", "asp", "--audit", 0.5), "--audit 0"),
                              (("--sync", "ssp:2", "--checkpoint", self.folder / "saved"), "cannot be saved")):
