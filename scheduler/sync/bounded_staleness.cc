@@ -99,7 +99,7 @@ void BoundedStaleness::Tick(const Membership& members, Time now) {
 
 Time BoundedStaleness::Due(const Membership& members) const {
   Time due = kNever;
-  if (!mode_.most_ahead) return due;
+  if (!mode_.bounded()) return due;
   for (WorkerId id = 0; id < clocks_.size(); ++id) {
     if (Hangs(id, members)) due = std::min(due, members[id].waiting_since + members[id].patience);
   }

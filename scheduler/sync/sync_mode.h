@@ -34,6 +34,7 @@ struct SyncMode {
   bool MayBegin(uint64_t own, uint64_t slowest) const {
     return !most_ahead || own <= slowest + *most_ahead;
   }
+  bool bounded() const { return most_ahead.has_value(); }  // MayBegin may be false.
   bool operator==(const SyncMode&) const = default;
 };
 
