@@ -13,6 +13,8 @@ namespace {
 // Below this length (floats, 1 MiB) messages and latencies take longer than bytes do.
 constexpr size_t kLongVector = size_t{1} << 18;
 constexpr double kRoughly = 0.1;  // Measurements of links differ by this much.
+// A link that carries less than this part of what the others could send is full.
+constexpr double kFilled = 0.75;
 // Each shard costs a few messages in every step, so there are not many, and none of them is short.
 constexpr uint32_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
@@ -42,6 +44,28 @@ std::string HostOf(const std::string& address) { return address.substr(0, addres
 
 size_t Modelled(const JobOptions& options, size_t floats) {
   return options.modelled_floats > 0 ? options.modelled_floats : floats;
+}
+
+// The same with all workers of the job. Those that have not joined yet have the mean link. They
+// will own nothing, because shards stay where they are. A link of the server that the others have
+// filled may carry no more. Otherwise nobody knows how much it can carry, and nothing is assumed
+// against the server.
+ReduceRequest WithAll(ReduceRequest request, uint32_t workers) {
+  std::vector<NodeLink>& links = request.exchange.workers;
+  if (links.size() >= workers) return request;
+  NodeLink sum;
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (request.beside == i) continue;
+    sum.up += links[i].up;
+    sum.down += links[i].down;
+  }
+  const auto others = static_cast<double>(links.size()) - (request.beside ? 1 : 0);
+  const double elsewhere = std::max(1.0, others);
+  if (request.coordinator.down > kFilled * sum.up) request.coordinator.down = 0;
+  if (request.coordinator.up > kFilled * sum.down) request.coordinator.up = 0;
+  links.resize(workers, {sum.up / elsewhere, sum.down / elsewhere});
+  request.exchange.may_own.resize(workers, false);
+  return request;
 }
 
 }  // namespace
@@ -212,6 +236,11 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   }
   Result<ReduceChoice> choice = ChooseReduction(request);
   if (!choice.ok()) return hooks_.failed(choice.status());
+  // Two workers that are there first must not decide for eight that come.
+  if (choosing() && choice->kind != Reduce::kStar) {
+    const auto later = ChooseReduction(WithAll(request, options_.workers));
+    if (later.ok() && later->kind == Reduce::kStar) choice = later;
+  }
   placed.choice = *std::move(choice);
   if (placed.choice.kind == Reduce::kStar) {
     hooks_.notice(placed);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/links/messages.h"
+#include "runtime/survey/vector_placement.h"
 #include "sim/world/sim_network.h"
 
 namespace motley {
@@ -88,15 +89,13 @@ class Member : private Receiver {
 
 class LinkSurveyTest : public testing::Test, private Receiver {
  protected:
-  LinkSurveyTest() : loop_(world_), transport_(network_.MakeTransport(loop_)) {
+  explicit LinkSurveyTest(double servers_link = 0)
+      : loop_(world_),
+        transport_(network_.MakeTransport(loop_, {.bytes_per_second = servers_link})) {
     transport_->SetReceiver(this);
     EXPECT_TRUE(transport_->Listen("server:1").ok());
-    survey_.emplace(loop_, *transport_, kPlaces,
-                    [this](WorkerId worker) -> std::optional<LinkLoad::To> {
-                      const auto found = peers_.find(worker);
-                      if (found == peers_.end()) return std::nullopt;
-                      return LinkLoad::To{found->second, Header()};
-                    });
+    survey_.emplace(loop_, *transport_, kPlaces, [this](WorkerId worker) { return To(worker); });
+    asked_ = &*survey_;
   }
   ~LinkSurveyTest() override {
     members_.clear();
@@ -125,11 +124,41 @@ class LinkSurveyTest : public testing::Test, private Receiver {
     return links_ ? *links_ : SurveyedLinks();
   }
 
+  // Where a vector of 4 MB goes if the first of so many workers are there. Nothing: to the server.
+  std::optional<std::vector<WorkerId>> PlacedOf(uint32_t workers) {
+    JobOptions options;
+    options.workers = workers;
+    options.shard_servers = kPlaces - workers;
+    options.holders = JobOptions::Holders::kChosen;
+    std::optional<std::vector<WorkerId>> owners;
+    bool star = false;
+    VectorPlacement placement(
+        loop_, *transport_, options, Route(size_t{1} << 20, 8),
+        {[this](WorkerId worker) { return To(worker); },
+         [&](const std::vector<WorkerId>& placed) { owners = placed; }, [&] { star = true; },
+         [](const Status& why) { ADD_FAILURE() << why.ToString(); }, [](const JobNotice&) {}});
+    asked_ = &placement.survey();
+    VectorPlacement::Owners there;
+    for (WorkerId worker = 0; worker < members_.size(); ++worker) {
+      there[worker] = members_[worker]->address;
+    }
+    placement.Decide(there);
+    world_.RunUntil([&] { return star || owners; });
+    asked_ = &*survey_;
+    return owners;
+  }
+  std::optional<LinkLoad::To> To(WorkerId worker) const {
+    const auto found = peers_.find(worker);
+    if (found == peers_.end()) return std::nullopt;
+    return LinkLoad::To{found->second, Header()};
+  }
+
   VirtualLoop world_;
   SimNetwork network_{1};
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   std::optional<LinkSurvey> survey_;
+  LinkSurvey* asked_ = nullptr;  // Reports are for this one.
   std::map<WorkerId, PeerId> peers_;
   std::vector<std::unique_ptr<Member>> members_;
   std::optional<SurveyedLinks> links_;
@@ -138,18 +167,18 @@ class LinkSurveyTest : public testing::Test, private Receiver {
   void OnConnected(PeerId, const PeerIdentity&) override {}
   void OnLost(PeerId, const Status&) override {}
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
-    if (header.kind == FrameKind::kLoad) return survey_->Room(header);
+    if (header.kind == FrameKind::kLoad) return asked_->Room(header);
     control_[peer].resize(header.length);
     return control_[peer];
   }
   void OnPayloadDone(PeerId peer, const Header& header, bool) override {
     const auto worker = static_cast<WorkerId>(header.incarnation - 1);
-    if (header.kind == FrameKind::kLoad) return survey_->Arrived(worker, header);
+    if (header.kind == FrameKind::kLoad) return asked_->Arrived(worker, header);
     peers_[worker] = peer;
     const auto control = DecodeControl(control_[peer]);
     ASSERT_TRUE(control.ok());
     if (const auto* report = control->body.AsLinkReport()) {
-      EXPECT_TRUE(survey_->OnReport(worker, *report).ok());
+      EXPECT_TRUE(asked_->OnReport(worker, *report).ok());
     }
   }
   std::map<PeerId, Bytes> control_;  // Messages of several peers may arrive at once.
@@ -230,6 +259,27 @@ TEST_F(LinkSurveyTest, GoesOnWithoutAWorkerThatNeverReports) {
   const SurveyedLinks links = Run();
   EXPECT_EQ(links.workers.size(), 2u);
   EXPECT_FALSE(links.workers.contains(0));
+}
+
+// The link of each of two owners would carry 3.5 of eight vectors.
+TEST_F(LinkSurveyTest, LetsTwoWorkersNotDecideForEightOfAServerWithAWideLink) {
+  for (int i = 0; i < 2; ++i) Add(1e7);
+  EXPECT_FALSE(PlacedOf(8));
+}
+
+TEST_F(LinkSurveyTest, LetsWorkersOwnTheVectorIfAllAreThere) {
+  for (int i = 0; i < 2; ++i) Add(1e7);
+  EXPECT_TRUE(PlacedOf(2));
+}
+
+class ThinServerTest : public LinkSurveyTest {
+ protected:
+  ThinServerTest() : LinkSurveyTest(1e7) {}
+};
+
+TEST_F(ThinServerTest, LetsTwoWorkersDecideForEight) {
+  for (int i = 0; i < 2; ++i) Add(1e7);
+  EXPECT_TRUE(PlacedOf(8));
 }
 
 // Unlimited links exist in simulations only.
