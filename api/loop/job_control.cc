@@ -102,7 +102,8 @@ Result<uint64_t> JobControl::CopyNewest(std::span<float> parameters) {
   if (count == 0) {
     return Status::Unavailable(
         "there is no version of the parameters here: training has not begun, or workers hold the "
-        "newest one. Use `reduce` star, or a loop with MOTLEY_LOOP_SHOW");
+        "newest one. Let the job pause (`allowed_steps`): it has the version where it pauses. With "
+        "`reduce` star it has all versions");
   }
   MOTLEY_RETURN_IF_ERROR(CheckRoom(parameters.size(), count));
   std::copy(newest.values->begin(), newest.values->end(), parameters.begin());

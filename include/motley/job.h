@@ -138,7 +138,8 @@ MOTLEY_API motley_status motley_job_set_group_rates(motley_job* job, uint64_t fi
  * Server, all-in-one; any thread. Copies the newest version of the parameters while the job runs,
  * or after it. `parameters` has room for `count` floats, which is the number of parameters.
  * *version (may be NULL) is set to the number of updates in them. MOTLEY_UNAVAILABLE: there is no
- * version yet, or workers hold the newest one (`reduce`). MOTLEY_INVALID_ARGUMENT: another count.
+ * version yet, or workers hold the newest one (`reduce`). Wherever the vector is, the version at
+ * which the job pauses (`allowed_steps`) is there. MOTLEY_INVALID_ARGUMENT: another count.
  */
 MOTLEY_API motley_status motley_job_copy_parameters(motley_job* job, float* parameters,
                                                     uint64_t count, uint64_t* version);

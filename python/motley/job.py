@@ -296,7 +296,8 @@ class Job:
     def copy_parameters(self, out: npt.NDArray[np.float32]) -> int:
         """Copies the newest parameters into `out` (float32, contiguous); returns the number of updates in them.
 
-        During the run and after it, from any thread. Unavailable: there is no version yet.
+        During the run and after it, from any thread. Unavailable: there is no version yet, or workers hold it and
+        the job does not pause (allowed_steps).
         """
         if out.dtype != np.float32 or not out.flags.c_contiguous or not out.flags.writeable:
             raise TypeError("out: a writable, contiguous array of float32 is needed")

@@ -223,7 +223,9 @@ void Updater::OnAppliedAtWorkers(StepId step, const Contribution& from) {
                       version % options.validation.every == 0;
   const auto go_on = [this, step, version, from] { OnApplied(step, version, from); };
   const bool state = saved || Shows(version);
-  if (!state && !judged && !options.read_every_version) return go_on();
+  // While the job pauses, its caller may copy the parameters.
+  const bool paused = version >= guidance_.allowed_steps && version < options.steps;
+  if (!state && !judged && !paused && !options.read_every_version) return go_on();
   if (Fetch(state, go_on) == Copy::kHere) go_on();
 }
 
@@ -286,17 +288,27 @@ void Updater::Proceed(StepId step, uint64_t version, bool stop) {
   // The last version is saved at the end, with the result of its evaluation.
   if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(version);
   if (Shows(version) && !server_.end.ended()) Show(version);
-  if (server_.remote != nullptr && !server_.options.read_every_version && !server_.end.ended()) {
-    server_.model->Forget();  // Evaluations and checkpoints hold what they still need.
-  }
+  if (all || version < guidance_.allowed_steps) ForgetCopy();
   if (stop && !all && !server_.end.ended()) {
     return server_.end.StopEarly(
         fmt::format("{} in a row brought no progress; the best loss is that of step {}",
                     Counted(server_.options.validation.patience, "judgement"),
                     server_.validator->Summary().best_version));
   }
-  if (!all && PausesAt(version, [this, step] { GoOn(step); })) return;
+  const auto go_on = [this, step] {
+    ForgetCopy();
+    GoOn(step);
+  };
+  if (!all && PausesAt(version, go_on)) return;
   GoOn(step);
+}
+
+// Evaluations and checkpoints hold what they still need.
+void Updater::ForgetCopy() {
+  if (server_.remote == nullptr || server_.options.read_every_version || server_.end.ended()) {
+    return;
+  }
+  server_.model->Forget();
 }
 
 void Updater::Follow(const Guidance& guidance) {

@@ -76,6 +76,7 @@ class Updater {
   void OnAppliedAtWorkers(StepId step, const Contribution& from);
   void OnApplied(StepId step, uint64_t version, const Contribution& from);
   void Proceed(StepId step, uint64_t version, bool stop);
+  void ForgetCopy();
   void GoOn(StepId step);
   bool Shows(uint64_t version) const;
   void Show(uint64_t version);

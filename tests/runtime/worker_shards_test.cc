@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coding/schemes.h"
+#include "runtime/shard/newest_version.h"
 #include "scheduler/placement/shard_ranges.h"
 #include "tests/runtime/job_world.h"
 
@@ -311,6 +312,22 @@ TEST(WorkerShards, AreReadBackInEachStepIfATestWantsIt) {
   world.StartWorkers();
   ExpectSerialParameters(world, world.Run());
   EXPECT_EQ(world.watcher.applied_here, 9);
+}
+
+TEST(WorkerShards, AreReadBackWhereTheJobPauses) {
+  JobWorld world(Options(3, "none", 3));
+  world.options.newest = std::make_shared<NewestVersion>();
+  world.StartServer();
+  world.server->Follow({.allowed_steps = 4});
+  world.StartWorkers();
+  EXPECT_FALSE(world.RunUntil([&] { return world.watcher.applied > 4; }));
+  EXPECT_EQ(world.options.newest->Get().number, 4u);
+  EXPECT_FALSE(world.options.newest->Get().values->empty());
+  size_t here = 0;
+  world.watcher.on_update = [&](StepId) { here += world.options.newest->Get().values->size(); };
+  world.server->Follow({});
+  ExpectSerialParameters(world, world.Run());
+  EXPECT_EQ(here, 0u) << "nobody holds a vector for nothing";
 }
 
 TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
