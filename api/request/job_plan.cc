@@ -368,19 +368,18 @@ Result<ReduceMode> ReadReduce(const std::string& option, const std::string& redu
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("`reduce`", request.reduce));
   const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
-  if (mode.kind == Reduce::kStar) {
+  // Updates of each worker's own need the parameters at the server.
+  if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
     if (request.followers == 0) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
-        "`followers` {}: with `reduce` star the server has it all. Use `reduce` direct, sharded:S "
-        "or auto, or leave `followers` out",
+        "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "
+        "sharded:S, or leave `followers` out",
         request.followers));
   }
   if (request.followers > 3) {
     return Status::InvalidArgument(
         fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
   }
-  // Updates of each worker's own need the parameters at the server.
-  if (chosen && (here || job.sync.one_each)) return Status::Ok();
   if (mode.kind == Reduce::kDirect && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
   }

@@ -82,7 +82,7 @@ struct JobRequest {
   std::string code = "auto";
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
-  std::string reduce = "star";
+  std::string reduce = "auto";
   uint32_t followers = 0;  // 0: not given.
   std::string wire = "float32";
   std::string sync = "bsp";

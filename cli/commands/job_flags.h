@@ -26,7 +26,7 @@ struct JobFlags {
   std::string code = "auto";
   bool tolerate_given = false;
   std::string step_deadline;  // "50ms"
-  std::string reduce = "star";
+  std::string reduce = "auto";
   std::string wire = "float32";
   std::string sync = "bsp";
   std::string staleness = "none";

@@ -13,7 +13,7 @@
 namespace motley {
 
 struct SimulateFlags {
-  JobFlags job;
+  JobFlags job{.reduce = "star"};
   std::string cluster;  // Profile file; empty: --worker-speeds.
   std::string replay;   // Recorded times; empty: none.
   struct Given {

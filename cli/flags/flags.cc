@@ -211,10 +211,11 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
 void AddVectorFlags(CLI::App* command, JobFlags& job) {
   command
       ->add_option("--reduce", job.reduce,
-                   "Where the vector is summed: star (at the server, default), direct (at the "
-                   "workers, each of which owns a part of it; they must reach each other), "
-                   "sharded:S (with --remote: at S processes of motley server --shard, for which "
-                   "the job waits), or auto (measures the links first, and takes what is faster)")
+                   "Where the vector is summed: star (at the server), direct (at the workers, each "
+                   "of which owns a part of it; they must reach each other), sharded:S (with "
+                   "--remote: at S processes of motley server --shard, for which the job waits), "
+                   "or auto (measures the links first, and takes what is faster); default: " +
+                       job.reduce)
       ->type_name("HOW")
       ->group("Workers");
   command

@@ -183,12 +183,14 @@ class JobOptions(TypedDict, total=False):
     # CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
     # (docs/reference/tables.md).
     decimal: str | None
-    # All-in-one, server: where the vector is summed and updated. NULL or "star": at the server.
-    # "direct": at the workers, each of which owns a part of it, so that its bytes do not all pass
-    # one link; workers must reach each other. "sharded:S" (a server): at S shard servers, for which
-    # the first step waits. "auto": a server measures the links of workers and shard servers on
-    # other machines before the first step, and takes what is faster; workers that join later do not
-    # change that. direct and auto use shard servers that joined before the first step.
+    # All-in-one, server: where the vector is summed and updated. NULL or "auto": at the server,
+    # unless the workers are on other machines and the vector has 1 MiB or more. Then the server
+    # measures the links of workers and shard servers before the first step, and takes what is
+    # faster, also with all `workers`; those that join later do not change that. "star": at the
+    # server. "direct": at the workers, each of which owns a part of it, so that its bytes do not
+    # all pass one link; workers must reach each other. "sharded:S" (a server): at S shard servers,
+    # for which the first step waits. direct and auto use shard servers that joined before the first
+    # step.
     reduce: str | None
     # Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
     # that it outlives its owner. 0: 1.

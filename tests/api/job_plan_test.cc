@@ -133,6 +133,15 @@ TEST(PlanJob, ShardServersHoldTheVectorOfAServedJob) {
   EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
 }
 
+TEST(PlanJob, RefusesFollowersOfAVectorThatTheServerKeeps) {
+  JobRequest request;
+  request.data = "there";
+  request.followers = 2;
+  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("`followers` 2"));
+  request.role = MOTLEY_SERVER;
+  EXPECT_EQ(PlanRealJob(request)->job.followers, 2U);
+}
+
 TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
   JobRequest request;
   request.data = "there";

@@ -12,10 +12,10 @@
 namespace motley {
 
 struct CompareFlags {
-  JobFlags job;      // `job.sync` is not read. The batch and the epochs are given.
-  std::string data;  // As for motley train.
+  JobFlags job{.reduce = "star"};  // `job.sync` is not read. The batch and the epochs are given.
+  std::string data;                // As for motley train.
   std::string label;
-  std::string task;  // "classify"; empty: not given.
+  std::string task;                   // "classify"; empty: not given.
   std::vector<std::string> clusters;  // Profile files; empty: the speeds of `job`.
   std::string sync;                   // Modes, like "bsp,ssp:2".
   std::string rates;                  // Learning rates to try; empty: the one of `job`.
