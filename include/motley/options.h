@@ -187,22 +187,19 @@ typedef struct motley_job_options {
   /** CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
       (docs/reference/tables.md). */
   const char* decimal;
-  /** All-in-one, server: where the vector is summed and updated. NULL or "auto": at the server,
-      unless the workers are on other machines and the vector has 1 MiB or more. Then the server
-      measures the links of workers and shard servers before the first step, and takes what is
-      faster, also with all `workers`; those that join later do not change that. "star": at the
-      server. "direct": at the workers, each of which owns a part of it, so that its bytes do not
-      all pass one link; workers must reach each other. "sharded:S" (a server): at S shard servers,
-      for which the first step waits. direct and auto use shard servers that joined before the first
-      step. */
+  /** All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
+      at the workers, which own a part each, so that its bytes do not all pass one link; workers
+      must reach each other. "sharded:S" (a server): at S shard servers, for which the first step
+      waits. NULL or "auto": where it is faster by the measured links, at the server for workers of
+      one machine and vectors below 1 MiB; workers that join later do not change that. direct and
+      auto use shard servers that joined before the first step. */
   const char* reduce;
   /** Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
    * that it outlives its owner. 0: 1. */
   uint32_t followers;
-  /** All-in-one, server: how gradients and parameters travel between server and workers. NULL or
-      "float32": as they are. "bf16": rounded to the nearest number of half the bytes. "int8":
-      rounded to about a quarter of the bytes, by chance, so that the mean is right. The model
-      itself stays float32. Nothing is audited unless it is float32. */
+  /** All-in-one, server: how gradients and parameters travel. NULL or "float32": as they are.
+      "bf16": rounded to half the bytes. "int8": rounded by chance to about a quarter, so that the
+      mean is right. The model itself stays float32. Nothing is audited unless it is float32. */
   const char* wire;
   /** All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
       update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
