@@ -11,10 +11,16 @@
 namespace motley {
 namespace {
 
-// A control message is a table, its body, and vectors of scalars, structs or one string: two tables
-// deep. The verifier's defaults (64 deep, a million tables) would let far more through.
+// A control message is a table, its body, and vectors of scalars, structs, strings or tables
+// without tables of their own (ShardLog). The verifier's defaults (64 deep, a million tables) would
+// let far more through.
 constexpr flatbuffers::uoffset_t kMaxDepth = 4;
-constexpr flatbuffers::uoffset_t kMaxTables = 16;
+constexpr flatbuffers::uoffset_t kFewTables = 16;
+constexpr size_t kLeastTable = 8;  // Bytes: its offset in the vector, and that of its fields' list.
+
+flatbuffers::uoffset_t MostTables(BytesView bytes) {
+  return kFewTables + static_cast<flatbuffers::uoffset_t>(bytes.size() / kLeastTable);
+}
 
 // The verifier checks the alignment of a vector's length but not that of its elements.
 bool Misaligned(const wire::Control& control) {
@@ -44,7 +50,7 @@ Result<const wire::Control*> VerifyControl(BytesView bytes) {
   }
   MOTLEY_ASSERT(Aligned(bytes));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
-                                 kMaxDepth, kMaxTables);
+                                 kMaxDepth, MostTables(bytes));
   if (!wire::VerifyControlBuffer(verifier) || Misaligned(*wire::GetControl(bytes.data()))) {
     return Status::DataError(
         fmt::format("{} bytes received as a control message are malformed", bytes.size()));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "base/random.h"
@@ -114,6 +115,20 @@ TEST(Control, JoinSurvivesTheRoundTrip) {
   EXPECT_EQ(got->token, "secret");
   EXPECT_EQ(got->index_hint, 2);
   EXPECT_EQ(got->incarnation, 99u);
+}
+
+// Codes with several messages for each worker log dozens of answers.
+TEST(Control, ALogOfManyAnswersSurvivesTheRoundTrip) {
+  wire::ShardLogT log;
+  for (uint32_t row = 0; row < 1000; ++row) {
+    auto entry = std::make_unique<wire::ShardLogEntryT>();
+    entry->row = row;
+    log.entries.push_back(std::move(entry));
+  }
+  const auto control = DecodeControl(EncodeControl(log));
+  ASSERT_TRUE(control.ok()) << control.status().ToString();
+  ASSERT_EQ(control->body.AsShardLog()->entries.size(), 1000u);
+  EXPECT_EQ(control->body.AsShardLog()->entries.back()->row, 999u);
 }
 
 TEST(Control, BytesAtOddAddressesDecodeToo) {
