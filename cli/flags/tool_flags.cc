@@ -94,12 +94,12 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags& flags) {
       ->type_name("COLUMN");
   compare->add_option("--task", flags.task, "classify or regress; default: by the labels")
       ->type_name("WHAT");
-  flags.job.optimizer = "momentum";
+  flags.job.optimizer = "nag";
   flags.job.model.clear();
   flags.job.options.learning_rate = 0.05;
   flags.job.options.batch = 32;
   flags.job.options.epochs = 10;
-  flags.sync = "bsp,ssp:3,asp";
+  flags.sync = "bsp,local:4,ssp:3,asp,dana";
   AddModelFlags(compare, flags.job, {"; default: see below", "Passes over the data; default: 10"});
   compare
       ->add_option("--cluster", flags.clusters,
@@ -123,7 +123,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags& flags) {
   compare->add_flag("--json", flags.job.json, "The result as one JSON array");
   compare->add_flag("-q,--quiet", flags.job.quiet, "No progress");
   compare->footer(
-      "Defaults: --optimizer momentum --lr 0.05 --batch 32. Gradients are real, and times are "
+      "Defaults: --optimizer nag --lr 0.05 --batch 32. Gradients are real, and times are "
       "those\n"
       "of the described machines. Examples:\n"
       "  motley compare --data digits.csv.gz --model mlp:64 --worker-speeds 1,1,0.5,0.25\n"

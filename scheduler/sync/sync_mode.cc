@@ -15,7 +15,7 @@ constexpr std::array kForms{
     SyncForm{"bsp", "all workers share each update and wait for it, default",
              [](const Numbers&) { return SyncMode{}; }},
     SyncForm{"backup:B", "as bsp, and a step does not wait for its last B answers",
-             [](const Numbers& n) { return SyncMode{.backup = n[0]}; }},
+             [](const Numbers& n) { return SyncMode{.backup = n[0]}; }, 1},
     SyncForm{"asp", "each worker's gradient is an update of its own",
              [](const Numbers&) { return SyncMode{.one_each = true}; }},
     SyncForm{"dana", "as asp, and each worker has a momentum of its own that looks ahead",
@@ -29,11 +29,12 @@ constexpr std::array kForms{
     SyncForm{"ssp:S", "as asp, with no worker more than S updates ahead of the slowest",
              [](const Numbers& n) { return SyncMode{.one_each = true, .most_ahead = n[0]}; }},
     SyncForm{"local:H", "workers take about H steps of their own, then average what these changed",
-             [](const Numbers& n) { return SyncMode{.local_steps = std::max(n[0], 1U)}; }},
+             [](const Numbers& n) { return SyncMode{.local_steps = n[0]}; }, 1},
 };
 
-// The numbers of "2" or "1,4"; none if they are not `count` numbers that do not fall.
-std::optional<Numbers> NumbersOf(std::string_view text, size_t count) {
+// The numbers of "2" or "1,4"; none if they are not `count` numbers from `least` on that do not
+// fall.
+std::optional<Numbers> NumbersOf(std::string_view text, size_t count, uint32_t least) {
   Numbers numbers{};
   const char* at = text.data();
   const char* const all = at + text.size();
@@ -44,6 +45,7 @@ std::optional<Numbers> NumbersOf(std::string_view text, size_t count) {
     at = last ? end : end + 1;
   }
   if (!std::is_sorted(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count))) return {};
+  if (numbers[0] < least) return {};
   return numbers;
 }
 
@@ -62,13 +64,14 @@ Result<SyncMode> ParseSyncMode(std::string_view text) {
     if (text == each.form && each.numbers() == 0) return each.make({});
     const std::string_view prefix = each.form.substr(0, each.form.find(':') + 1);
     if (each.numbers() > 0 && text.starts_with(prefix)) {
-      const auto numbers = NumbersOf(text.substr(prefix.size()), each.numbers());
+      const auto numbers = NumbersOf(text.substr(prefix.size()), each.numbers(), each.least);
       if (numbers) return each.make(*numbers);
     }
     forms += fmt::format("{}{}", forms.empty() ? "" : ", ", each.form);
   }
   return Status::InvalidArgument(fmt::format(
-      "`sync` {}: use one of {}, with whole numbers, such as ssp:2 or dssp:1,4", text, forms));
+      "`sync` {}: use one of {}, with whole numbers (B and H from 1 on), such as ssp:2 or dssp:1,4",
+      text, forms));
 }
 
 std::string NameOf(const SyncMode& mode) {

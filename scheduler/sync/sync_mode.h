@@ -44,6 +44,7 @@ struct SyncForm {
   std::string_view form;     // "asp", or with numbers of its own: "ssp:S", "dssp:LO,HI".
   std::string_view summary;  // For --help.
   SyncMode (*make)(const Numbers& numbers);
+  uint32_t least = 0;  // The first number is not below it.
 
   // How many numbers it has, at most 2. They do not fall.
   size_t numbers() const;

@@ -176,7 +176,7 @@ TEST_F(HeldAudit, IsGivenUpSomeTimeAfterTheEnd) {
   auditor_->End(/*hurry=*/false);
   loop_.RunUntilTime(loop_.Now() + std::chrono::seconds(60));
   device.DoIt();
-  EXPECT_EQ(auditor_->audited_steps(), 0u);
+  EXPECT_EQ(auditor_->counts().audited_steps, 0u);
   EXPECT_THAT(said, HasSubstr("step 0 could not be audited: "));
   EXPECT_THAT(said, HasSubstr("the job had ended"));
   EXPECT_FALSE(auditor_->busy());
@@ -187,7 +187,7 @@ TEST_F(HeldAudit, IsWaitedForAMoment) {
   auditor_->End(/*hurry=*/false);
   loop_.RunUntilTime(loop_.Now() + std::chrono::milliseconds(100));
   device.DoIt();
-  EXPECT_EQ(auditor_->audited_steps(), 1u);
+  EXPECT_EQ(auditor_->counts().audited_steps, 1u);
   EXPECT_EQ(said, "");
   EXPECT_EQ(loop_.pending(), 0u);
 }
@@ -202,7 +202,7 @@ TEST_F(WantedAudit, IsWaitedForWhateverItTakes) {
   auditor_->End(/*hurry=*/false);
   loop_.RunUntilTime(loop_.Now() + std::chrono::seconds(600));
   device.DoIt();
-  EXPECT_EQ(auditor_->audited_steps(), 1u);
+  EXPECT_EQ(auditor_->counts().audited_steps, 1u);
 }
 
 class RareAudit : public HeldAudit {

@@ -102,8 +102,8 @@ class OwnerReports : public testing::Test {
 TEST_F(OwnerReports, ThatAreHonestShowNothing) {
   Audit(Honest());
   EXPECT_THAT(found_, IsEmpty());
-  EXPECT_EQ(auditor_->audited_steps(), 1u);
-  EXPECT_LT(auditor_->max_decode_error(), 1e-6);
+  EXPECT_EQ(auditor_->counts().audited_steps, 1u);
+  EXPECT_LT(auditor_->counts().max_decode_error, 1e-6);
 }
 
 TEST_F(OwnerReports, OfTwoNodesNameAWorker) {
@@ -146,7 +146,7 @@ TEST_F(OwnerReports, WithAWrongSumNameTheOwner) {
   EXPECT_TRUE(found_[0].confirmed);
   EXPECT_THAT(found_[0].wrong, IsEmpty());
   EXPECT_THAT(found_[0].wrong_sums, ElementsAre(1));
-  EXPECT_GT(auditor_->max_decode_error(), 0.01);
+  EXPECT_GT(auditor_->counts().max_decode_error, 0.01);
 }
 
 // The worker's answer looks right in shard 0, by chance of the signs, but it has spoilt the sum
@@ -166,7 +166,7 @@ TEST_F(OwnerReports, ThatDoNotFitAreNoReports) {
   Audit(std::move(report));
   EXPECT_EQ(given_up_, 1);
   EXPECT_FALSE(auditor_->busy());
-  EXPECT_EQ(auditor_->audited_steps(), 0u);
+  EXPECT_EQ(auditor_->counts().audited_steps, 0u);
 }
 
 }  // namespace
