@@ -67,8 +67,8 @@ class Generator {
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
     if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
-    scenario_.options.random_faults =
-        DrawRandomFaults(random_, scenario_.options.seed, JobSeconds());
+    DrawRandomFaults(random_, scenario_.options.seed, JobSeconds(),
+                     scenario_.options.random_faults);
     MakeScript();
     MakePowerCuts();
     Replay();

@@ -18,7 +18,7 @@ constexpr const FaultKind* kKinds[] = {
 
 std::span<const FaultKind* const> FaultKinds() { return kKinds; }
 
-RandomFaults DrawRandomFaults(Random& random, uint64_t seed, double job_seconds) {
+void DrawRandomFaults(Random& random, uint64_t seed, double job_seconds, RandomFaults& faults) {
   const auto scaled = [&random](double least, double most) {
     return least * std::pow(most / least, random.NextDouble());
   };
@@ -29,7 +29,6 @@ RandomFaults DrawRandomFaults(Random& random, uint64_t seed, double job_seconds)
     return on ? value : 0;
   };
   const double job = job_seconds;
-  RandomFaults faults;
   faults.kill_every = sometimes(0.1 * job, 2 * job);
   faults.restart = sometimes(0.2, 1);
   faults.pause_every = sometimes(0.05 * job, job);
@@ -43,7 +42,6 @@ RandomFaults DrawRandomFaults(Random& random, uint64_t seed, double job_seconds)
   Random more(seed, Stream::kSimulation, kMoreDraws);
   if (more.Chance(0.2)) faults.break_every = job * std::pow(10.0, more.NextDouble() - 0.7);
   if (more.Chance(0.5)) faults.garble_every = job * std::pow(10.0, more.NextDouble() - 0.7);
-  return faults;
 }
 
 }  // namespace motley

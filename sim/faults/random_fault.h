@@ -45,9 +45,9 @@ extern const FaultKind kBlackoutFault, kBreakFault, kCutFault, kGarbleFault, kKi
 
 std::span<const FaultKind* const> FaultKinds();
 
-// The faults of a scenario whose job takes about `job_seconds`. Half of the scenarios have each
-// kind.
-RandomFaults DrawRandomFaults(Random& random, uint64_t seed, double job_seconds);
+// Adds the faults of a scenario whose job takes about `job_seconds`. Half of the scenarios have
+// each kind.
+void DrawRandomFaults(Random& random, uint64_t seed, double job_seconds, RandomFaults& faults);
 
 // For FaultKind::make.
 template <typename Fault>
