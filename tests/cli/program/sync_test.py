@@ -71,12 +71,13 @@ class Sync(ProgramTest):
 
     def test_refuses_what_cannot_be(self):
         train = ("train", "--data", self.data, "--workers", 3)
-        for wrong, words in ((("--sync", "ssp"), "with whole numbers, such as ssp:2"),
+        for wrong, words in ((("--sync", "ssp"), "such as ssp:2 or dssp:1,4"),
                              (("--sync", "bsp", "--outer-rate", 0.5), "local:H"),
                              (("--sync", "local:4", "--outer-momentum", 1), "below 1"),
                              (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
                              (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
+                             (("--sync", "local:0"), "B and H from 1 on"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
                              (("--sync", "dana", "--optimizer", "adam"), "--optimizer nag"),
                              (("--sync", "backup:3"), "at least one must answer"),
