@@ -43,7 +43,7 @@ class NoScaling:
     """Refuses GradScaler until remove(): it multiplies the losses, and changes the gradients of a part of the batch."""
 
     def __init__(self) -> None:
-        self._scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+        self._scaler: Any = getattr(torch.amp, "GradScaler", None) or getattr(torch.cuda.amp, "GradScaler")
         self._original = original = self._scaler.scale
 
         def scale(scaler: Any, outputs: Any) -> Any:
