@@ -42,6 +42,20 @@ std::string GainText(const SyncComparison& comparison, const SyncTrial& trial) {
   return all && Mean(own) > 0 ? fmt::format("{:.2f}", Mean(base) / Mean(own)) : "-";
 }
 
+// The same figures for each seed, for paired comparisons.
+nlohmann::ordered_json BySeed(const SyncTrial& trial, const SyncTarget& target) {
+  auto all = nlohmann::ordered_json::array();
+  for (const LearningCurve& curve : trial.seeds) {
+    const CurvePoint& last = curve.back();
+    nlohmann::ordered_json one = {
+        {"seconds_to_target", nullptr}, {"final_accuracy", nullptr}, {"final_loss", last.loss}};
+    if (const auto seconds = target.SecondsOf(curve)) one["seconds_to_target"] = *seconds;
+    if (last.accuracy) one["final_accuracy"] = *last.accuracy;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 bool SyncTarget::ReachedBy(const CurvePoint& point) const {
@@ -149,6 +163,7 @@ std::string SyncJson(const SyncComparison& comparison) {
     if (!seconds.empty()) one["seconds_to_target_mean"] = Mean(seconds);
     if (seconds.size() > 1) one["seconds_to_target_stddev"] = Deviation(seconds);
     if (const auto accuracy = trial.FinalAccuracy()) one["final_accuracy"] = *accuracy;
+    one["by_seed"] = BySeed(trial, comparison.target);
     json.push_back(std::move(one));
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

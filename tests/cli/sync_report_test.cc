@@ -76,6 +76,9 @@ TEST(SyncReport, TheJsonHasTheTimesOfAllModes) {
   EXPECT_NEAR(json[1]["seconds_to_target_stddev"].get<double>(), 0.70710678, 1e-8);
   EXPECT_NEAR(json[1]["final_accuracy"].get<double>(), 0.95, 1e-12);
   EXPECT_EQ(json[3]["seeds_that_reach_it"], 1);
+  EXPECT_EQ(json[3]["by_seed"][0]["seconds_to_target"], 2);
+  EXPECT_TRUE(json[3]["by_seed"][1]["seconds_to_target"].is_null());
+  EXPECT_EQ(json[3]["by_seed"][1]["final_accuracy"], 0.6);
   EXPECT_TRUE(json[3]["seconds_to_target_stddev"].is_null());
 }
 

@@ -129,7 +129,9 @@ std::vector<SyncTrial> BestRates(std::vector<SyncTrial> trials, const SyncTarget
 
 std::string JobText(const CompareFlags& flags, const TrialsRequest& request) {
   const motley_job_options& options = flags.job.options;
-  const std::string file = std::filesystem::path(flags.data).filename().string();
+  // Without ":test=FILE" and the like.
+  const std::string path = flags.data.substr(0, flags.data.find(':'));
+  const std::string file = std::filesystem::path(path).filename().string();
   const std::string length = options.steps > 0 ? fmt::format("{} updates", options.steps)
                                                : fmt::format("{} epochs", options.epochs);
   return fmt::format("{}, {}, {}, batch {}, {}", file.empty() ? flags.data : file,

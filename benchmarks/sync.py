@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares modes of synchronisation by `motley compare`, on simulated clusters with real gradients.
+
+Usage: sync.py MOTLEY [--data DIR] [--only tables|accuracy] [--json]. Run by `./dev bench sync`. Takes about twenty
+minutes on one core. DIR has the folders a9a and mnist (default: shared/data beside the checkout).
+
+tables: the time to a target of every mode, on eight workers that are equal, unequal, and unequal with pauses.
+accuracy: the final accuracy of dana and asp beside bsp at the same rate, for 8, 16 and 32 equal workers and 10 seeds,
+with the 95 % upper bound of the mean difference (Student's t of the paired differences).
+
+JSON: {"tables": {NAME: what `motley compare --json` prints}, "accuracy": array of `workers, bsp, dana, asp,
+dana_upper_bound, asp_upper_bound`, in parts of 1}. Exits with 1 if a run fails, or if nobody reaches a target.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+MODES = "bsp,backup:1,local:4,ssp:3,dssp:1,6,asp,dana,r2sp"
+CLUSTERS = ("equal", "spread", "pauses")
+TABLES = {
+    "a9a": ("a9a/a9a:test={}/a9a/a9a.t", "--model", "logistic", "--batch", "64", "--epochs", "4", "--target-loss",
+            "0.33", "--rates", "0.3,0.1,0.03,0.01,0.003"),
+    "mnist": ("mnist", "--model", "mlp:128", "--epochs", "4", "--target-accuracy", "0.93", "--rates", "0.1,0.03,0.01"),
+}
+# The 95 % quantile of Student's t with nine degrees of freedom.
+STUDENT_9 = 1.833
+
+
+def compare(motley, data, *arguments):
+    done = subprocess.run([motley, "compare", "--data", data, *arguments, "--json", "--quiet"], text=True,
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"motley compare {' '.join(arguments)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def run_tables(motley, folder):
+    tables = {}
+    for name, (data, *arguments) in TABLES.items():
+        tables[name] = []
+        for cluster in CLUSTERS:
+            trials = compare(motley, f"{folder}/{data.format(folder)}", *arguments, "--sync", MODES, "--cluster",
+                             str(HERE / "sync" / f"{cluster}.toml"))
+            if not any(trial["seeds_that_reach_it"] for trial in trials):
+                sys.exit(f"{name}, {cluster}: no mode reaches the target")
+            tables[name] += trials
+    return tables
+
+
+def upper_bound(differences):
+    """The 95 % upper bound of the mean of ten values."""
+    return statistics.mean(differences) + STUDENT_9 * statistics.stdev(differences) / math.sqrt(len(differences))
+
+
+def run_accuracy(motley, folder):
+    found = []
+    for workers in (8, 16, 32):
+        trials = compare(motley, f"{folder}/mnist", "--model", "mlp:128", "--epochs", "4", "--sync", "bsp,dana,asp",
+                         "--lr", "0.01", "--seeds", "10", "--workers", str(workers), "--target-accuracy", "0.9")
+        by_mode = {trial["sync"]: [seed["final_accuracy"] for seed in trial["by_seed"]] for trial in trials}
+        one = {"workers": workers, **{mode: statistics.mean(values) for mode, values in by_mode.items()}}
+        for mode in ("dana", "asp"):
+            one[f"{mode}_upper_bound"] = upper_bound([bsp - own for bsp, own in zip(by_mode["bsp"], by_mode[mode])])
+        found.append(one)
+    return found
+
+
+def cell(trial):
+    if trial["seeds_that_reach_it"] == 0:
+        return "not reached"
+    text = f"{trial['seconds_to_target_mean']:.1f}"
+    if trial["seconds_to_target_stddev"] is not None:
+        text += f" ± {trial['seconds_to_target_stddev']:.1f}"
+    if trial["seeds_that_reach_it"] < trial["seeds"]:
+        text += f" ({trial['seeds_that_reach_it']} of {trial['seeds']})"
+    return text
+
+
+def print_table(trials):
+    clusters = list(dict.fromkeys(trial["cluster"] for trial in trials))
+    print(f"| `--sync` | {' | '.join(clusters)} |")
+    print(f"|---|{'---|' * len(clusters)}")
+    for mode in dict.fromkeys(trial["sync"] for trial in trials):
+        cells = [cell(trial) for trial in trials if trial["sync"] == mode]
+        print(f"| `{mode}` | {' | '.join(cells)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("motley")
+    parser.add_argument("--data", default=str(HERE.parent.parent / "shared" / "data"))
+    parser.add_argument("--only", choices=("tables", "accuracy"))
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    if not (pathlib.Path(given.data) / "mnist").is_dir():
+        sys.exit(f"there is no folder mnist in {given.data}: name the folder of the data with --data")
+    result = {}
+    if given.only != "accuracy":
+        result["tables"] = run_tables(given.motley, given.data)
+    if given.only != "tables":
+        result["accuracy"] = run_accuracy(given.motley, given.data)
+    if given.json:
+        print(json.dumps(result, indent=2))
+        return
+    for name, trials in result.get("tables", {}).items():
+        print(f"\n{name}, seconds to {trials[0]['target']}:\n")
+        print_table(trials)
+    for one in result.get("accuracy", []):
+        print(f"{one['workers']} workers: bsp {one['bsp']:.4f}, dana {one['dana']:.4f} (bsp is at most "
+              f"{one['dana_upper_bound']:.4f} better), asp {one['asp']:.4f} ({one['asp_upper_bound']:.4f})")
+
+
+if __name__ == "__main__":
+    main()
