@@ -248,8 +248,8 @@ class Simulation {
       });
     }
     fan_.Tell({replay_.get(), &digest_, steps_.get(), updates_.get(), tiling_.get(), &coverage_,
-               gradients_.get(), placement_.get(), liveness_.get(), faults_.get(), &reached_,
-               arrivals_.get(), waits_.get(), &audits_, observer_});
+               options_.check_sums ? gradients_.get() : nullptr, placement_.get(), liveness_.get(),
+               faults_.get(), &reached_, arrivals_.get(), waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 

@@ -98,6 +98,9 @@ struct SimOptions {
   // Nodes send heartbeats and notice silent peers. This costs two messages per worker and second;
   // long cost-only simulations leave it off.
   bool heartbeat = false;
+  // Decoded sums, and the parameters that follow from them, are compared with a direct computation.
+  // A network on real data may have a unit at its kink, where rounding alone decides its gradient.
+  bool check_sums = true;
   double link_jitter_seconds = 0;                       // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;                // Per direction of a connection.
   std::function<void(const SimTransfer&)> on_transfer;  // May be null.

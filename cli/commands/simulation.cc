@@ -209,6 +209,7 @@ Result<Simulation> PrepareTraining(const SimulateFlags& flags, Dataset data) {
   MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(flags.job, faults)));
   MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request, std::nullopt));
   sim.data = std::move(data);
+  sim.options.check_sums = false;
   MOTLEY_RETURN_IF_ERROR(FillIn(request, sim));
   return sim;
 }
