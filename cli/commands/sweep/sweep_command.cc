@@ -182,7 +182,11 @@ class Sweep {
       words.push_back("--devices=" + plan_.devices[active.slot % plan_.devices.size()]);
     }
     if (search_.rungs() > 1) words.push_back("--checkpoint=" + CheckpointOf(run.trial));
-    if (run.rung > 0) words.push_back("--resume=" + CheckpointOf(run.trial));
+    // A sweep that was done has removed it. If more trials follow, this one begins anew.
+    std::error_code ignored;
+    if (run.rung > 0 && std::filesystem::exists(CheckpointOf(run.trial), ignored)) {
+      words.push_back("--resume=" + CheckpointOf(run.trial));
+    }
     return words;
   }
 

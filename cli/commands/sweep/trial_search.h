@@ -66,7 +66,7 @@ class TrialSearch {
 
   TrialSearch(const SearchPlan& plan, uint32_t trials);
 
-  // The run to start now. None: nothing is left to start, or a run must end first.
+  // Returns the run to start now, or none if nothing is left to start or a run must end first.
   std::optional<Run> Next() const;
   void Started(const Run& run);
   // `loss` is infinite for a run that failed. Also for runs of an earlier search, in any order of

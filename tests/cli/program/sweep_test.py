@@ -80,6 +80,16 @@ class Sweep(ProgramTest):
         other = self.run_program("sweep", self.write("epochs = 4", "seed = [1]"), expect=6)
         self.assertIn("another search", other.stderr)
 
+    def test_takes_more_trials_when_it_was_done(self):
+        tried = 'lr = { from = 1e-3, to = 1e-1, scale = "log" }'
+        path = self.write('method = "asha"\ntrials = 5\nepochs = 4\nkeep = 2', tried)
+        first = self.run_json("sweep", path)
+        # More trials send old ones on, whose checkpoints are gone.
+        path = self.write('method = "asha"\ntrials = 10\nepochs = 4\nkeep = 2', tried)
+        result = self.run_json("sweep", path)
+        self.assertGreater(result["runs"], first["runs"] + 5)
+        self.assertEqual([trial.get("error") for trial in result["trials"]], [None] * 10)
+
     def test_shows_a_trial_that_diverges_last(self):
         path = self.write("epochs = 2", "lr = [0.05, 1e30]", train='optimizer = "sgd"')
         result = self.run_json("sweep", path)
