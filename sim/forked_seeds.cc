@@ -18,7 +18,12 @@ namespace {
 // reached, "D digest", "T tasks", "M virtual milliseconds", and "E" at the end.
 class Child {
  public:
-  Child(uint64_t next, uint64_t end, uint64_t stride) : next_(next), end_(end), stride_(stride) {}
+  // The seeds from the `number`-th of the range on, `range.jobs` apart.
+  Child(const SeedRange& range, uint64_t number)
+      : next_(range.first + number),
+        end_(range.first + range.count),
+        stride_(range.jobs),
+        sync_(range.sync) {}
 
   bool finished() const { return next_ >= end_; }
   int fd() const { return fd_; }
@@ -83,7 +88,7 @@ class Child {
 
   [[noreturn]] void Work(int fd) const {
     for (uint64_t seed = next_; seed < end_; seed += stride_) {
-      const SeedReport report = RunSeed(seed);
+      const SeedReport report = RunSeed(seed, sync_);
       std::string text;
       for (std::string what : report.violations) {
         for (char& c : what) c = c == '\n' ? ' ' : c;
@@ -123,6 +128,7 @@ class Child {
   uint64_t next_;  // The seed that is running, or the first.
   uint64_t end_;
   uint64_t stride_;
+  const SyncForm* sync_;
   pid_t pid_ = 0;
   int fd_ = -1;
   std::string text_;   // The start of a line that has not been read to its end.
@@ -134,7 +140,7 @@ class Child {
 Status RunSeeds(const SeedRange& range, const std::function<void(const SeedReport&)>& report) {
   std::vector<Child> children;
   for (uint64_t j = 0; j < range.jobs && j < range.count; ++j) {
-    children.emplace_back(range.first + j, range.first + range.count, range.jobs);
+    children.emplace_back(range, j);
   }
   for (Child& child : children) MOTLEY_RETURN_IF_ERROR(child.Fork(children));
   while (true) {

@@ -16,7 +16,8 @@ namespace motley {
 struct SeedRange {
   uint64_t first = 1;
   uint64_t count = 1;
-  uint32_t jobs = 1;  // Processes at once; >= 1.
+  uint32_t jobs = 1;               // Processes at once; >= 1.
+  const SyncForm* sync = nullptr;  // The mode of every scenario; null: it is drawn.
 };
 
 // Calls `report` for every seed of the range, in the order in which seeds end. If a process dies,

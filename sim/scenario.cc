@@ -12,7 +12,7 @@
 #include "coding/schemes.h"
 #include "runtime/links/heartbeat.h"
 #include "sim/draw_links.h"
-#include "sim/drop_barrier.h"
+#include "sim/draw_sync.h"
 #include "sim/faults/come_and_go.h"
 #include "sim/faults/liars.h"
 #include "sim/faults/random_fault.h"
@@ -42,7 +42,8 @@ bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); 
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed, Stream::kSimulation, kScenarioDraws) {
+  Generator(uint64_t seed, const SyncForm* sync)
+      : random_(seed, Stream::kSimulation, kScenarioDraws), sync_(sync) {
     scenario_.options.seed = seed;
     scenario_.options.job.seed = seed;
   }
@@ -70,12 +71,12 @@ class Generator {
     DrawRandomFaults(random_, scenario_.options.seed, JobSeconds(),
                      scenario_.options.random_faults);
     MakeScript();
-    MakePowerCuts();
-    Replay();
+    if (sync_ == nullptr) MakePowerCuts();
+    if (sync_ == nullptr) Replay();
     ShareThePort();
     JoinDevices();
-    LengthenData(scenario_.options, scenario_.data, Usual());
-    AddLiar(scenario_.options, Usual().seconds);
+    if (sync_ == nullptr) LengthenData(scenario_.options, scenario_.data, Usual());
+    if (sync_ == nullptr) AddLiar(scenario_.options, Usual().seconds);
     // The job must not start without workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -83,8 +84,7 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
-    DropTheBarrier(scenario_.options);
-    TakeLocalSteps(scenario_.options);
+    DrawSync(scenario_.options, sync_);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
@@ -469,12 +469,13 @@ class Generator {
   }
 
   Random random_;
+  const SyncForm* sync_;  // Null: the mode is drawn.
   Scenario scenario_;
   bool large_labels_ = false;
 };
 
 }  // namespace
 
-Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
+Scenario MakeScenario(uint64_t seed, const SyncForm* sync) { return Generator(seed, sync).Make(); }
 
 }  // namespace motley

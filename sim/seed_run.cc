@@ -46,10 +46,10 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
 
 }  // namespace
 
-SeedReport RunSeed(uint64_t seed) {
+SeedReport RunSeed(uint64_t seed, const SyncForm* sync) {
   SeedReport report;
   report.seed = seed;
-  const Scenario scenario = MakeScenario(seed);
+  const Scenario scenario = MakeScenario(seed, sync);
   auto first = Simulate(scenario.options, scenario.data, nullptr);
   const auto second = Simulate(scenario.options, scenario.data, nullptr);
   if (!first.ok()) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/sync/sync_mode.h"
+
 namespace motley {
 
 // The outcome of a scenario that ran twice.
@@ -19,7 +21,8 @@ struct SeedReport {
   std::map<std::string, uint64_t> reached;
 };
 
-// Runs the scenario of `seed` twice and compares the digests.
-SeedReport RunSeed(uint64_t seed);
+// Runs the scenario of `seed`, with the mode `sync` if there is one, twice and compares the
+// digests.
+SeedReport RunSeed(uint64_t seed, const SyncForm* sync = nullptr);
 
 }  // namespace motley

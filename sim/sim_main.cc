@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/draw_sync.h"
 #include "sim/forked_seeds.h"
 #include "sim/reached_states.h"
 #include "sim/scenario.h"
@@ -17,15 +18,16 @@ namespace motley {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: motley-sim [--seeds N] [--first S] [--seed S] [--jobs J] [--list]\n"
+    "usage: motley-sim [--seeds N] [--first S] [--seed S] [--jobs J] [--sync MODE] [--list]\n"
     "  --seeds N   run N seeds, each twice (default 500)\n"
     "  --first S   starting at seed S (default 1)\n"
     "  --seed S    run this seed alone, and describe its scenario\n"
     "  --jobs J    processes at once (default 1)\n"
+    "  --sync MODE give every job this mode of synchronisation: asp, ssp, local, ...\n"
     "  --list      describe the scenarios without running them\n";
 
 constexpr uint64_t kMostJobs = 256;
-// This many seeds must reach every interesting state; fewer may miss one.
+// This many seeds must reach every interesting state. Fewer may miss one, and so may one mode.
 constexpr uint64_t kEnoughSeeds = 500;
 
 struct Flags {
@@ -42,12 +44,26 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   return value;
 }
 
+std::string ModeNames() {
+  std::string names;
+  for (const SyncForm& form : SyncForms()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", NameOf(form));
+  }
+  return names;
+}
+
 // Returns what is wrong with the command line, or an empty string.
 std::string ParseFlags(int argc, char** argv, Flags& flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
     if (name == "--list") {
       flags.list = true;
+      continue;
+    }
+    if (name == "--sync") {
+      const std::string_view mode = i + 1 < argc ? argv[++i] : "";
+      flags.range.sync = FindSyncForm(mode);
+      if (flags.range.sync == nullptr) return fmt::format("--sync takes one of {}", ModeNames());
       continue;
     }
     const bool known =
@@ -70,10 +86,17 @@ std::string ParseFlags(int argc, char** argv, Flags& flags) {
   return "";
 }
 
-void PrintFailure(const SeedReport& report) {
-  fmt::print("seed {} failed: {}\n", report.seed, DescribeScenario(MakeScenario(report.seed)));
+// What repeats a seed.
+std::string Command(uint64_t seed, const SyncForm* sync) {
+  const std::string mode = sync != nullptr ? fmt::format(" --sync {}", NameOf(*sync)) : "";
+  return fmt::format("motley-sim --seed {}{}", seed, mode);
+}
+
+void PrintFailure(const SeedReport& report, const SyncForm* sync) {
+  fmt::print("seed {} failed: {}\n", report.seed,
+             DescribeScenario(MakeScenario(report.seed, sync)));
   for (const std::string& violation : report.violations) fmt::print("  {}\n", violation);
-  fmt::print("  to repeat: motley-sim --seed {}\n", report.seed);
+  fmt::print("  to repeat: {}\n", Command(report.seed, sync));
 }
 
 // Prints progress: one line that changes in a terminal, one line per tenth of the seeds otherwise.
@@ -115,14 +138,14 @@ std::vector<std::string> Unreached(const Totals& totals) {
   return missing;
 }
 
-int Summarize(const Totals& totals, double wall_seconds) {
+int Summarize(const Totals& totals, const SyncForm* sync, double wall_seconds) {
   for (const auto& [state, times] : totals.reached) fmt::print("{:>9}  {}\n", times, state);
   fmt::print("{} seeds twice: {} failed; {:.0f} simulated seconds and {} tasks in {:.1f} s\n",
              totals.done, totals.failed.size(), 2 * totals.virtual_seconds, 2 * totals.tasks,
              wall_seconds);
-  for (const uint64_t seed : totals.failed) fmt::print("motley-sim --seed {}\n", seed);
+  for (const uint64_t seed : totals.failed) fmt::print("{}\n", Command(seed, sync));
   int code = totals.failed.empty() ? 0 : 1;
-  if (totals.done < kEnoughSeeds) return code;
+  if (totals.done < kEnoughSeeds || sync != nullptr) return code;
   for (const std::string& state : Unreached(totals)) {
     fmt::print("no seed reached: {}\n", state);
     code = 1;
@@ -139,7 +162,7 @@ int Main(int argc, char** argv) {
   if (flags.list || flags.single) {
     for (uint64_t i = 0; i < flags.range.count; ++i) {
       const uint64_t seed = flags.range.first + i;
-      fmt::print("seed {}: {}\n", seed, DescribeScenario(MakeScenario(seed)));
+      fmt::print("seed {}: {}\n", seed, DescribeScenario(MakeScenario(seed, flags.range.sync)));
     }
     if (flags.list) return 0;
   }
@@ -154,7 +177,7 @@ int Main(int argc, char** argv) {
     for (const auto& [state, times] : report.reached) totals.reached[state] += times;
     if (!report.violations.empty()) {
       totals.failed.push_back(report.seed);
-      PrintFailure(report);
+      PrintFailure(report, flags.range.sync);
     }
     progress.Step(totals.done, totals.failed.size());
   });
@@ -163,7 +186,7 @@ int Main(int argc, char** argv) {
     return 3;
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  return Summarize(totals, wall.count());
+  return Summarize(totals, flags.range.sync, wall.count());
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <charconv>
+#include <compare>
 #include <filesystem>
 #include <fstream>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "sim/draw_sync.h"
 #include "sim/scenario.h"
 #include "sim/seed_run.h"
 #include "test_paths.h"
@@ -17,32 +20,59 @@
 namespace motley {
 namespace {
 
-// The first words of the lines of seeds/*.txt; '#' starts a comment.
-std::vector<uint64_t> KeptSeeds() {
+struct Kept {
+  uint64_t seed = 0;
+  const SyncForm* sync = nullptr;  // Null: drawn.
+
+  auto operator<=>(const Kept&) const = default;
+};
+
+void PrintTo(const Kept& kept, std::ostream* out) {
+  *out << kept.seed << (kept.sync != nullptr ? NameOf(*kept.sync) : "");
+}
+
+// The lines of seeds/*.txt: a seed, `--sync MODE` if it was given, and what was wrong. '#' starts a
+// comment.
+std::vector<Kept> KeptSeeds() {
   const std::filesystem::path folder =
       std::filesystem::path(MOTLEY_SOURCE_DIR) / "tests" / "sim" / "seeds";
-  std::vector<uint64_t> seeds;
+  std::vector<Kept> seeds;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
-      uint64_t seed = 0;
-      const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), seed);
-      if (error == std::errc()) seeds.push_back(seed);
+      std::istringstream words(line);
+      Kept kept;
+      if (!(words >> kept.seed)) continue;
+      std::string word;
+      if (words >> word && word == "--sync" && words >> word) kept.sync = FindSyncForm(word);
+      seeds.push_back(kept);
     }
   }
   std::sort(seeds.begin(), seeds.end());
   return seeds;
 }
 
-class KeptSeed : public testing::TestWithParam<uint64_t> {};
+class KeptSeed : public testing::TestWithParam<Kept> {};
 
 TEST_P(KeptSeed, StaysFine) {
-  const SeedReport report = RunSeed(GetParam());
+  const auto [seed, sync] = GetParam();
+  const SeedReport report = RunSeed(seed, sync);
   EXPECT_THAT(report.violations, testing::IsEmpty())
-      << DescribeScenario(MakeScenario(GetParam())) << "\nmotley-sim --seed " << GetParam();
+      << DescribeScenario(MakeScenario(seed, sync)) << "\nmotley-sim --seed " << seed;
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, KeptSeed, testing::ValuesIn(KeptSeeds()));
+
+TEST(Scenario, GetsTheModeThatIsAskedFor) {
+  for (const SyncForm& form : SyncForms()) {
+    for (uint64_t seed = 1; seed <= 30; ++seed) {
+      const JobOptions& job = MakeScenario(seed, &form).options.job;
+      const std::string mode = NameOf(job.sync);
+      const bool alone = job.workers == 1 && NameOf(form) == "backup";
+      EXPECT_EQ(mode.substr(0, mode.find(':')), alone ? "bsp" : NameOf(form));
+    }
+  }
+}
 
 TEST(Scenario, FollowsFromItsSeedAlone) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {

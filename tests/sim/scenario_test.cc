@@ -11,6 +11,7 @@
 #include "base/wire_format.h"
 #include "coding/schemes.h"
 #include "scheduler/sync/sync_mode.h"
+#include "sim/draw_sync.h"
 #include "sim/faults/random_fault.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -59,12 +60,10 @@ TEST(Scenario, EveryWireFormatIsDrawn) {
 
 TEST(Scenario, EverySyncModeIsDrawn) {
   std::set<std::string> drawn, listed;
-  const auto name = [](std::string_view form) {
-    return std::string(form.substr(0, form.find(':')));
-  };
-  for (const SyncForm& form : SyncForms()) listed.insert(name(form.form));
+  for (const SyncForm& form : SyncForms()) listed.emplace(NameOf(form));
   for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
-    drawn.insert(name(NameOf(MakeScenario(seed).options.job.sync)));
+    const std::string mode = NameOf(MakeScenario(seed).options.job.sync);
+    drawn.insert(mode.substr(0, mode.find(':')));
   }
   EXPECT_EQ(drawn, listed);
 }
