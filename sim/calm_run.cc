@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coding/schemes.h"
+#include "sim/faults/random_fault.h"
 
 namespace motley {
 namespace {
@@ -56,8 +57,10 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   // A device that hung early may be missing in the first plan.
   if (result.reached.contains("device broke")) return false;
   // The results of earlier incarnations have counts, but do not say who was there from the start.
-  const RandomFaults& faults = scenario.options.random_faults;
-  const bool late = faults.kill_every > 0 || faults.partition_every > 0 || faults.pause_every > 0;
+  const auto kinds = FaultKinds();
+  const bool late = std::any_of(kinds.begin(), kinds.end(), [&](const FaultKind* kind) {
+    return kind->delays_start && scenario.options.random_faults.*kind->every > 0;
+  });
   if (scenario.options.power_cuts.most > 0 && late) return false;
   for (const char* change : {"worker lost", "replanned after a loss", "replanned for speed"}) {
     if (scenario.options.power_cuts.most > 0 && result.reached.contains(change)) return false;

@@ -5,21 +5,19 @@
 
 #include "coding/codes/multi_message_code.h"
 #include "coding/gradient_code.h"
+#include "sim/faults/random_fault.h"
 #include "sim/faults/recorded_times.h"
-#include "sim/world/sim_process.h"
 
 namespace motley {
 namespace {
 
 constexpr double kMargin = 10;
-constexpr double kPiecesPerRow = 8;        // Pieces of work; each has its overhead.
-constexpr double kMessagesPerRow = 8;      // Messages that follow one another.
-constexpr double kLongestRandomFault = 5;  // Seconds; the longest slow phase.
-// Seconds: a worker's longest pause between two attempts to connect, and the wait for the others.
-constexpr double kLongestReturn = 5;
+constexpr double kPiecesPerRow = 8;    // Pieces of work; each has its overhead.
+constexpr double kMessagesPerRow = 8;  // Messages that follow one another.
 // Seconds: two measurements of all links, each short and then long, whose reports come late.
 constexpr double kLongestSurvey = 2 * (0.3 + 2 + 2 * 5);
 constexpr uint32_t kMostCopiesOfAuto = 3;  // The most copies that `auto` chooses by itself.
+constexpr double kLongestServerFault = 2;  // Seconds; a shard server dies or stands still.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
 // The time of the smallest piece of work.
@@ -43,17 +41,14 @@ double LinkSeconds(const LinkDirection& way, double rows, double bytes, const Si
 
 Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t vector_length) {
   double scripted_slowness = 1;
-  double longest_fault = options.random_faults.until_seconds > 0 ? kLongestRandomFault : 0;
+  double longest_fault = options.random_faults.kill_server_every > 0 ? kLongestServerFault : 0;
+  for (const FaultKind* kind : FaultKinds()) {
+    const bool on = options.random_faults.*kind->every > 0;
+    if (on) longest_fault = std::max(longest_fault, kind->longest_seconds);
+  }
   for (const Fault& fault : options.faults) {
     scripted_slowness *= std::max(1.0, fault.factor);
     longest_fault = std::max(longest_fault, ToSeconds(fault.duration));
-  }
-  if (options.random_faults.break_every > 0) {
-    longest_fault = std::max(longest_fault, ToSeconds(kSimPatience.first));
-  }
-  const RandomFaults& faults = options.random_faults;
-  if (faults.cut_every > 0 || faults.blackout_every > 0) {
-    longest_fault = std::max(longest_fault, kLongestReturn);
   }
   const JobOptions& job = options.job;
   double rows = job.workers;

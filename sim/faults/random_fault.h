@@ -35,8 +35,11 @@ struct FaultKind {
   const char* name;
   double RandomFaults::*every;  // 0: off.
   std::unique_ptr<RandomFault> (*make)(FaultTargets& targets);
-  const char* state;  // What a campaign must reach through this fault; null: nothing of its own.
+  // What a campaign must reach through this fault; null: nothing of its own.
+  const char* state = nullptr;
   bool takes_workers = false;  // A worker may be away when it is needed, even for good.
+  bool delays_start = false;   // A worker may be too late for the first plan.
+  double longest_seconds = 5;  // How long one of them may keep work from going on.
 };
 
 // Each is defined in kinds/.

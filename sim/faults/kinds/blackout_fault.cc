@@ -21,7 +21,9 @@ class BlackoutFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kBlackoutFault = {"blackout", &RandomFaults::blackout_every,
-                                  MakeFault<BlackoutFault>, nullptr, true};
+const FaultKind kBlackoutFault = {.name = "blackout",
+                                  .every = &RandomFaults::blackout_every,
+                                  .make = MakeFault<BlackoutFault>,
+                                  .takes_workers = true};
 
 }  // namespace motley

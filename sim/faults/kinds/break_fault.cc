@@ -52,7 +52,10 @@ class BreakFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kBreakFault = {"break", &RandomFaults::break_every, MakeFault<BreakFault>, kState,
-                               true};
+const FaultKind kBreakFault = {.name = "break",
+                               .every = &RandomFaults::break_every,
+                               .make = MakeFault<BreakFault>,
+                               .state = kState,
+                               .takes_workers = true};
 
 }  // namespace motley

@@ -26,6 +26,10 @@ class CutFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kCutFault = {"cut", &RandomFaults::cut_every, MakeFault<CutFault>, kState, true};
+const FaultKind kCutFault = {.name = "cut",
+                             .every = &RandomFaults::cut_every,
+                             .make = MakeFault<CutFault>,
+                             .state = kState,
+                             .takes_workers = true};
 
 }  // namespace motley

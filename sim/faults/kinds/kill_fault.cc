@@ -42,7 +42,10 @@ class KillFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kKillFault = {"kill", &RandomFaults::kill_every, MakeFault<KillFault>, nullptr,
-                              true};
+const FaultKind kKillFault = {.name = "kill",
+                              .every = &RandomFaults::kill_every,
+                              .make = MakeFault<KillFault>,
+                              .takes_workers = true,
+                              .delays_start = true};
 
 }  // namespace motley

@@ -35,7 +35,10 @@ class LeaveFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kLeaveFault = {"leave", &RandomFaults::leave_every, MakeFault<LeaveFault>, kState,
-                               true};
+const FaultKind kLeaveFault = {.name = "leave",
+                               .every = &RandomFaults::leave_every,
+                               .make = MakeFault<LeaveFault>,
+                               .state = kState,
+                               .takes_workers = true};
 
 }  // namespace motley

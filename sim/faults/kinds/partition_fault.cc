@@ -18,7 +18,9 @@ class PartitionFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kPartitionFault = {"partition", &RandomFaults::partition_every,
-                                   MakeFault<PartitionFault>, nullptr};
+const FaultKind kPartitionFault = {.name = "partition",
+                                   .every = &RandomFaults::partition_every,
+                                   .make = MakeFault<PartitionFault>,
+                                   .delays_start = true};
 
 }  // namespace motley

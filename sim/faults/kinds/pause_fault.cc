@@ -23,6 +23,10 @@ class PauseFault final : public RandomFault {
 
 }  // namespace
 
-const FaultKind kPauseFault = {"pause", &RandomFaults::pause_every, MakeFault<PauseFault>, kState};
+const FaultKind kPauseFault = {.name = "pause",
+                               .every = &RandomFaults::pause_every,
+                               .make = MakeFault<PauseFault>,
+                               .state = kState,
+                               .delays_start = true};
 
 }  // namespace motley
