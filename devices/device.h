@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One compute device: a queue, its memory, copies, and a table of kernels. Devices for CPU, CUDA
-// and OpenCL and simulated devices all pass one conformance suite.
+// One compute device: a queue, its memory, copies, and a table of kernels. Devices of every kind
+// pass one conformance suite.
 #pragma once
 
 #include <cstddef>

@@ -174,7 +174,8 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
   job.rate_by_staleness = request.staleness == "rate";
   if (job.rate_by_staleness && (!job.sync.one_each || job.sync.own_momentum)) {
     return Status::InvalidArgument(fmt::format(
-        "`staleness` rate: {}. Leave `staleness` out, or use `sync` asp, ssp:S, dssp:LO,HI or r2sp",
+        "`staleness` rate: {}. Leave `staleness` out, or use another `sync` without a barrier, "
+        "such as asp",
         job.sync.own_momentum ? "with `sync` dana the momenta look ahead instead"
                               : "gradients are never old if all workers share each update"));
   }

@@ -17,7 +17,7 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->group(group);
   train
       ->add_option("--label", flags.label,
-                   "CSV: the label's column; default: the one named label, "
+                   "Tables: the label's column; default: the one named label, "
                    "target, class or y, else the last")
       ->type_name("COLUMN")
       ->group(group);
@@ -36,7 +36,7 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option(
           "--missing", flags.missing,
-          "CSV: replacement of a missing value: median (of the column; of text no category), "
+          "Tables: replacement of a missing value: median (of the column; of text no category), "
           "indicator (the same, plus a feature that marks it) or error; default: median")
       ->type_name("HOW")
       ->group(group);
@@ -48,12 +48,13 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("HOW")
       ->group(group);
   train
-      ->add_option("--decimal", flags.decimal,
-                   "CSV: the decimal mark of numbers like 1,137: point or comma; default: by the "
-                   "values of the file")
+      ->add_option(
+          "--decimal", flags.decimal,
+          "Tables: the decimal mark of numbers like 1,137: point or comma; default: by the "
+          "values of the file")
       ->type_name("MARK")
       ->group(group);
-  train->add_option("--drop", flags.drop, "CSV: columns that are not features, like name,date")
+  train->add_option("--drop", flags.drop, "Tables: columns that are not features, like name,date")
       ->type_name("COLUMNS")
       ->group(group);
   train

@@ -265,8 +265,9 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_option(
           "--staleness", flags.job.staleness,
-          "With --sync asp, ssp, dssp or r2sp, what becomes of gradients that are updates old: "
-          "none: nothing, default; rate: their learning rate is divided by that number")
+          "With --sync asp and others whose workers have updates of their own, what becomes of "
+          "gradients that are updates old: none: nothing, default; rate: their learning rate is "
+          "divided by that number")
       ->type_name("HOW")
       ->group("Workers");
   train

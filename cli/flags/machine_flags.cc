@@ -19,7 +19,8 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
       profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
           ->type_name("PATH");
   profile
-      ->add_option("--label", flags.label, "CSV: the label's column; default: as for motley train")
+      ->add_option("--label", flags.label,
+                   "Tables: the label's column; default: as for motley train")
       ->type_name("COLUMN")
       ->needs(data);
   AddValue(profile, "--features", flags.features, "N",

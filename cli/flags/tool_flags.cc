@@ -89,7 +89,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags& flags) {
       ->required();
   compare
       ->add_option("--label", flags.label,
-                   "CSV: the label's column; default: the one named label, target, class or y, "
+                   "Tables: the label's column; default: the one named label, target, class or y, "
                    "else the last")
       ->type_name("COLUMN");
   compare->add_option("--task", flags.task, "classify or regress; default: by the labels")
@@ -172,7 +172,7 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
       ->required();
   predict
       ->add_option("--label", flags.label,
-                   "CSV: the label's column; default: the one named label, "
+                   "Tables: the label's column; default: the one named label, "
                    "target, class or y, else the last")
       ->type_name("COLUMN");
   CLI::Option* out =

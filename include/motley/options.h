@@ -168,11 +168,11 @@ typedef struct motley_job_options {
   /** "classify", "regress"; NULL: by the labels' values. A trainer's labels are real numbers if
       this is NULL. */
   const char* task;
-  const char* missing; /**< Missing values in CSV: "median" (default), "indicator", "error". */
+  const char* missing; /**< Missing values in tables: "median" (default), "indicator", "error". */
   /** "standard" (default for CSV), "largest" (default for other data), "none" (default for
       trainers). */
   const char* scale;
-  const char* drop; /**< CSV: columns that are not features, "name,date"; quotes are as in CSV. */
+  const char* drop; /**< Tables: columns that are no features, "name,date"; quotes are as in CSV. */
   /** Model file whose parameters are the first version: a file of motley_job_save, whose reading
       of the data is kept, or tensors from PyTorch (docs/how-to/pytorch.md). Not allowed for a
      trainer or with `resume`. */
@@ -184,8 +184,8 @@ typedef struct motley_job_options {
   const char* class_weights;
   /** Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn). */
   double dropout;
-  /** CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
-      (docs/reference/tables.md). */
+  /** Tables: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's
+      values (docs/reference/tables.md). */
   const char* decimal;
   /** All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
       at the workers, which own a part each, so that its bytes do not all pass one link; workers
@@ -215,9 +215,9 @@ typedef struct motley_job_options {
   uint64_t allowed_steps;
   double outer_rate;     /**< `sync` local:H: rate of updates; 0: 0.7. */
   double outer_momentum; /**< `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none. */
-  /** All-in-one, server, `sync` asp, ssp:S, dssp:LO,HI or r2sp: what becomes of gradients that are
-      updates old. NULL or "none": nothing. "rate": the learning rate of the update is divided by
-      that number. */
+  /** All-in-one, server, `sync` asp and others whose workers have updates of their own: what
+      becomes of gradients that are updates old. NULL or "none": nothing. "rate": the learning rate
+      of the update is divided by that number. */
   const char* staleness;
 } motley_job_options;
 

@@ -161,12 +161,12 @@ class JobOptions(TypedDict, total=False):
     # "classify", "regress"; NULL: by the labels' values. A trainer's labels are real numbers if
     # this is NULL.
     task: str | None
-    # Missing values in CSV: "median" (default), "indicator", "error".
+    # Missing values in tables: "median" (default), "indicator", "error".
     missing: str | None
     # "standard" (default for CSV), "largest" (default for other data), "none" (default for
     # trainers).
     scale: str | None
-    # CSV: columns that are not features, "name,date"; quotes are as in CSV.
+    # Tables: columns that are no features, "name,date"; quotes are as in CSV.
     drop: str | None
     # Model file whose parameters are the first version: a file of motley_job_save, whose reading of
     # the data is kept, or tensors from PyTorch (docs/how-to/pytorch.md). Not allowed for a trainer
@@ -180,8 +180,8 @@ class JobOptions(TypedDict, total=False):
     class_weights: str | None
     # Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn).
     dropout: float | None
-    # CSV: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values
-    # (docs/reference/tables.md).
+    # Tables: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's
+    # values (docs/reference/tables.md).
     decimal: str | None
     # All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
     # at the workers, which own a part each, so that its bytes do not all pass one link; workers
@@ -213,7 +213,7 @@ class JobOptions(TypedDict, total=False):
     outer_rate: float | None
     # `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none.
     outer_momentum: float | None
-    # All-in-one, server, `sync` asp, ssp:S, dssp:LO,HI or r2sp: what becomes of gradients that are
-    # updates old. NULL or "none": nothing. "rate": the learning rate of the update is divided by
-    # that number.
+    # All-in-one, server, `sync` asp and others whose workers have updates of their own: what
+    # becomes of gradients that are updates old. NULL or "none": nothing. "rate": the learning rate
+    # of the update is divided by that number.
     staleness: str | None

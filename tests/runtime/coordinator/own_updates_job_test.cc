@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose workers have updates of their own (asp, ssp:S, dssp:LO,HI, dana, r2sp), with real
-// gradients. Each job is held to a sequential training in double precision that applies the same
-// updates in the same order.
+// Jobs whose workers have updates of their own, with real gradients and each mode. Each job is held
+// to a sequential training in double precision that applies the same updates in the same order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,8 +97,20 @@ class OwnUpdatesJob : public testing::Test {
       0;  // The largest number of updates between a version's use and its gradient's.
 };
 
+// Every mode of the list, with the least numbers and with larger ones.
+std::set<std::string> Modes() {
+  std::set<std::string> modes;
+  for (const SyncForm& form : SyncForms()) {
+    for (const SyncForm::Numbers& numbers : {SyncForm::Numbers{0, 0}, SyncForm::Numbers{2, 4}}) {
+      const SyncMode mode = form.make(numbers);
+      if (mode.one_each) modes.insert(NameOf(mode));
+    }
+  }
+  return modes;
+}
+
 TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana", "r2sp"}) {
+  for (const std::string& sync : Modes()) {
     for (const uint32_t workers : {1U, 2U, 5U}) {
       SCOPED_TRACE(sync);
       Start(sync, workers);
@@ -123,7 +134,7 @@ TEST_F(OwnUpdatesJob, MayLowerTheRateOfOldGradients) {
 }
 
 TEST_F(OwnUpdatesJob, GoesOnWhenWorkersDieAndJoin) {
-  for (const char* sync : {"asp", "ssp:0", "ssp:2", "dssp:0,3", "dana", "r2sp"}) {
+  for (const std::string& sync : Modes()) {
     SCOPED_TRACE(sync);
     Start(sync, 4);
     ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
