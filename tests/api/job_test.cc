@@ -427,6 +427,32 @@ TEST(ApiModel, SavedModelIsEvaluatedLikeTheJobs) {
   EXPECT_EQ(motley_last_evaluation(), nullptr);
 }
 
+TEST(ApiModel, SavedModelPredictsEachSample) {
+  TestJob job(SmallJob());
+  job.RunFine();
+  const std::string model = TemporaryPath("predicts.safetensors");
+  ASSERT_EQ(motley_job_save(job.get(), model.c_str()), MOTLEY_OK) << motley_last_error();
+  const std::string out = TemporaryPath("predictions.csv");
+  motley_predict_options options MOTLEY_PREDICT_OPTIONS_INIT;
+  options.model = model.c_str();
+  options.data = SampleFile().c_str();
+  options.out = out.c_str();
+  motley_evaluation tested MOTLEY_EVALUATION_INIT;
+  uint64_t count = 0;
+  ASSERT_EQ(motley_predict(&options, &tested, &count), MOTLEY_OK) << motley_last_error();
+  EXPECT_EQ(count, 400U);
+  EXPECT_EQ(tested.count, 400U);
+  std::ifstream file(out);
+  uint64_t lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  EXPECT_EQ(lines, 401U) << "one line of names";
+  motley_evaluation evaluated MOTLEY_EVALUATION_INIT;
+  ASSERT_EQ(motley_evaluate(model.c_str(), options.data, nullptr, &evaluated), MOTLEY_OK);
+  EXPECT_EQ(tested.accuracy, evaluated.accuracy);
+  options.model = "/nowhere";
+  EXPECT_EQ(motley_predict(&options, nullptr, nullptr), MOTLEY_NOT_FOUND);
+}
+
 // The events of a job that judges its progress.
 TEST(ApiJob, TellsItsJudgementsAndRates) {
   motley_job_options options = SmallJob();

@@ -54,6 +54,11 @@ class Symbols(unittest.TestCase):
         listed = re.findall(r"^\| `(motley_\w+)` \| .*(?:`|\w).* \|$", page, re.M)
         self.assertEqual(sorted(listed), sorted(self.declared()))
 
+    def test_each_function_is_tested_from_c_or_cpp(self):
+        files = [path for path in (SOURCE / "tests").rglob("*") if path.suffix in (".c", ".cc", ".h")]
+        code = "".join(path.read_text() for path in files)
+        self.assertEqual([name for name in sorted(self.declared()) if not re.search(rf"\b{name}\b", code)], [])
+
     def test_a_module_shows_its_entry_alone(self):
         modules = sorted((BUILD / "modules").glob("*.so"))
         self.assertTrue(modules)

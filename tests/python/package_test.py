@@ -135,6 +135,13 @@ def test_everything_has_an_example_in_the_reference():
     assert missing == []
 
 
+def test_everything_is_called_in_a_test():
+    tests = [path for path in (ROOT / "tests/python").rglob("*.py") if path.name != "package_test.py"]
+    code = (ROOT / "docs/reference/python.md").read_text() + "".join(path.read_text() for path in tests)
+    code += pathlib.Path(__file__).read_text().split("def test_versions_and_the_last_error")[1]
+    assert [name for name, _ in public_names() if not re.search(rf"\b{name.split('.')[-1]}\b", code)] == []
+
+
 def test_versions_and_the_last_error():
     assert re.fullmatch(r"\d+\.\d+\.\d+", motley.version()) and motley.__version__ == motley.version()
     assert motley.abi_version() == 1
