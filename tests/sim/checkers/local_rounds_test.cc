@@ -37,7 +37,7 @@ class LocalRounds : public testing::Test, public JobObserver {
     for (WorkerProfile& worker : options_.cluster.workers) worker.device.samples_per_second = 100;
   }
 
-  // Runs the job. `pass` tells the checker its events, or what it makes of them.
+  // Runs the job. `pass` hands its events to the checker, or what it makes of them.
   void Run(std::function<void(const JobEvent&)> pass) {
     pass_ = std::move(pass);
     auto checker = GradientChecker::Create(violations_, options_.job, source_);
