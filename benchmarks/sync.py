@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares modes of synchronisation by `motley compare`, on simulated clusters with real gradients.
 
-Usage: sync.py MOTLEY [--data DIR] [--only tables|accuracy|local] [--json]. Run by `./dev bench sync`. Takes about an hour
-on one core. DIR has the folders a9a and mnist (default: shared/data beside the checkout).
+Usage: sync.py MOTLEY [--data DIR] [--only tables|accuracy|local] [--json]. Run by `./dev bench sync`. Takes about an
+hour on one core. DIR has the folders a9a and mnist (default: shared/data beside the checkout).
 
 tables: the time to a target of every mode, on eight workers that are equal, unequal, and unequal with pauses.
 accuracy: the final accuracy of dana and asp beside bsp at the same rate, for 8, 16 and 32 equal workers and 10 seeds,

@@ -15,7 +15,7 @@ extern "C" {
  * only notices: what it works on, and why it leaves.
  *
  * What a row is depends on the code. With adaptive there are none, and `row` is the worker's
- * number: it is assigned when the worker is first given work, and arrives with each of its vectors.
+ * number. ROW_ASSIGNED then comes with the worker's first work, and ROW_ARRIVED with each vector.
  * With multi-message a worker gets several rows at once and answers them in that order. With
  * partial-coded a worker keeps its rows, and a row arrives when it is computed; then the step is
  * opened a second time, with one answer per worker for rows.

@@ -3,7 +3,7 @@
  * A training job: create it from options, run it once, then read its results.
  *
  * Roles. MOTLEY_ALL_IN_ONE is the server and its workers, which are threads of this process or,
- * with worker_command, one process each. MOTLEY_SERVER takes in workers that are started elsewhere,
+ * with worker_command, one process each. MOTLEY_SERVER accepts workers that are started elsewhere,
  * at any time. MOTLEY_WORKER is one of those workers.
  *
  * Threads. A job belongs to one thread. The functions that say "any thread" may be called from
@@ -120,7 +120,7 @@ typedef struct motley_group {
  * parameters. A schedule multiplies all rates, and the option learning_rate is not used. Workers
  * ignore groups. A job that resumes has the groups of its checkpoint: they may be given again, with
  * other numbers but the same ends. MOTLEY_INVALID_ARGUMENT: a number is out of range. The run fails
- * with it if the last end is another number, or if the job has updates of your own.
+ * with the same status if the last group ends elsewhere, or if the job has updates of your own.
  */
 MOTLEY_API motley_status motley_job_set_groups(motley_job* job, const motley_group* groups,
                                                uint32_t count);
@@ -138,8 +138,8 @@ MOTLEY_API motley_status motley_job_set_group_rates(motley_job* job, uint64_t fi
  * Server, all-in-one; any thread. Copies the newest version of the parameters while the job runs,
  * or after it. `parameters` has room for `count` floats, which is the number of parameters.
  * *version (may be NULL) is set to the number of updates in them. MOTLEY_UNAVAILABLE: there is no
- * version yet, or workers hold the newest one (`reduce`). Wherever the vector is, the version at
- * which the job pauses (`allowed_steps`) is there. MOTLEY_INVALID_ARGUMENT: another count.
+ * version yet, or workers hold the newest one (`reduce`). While the job pauses (`allowed_steps`),
+ * it always has its version. MOTLEY_INVALID_ARGUMENT: another count.
  */
 MOTLEY_API motley_status motley_job_copy_parameters(motley_job* job, float* parameters,
                                                     uint64_t count, uint64_t* version);

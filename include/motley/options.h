@@ -190,16 +190,16 @@ typedef struct motley_job_options {
   /** All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
       at the workers, which own a part each, so that its bytes do not all pass one link; workers
       must reach each other. "sharded:S" (a server): at S shard servers, for which the first step
-      waits. NULL or "auto": where it is faster by the measured links, at the server for workers of
-      one machine and vectors below 1 MiB; workers that join later do not change that. direct and
-      auto use shard servers that joined before the first step. */
+      waits. NULL or "auto": where it is faster by the measured links; at the server if all workers
+      are on its machine or the vector has less than 1 MiB. Later workers do not change that.
+      direct and auto use shard servers that joined before the first step. */
   const char* reduce;
   /** Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
    * that it outlives its owner. 0: 1. */
   uint32_t followers;
   /** All-in-one, server: how gradients and parameters travel. NULL or "float32": as they are.
       "bf16": rounded to half the bytes. "int8": rounded by chance to about a quarter, so that the
-      mean is right. The model itself stays float32. Nothing is audited unless it is float32. */
+      mean is right. The model itself stays float32. Only "float32" allows audits. */
   const char* wire;
   /** All-in-one, server: when gradients become updates. NULL or "bsp": all workers share each
       update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
@@ -215,9 +215,8 @@ typedef struct motley_job_options {
   uint64_t allowed_steps;
   double outer_rate;     /**< `sync` local:H: rate of updates; 0: 0.7. */
   double outer_momentum; /**< `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none. */
-  /** All-in-one, server, `sync` asp and others whose workers have updates of their own: what
-      becomes of gradients that are updates old. NULL or "none": nothing. "rate": the learning rate
-      of the update is divided by that number. */
+  /** All-in-one, server, `sync` without a barrier, except dana: NULL, "none" or "rate". With
+      "rate", an update whose gradient is n updates old has its learning rate divided by n. */
   const char* staleness;
 } motley_job_options;
 

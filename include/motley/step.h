@@ -34,7 +34,7 @@ extern "C" {
 /** Flags of motley_loop. Worker jobs ignore them, so one program can play all roles. */
 enum {
   MOTLEY_LOOP_INITIALIZE = 1, /**< The loop fills in the first parameters; otherwise they are 0. */
-  MOTLEY_LOOP_APPLY = 2,      /**< The loop applies updates; otherwise the option `optimizer`. */
+  MOTLEY_LOOP_APPLY = 2,      /**< The loop applies updates; else the option `optimizer` does. */
   MOTLEY_LOOP_SHOW = 4        /**< The loop sees each version at which the job pauses (option
                                    allowed_steps), and the last one unless the job ends early. */
 };
@@ -55,7 +55,7 @@ typedef struct motley_loop {
 enum {
   MOTLEY_STEP_NONE = 0,       /**< Nothing to do within the timeout. It needs no motley_step_end. */
   MOTLEY_STEP_INITIALIZE = 1, /**< Server, all-in-one: write new_parameters, which are 0. A job that
-                                   resumes shows what it goes on with instead. */
+                                   resumes shows its saved parameters and state. */
   MOTLEY_STEP_GRADIENT = 2,   /**< Worker, all-in-one: add to sums, losses and weights. */
   MOTLEY_STEP_APPLY = 3,      /**< Server, all-in-one: change new_parameters and state. */
   MOTLEY_STEP_SHOW = 5,       /**< Server, all-in-one: read parameters, state and losses. */
@@ -145,7 +145,7 @@ MOTLEY_API motley_status motley_step_partial(motley_job* job, const motley_step*
 
 /**
  * GRADIENT: reports that the values [begin, end) of all sums are final, and all losses and weights
- * as well. The values may then leave while the rest is computed, so they must not be used any more.
+ * as well. The values may be sent while the rest is computed, so they must not be used any more.
  * Optional. A loss or weight that changes later ends the worker. MOTLEY_INVALID_ARGUMENT: no such
  * range, or another kind of step. MOTLEY_CONFLICT: this step is not out.
  */

@@ -92,7 +92,7 @@ MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_d
 
 /**
  * Reports that the values [begin, end) of the sum are final, and loss and weight as well. The
- * values may then leave while the call still computes others, so they must not be used any more.
+ * values may be sent while the call still computes others, so they must not be used any more.
  * Optional; from any thread during the call of `accumulate`, one at a time. A loss or weight that
  * changes later ends the worker. MOTLEY_INVALID_ARGUMENT: no such range.
  */
@@ -168,7 +168,7 @@ typedef struct motley_update {
 /** Flags of motley_trainer. */
 enum {
   /** One call of `accumulate` for each run of equal coefficients in a whole row. The trainer cuts
-     it itself, reports progress, and looks if it is cancelled. Always so with accumulate_weighted.
+     the work itself, reports progress and checks for cancellation, as accumulate_weighted does.
    */
   MOTLEY_WHOLE_ROWS = 1
 };

@@ -79,7 +79,7 @@ class InternalError(Error):
 
 
 class CallbackError(Error):
-    """A callback failed in another process. Exceptions of this process arrive as they were."""
+    """A callback failed in another process. Exceptions of this process are raised unchanged."""
 
     status = 11
 

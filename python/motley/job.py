@@ -115,7 +115,7 @@ class Job:
     """A job of one role. It runs once.
 
     all_in_one: the server and its workers, which are threads of this process or, with `worker_command`, one process
-    each. server: takes in workers that are started elsewhere, at any time. worker: one of those. shard_server: holds
+    each. server: accepts workers that are started elsewhere, at any time. worker: one of those. shard_server: holds
     a part of the vector.
 
     run() does everything. start() and wait() leave the caller free meanwhile: to call the methods that say "any
@@ -180,7 +180,7 @@ class Job:
         """Runs the job until it ends. For a worker, that is when its server ends the job.
 
         Ctrl-C ends the job as stop() does, and then raises KeyboardInterrupt; so does any exception of a signal's
-        handler. Raises the exception of a callback as it was; Cancelled after stop(); Unavailable if the server was
+        handler. Raises the exception of a callback unchanged; Cancelled after stop(); Unavailable if the server was
         not found or no workers are left.
         """
         first: BaseException | None = None

@@ -61,7 +61,7 @@ def evaluate(model: str | os.PathLike[str], data: Data, *, label: str | None = N
 def predict(model: str | os.PathLike[str], data: Data | npt.ArrayLike, *, label: str | None = None,
             probabilities: bool = False, out: str | os.PathLike[str] | None = None,
             events: Events | None = None) -> Prediction:
-    """Predicts each sample's class, as its label stood in the training data, or number.
+    """Predicts each sample's class, written as in the training data, or its number in a regression.
 
     `data` is a path, (features, labels) or an array of N x D features. `out` also keeps the predictions: "FILE.npy" as
     NPY, any other name as CSV. `probabilities` gives those of all classes instead, in the order of the training's

@@ -2,11 +2,11 @@
 """scikit-learn's estimators over Motley's built-in models.
 
 Names, parameters and fitted attributes are scikit-learn's where Motley has the same thing. Three parameters are
-Motley's own: `workers` computes with so many workers of this process, 1 by default; `job_options` is a dict of further
-options of motley.Job, and {"listen": "0.0.0.0:7000"} takes in workers from other machines; `verbose` prints notices.
+Motley's own: `workers` is the number of workers in this process, 1 by default; `job_options` is a dict of further
+options of motley.Job, and {"listen": "0.0.0.0:7000"} accepts workers from other machines; `verbose` prints notices.
 With one worker the same `random_state` gives the same bits.
 
-Differences: features are dense; the intercept is always fitted, and L2 counts it, too (after the features were
+Differences: features are dense; the intercept is always fitted, and L2 includes it (after the features were
 centred); `fit` takes no sample_weight. docs/reference/python.md lists the parameters.
 """
 
@@ -46,7 +46,7 @@ class _Progress:
     """Keeps the mean loss of each epoch, and stops the job after `patience` epochs that changed nothing.
 
     An epoch of a stochastic method changes nothing if its loss is not below the best one by `tol`. An epoch with all
-    samples (`whole`) does if its loss is within `tol` of the last one: losses are without L2, and may rise.
+    samples (`whole`) changes nothing if its loss is within `tol` of the last one: losses are without L2, and may rise.
     """
 
     def __init__(self, tol: float | None, patience: int, whole: bool, verbose: bool) -> None:
@@ -117,7 +117,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
 class _Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def _labels(self, y: Array) -> Array:
-        """The classes' numbers, as features are numbers."""
+        """The number of each sample's class, as float32."""
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

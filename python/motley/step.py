@@ -20,7 +20,7 @@ DoubleArray = npt.NDArray[np.float64]
 class StepKind(enum.IntEnum):
     """Kinds of work, and what each asks for (motley/step.h)."""
 
-    INITIALIZE = 1  #: Server, all-in-one: write new_parameters; or a resumed job shows them.
+    INITIALIZE = 1  #: Server, all-in-one: write new_parameters. A resumed job shows its saved ones.
     GRADIENT = 2  #: Worker, all-in-one: add to sums, losses and weights.
     APPLY = 3  #: Server, all-in-one: change new_parameters and state.
     SHOW = 5  #: Server, all-in-one: read parameters, state and losses.
@@ -51,7 +51,7 @@ class Run:
 class Step:
     """One piece of work, from Job.begin() to end(). Its arrays are views of the library's memory until then.
 
-    INITIALIZE: write new_parameters; a job that resumes shows what it goes on with instead. GRADIENT: for each v,
+    INITIALIZE: write new_parameters; a job that resumes shows its saved values in them. GRADIENT: for each v,
     sums[v] += the sum over runs r of r.weights[v] times the sum of the gradients of its samples; losses[i] += the sum
     of the losses of run i, unweighted; weights[i] is the number of its samples unless you set it. APPLY: change
     new_parameters and state by gradient, the mean over the batch. SHOW: parameters are those after `version` updates,
@@ -99,7 +99,7 @@ class Step:
         return True
 
     def ready(self, begin: int, end: int) -> None:
-        """Reports that sums[v][begin:end] of all v, and losses and weights, are final. The values may leave early."""
+        """Reports that sums[v][begin:end] of all v, and losses and weights, are final. The values may be sent early."""
         check(lib.motley_step_ready(self._job, self._c, begin, end))
 
     def end(self, status: int = 0) -> None:

@@ -40,18 +40,18 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
            **options: Any) -> Loader:
     """Stands in the place of a DataLoader: yields the samples of each step that this process is to compute.
 
-    The loop stays as it is: zero_grad(), the loss as a mean over the samples it got, backward(), step(). Started by
+    The loop stays as it is: zero_grad(), the loss as a mean over its samples, backward(), step(). Started by
     plain python, the process trains alone. Started by `motley run`, it is the server or a worker of a job, with the
     same batches and, to rounding, the same updates.
 
     dataset: anything with len() and []. batch_size: samples of a step, over all workers. seed: chooses the batches.
     tolerate, code: workers that may be missing, and the gradient code (`motley codes`). collate_fn: as DataLoader's.
     clip_norm: largest norm of the batch's gradient. schedule: learning rate by the step: a function that returns a
-    factor, or a scheduler of torch.optim.lr_scheduler to be stepped once per update. chunk: most samples of a turn;
-    without it a turn takes about 50 ms. randomness: the loop draws random numbers, like dropout; without it the first
-    step shows that. random_samples: the data set draws random numbers, for augmentation. server_step: the server's
-    process calls optimizer.step(), even where the library has the same optimizer. Other options are those of
-    motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
+    factor, or a scheduler of torch.optim.lr_scheduler to be stepped once per update. chunk: the most samples of a
+    turn of the loop; by default a turn takes about 50 ms. randomness: True if the loop draws random numbers, like
+    dropout; by default the first step shows it. random_samples: the data set draws random numbers, for augmentation.
+    server_step: the server's process calls optimizer.step(), even where the library has the same optimizer. Other
+    options are those of motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
     """
     if batch_size < 1 or (chunk is not None and chunk < 1):
         raise ValueError("batch_size and chunk: numbers from 1 are needed")

@@ -79,8 +79,8 @@ class Loader:
     def weight(self, weight: float) -> None:
         """Sets the weight of this turn's samples, before backward(). The default is their number.
 
-        If your loss is a mean over tokens, give the number of tokens. Then the update is by the mean over all tokens of
-        the batch, however they are spread over samples and workers.
+        If your loss is a mean over tokens, give the number of tokens. The update then follows the mean over all tokens
+        of the batch, however they are spread over samples and workers.
         """
         raise NotImplementedError
 
