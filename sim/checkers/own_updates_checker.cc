@@ -4,6 +4,12 @@
 #include <fmt/format.h>
 
 namespace motley {
+namespace {
+
+// Seconds that the server waits at least for a worker (scheduler/learned/deadline.cc).
+constexpr double kLeastPatience = 0.05;
+
+}  // namespace
 
 void OwnUpdatesChecker::OnEvent(const JobEvent& event) {
   Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
@@ -56,6 +62,22 @@ void OwnUpdatesChecker::CheckLead(WorkerId worker) {
   }
 }
 
+// A worker that hung after its update was applied may have left the clocks. It came back with the
+// slowest one then, so it is not judged if all others are ahead of it.
+void OwnUpdatesChecker::On(const event::WorkComputed& event) {
+  if (event.so_far) return;
+  Clock& clock = clocks_[event.worker];
+  const bool hung =
+      !clock.begun && !clock.ended && event.now - clock.answered >= FromSeconds(kLeastPatience);
+  clock.ended = true;
+  if (!hung) return;
+  for (WorkerId other = 0; other < clocks_.size(); ++other) {
+    if (other == event.worker || !IsJudged(other)) continue;
+    if (clocks_[other].updates <= clock.updates) return;
+  }
+  clock.missed = true;
+}
+
 void OwnUpdatesChecker::On(const event::RowArrived& event) {
   const auto found = open_.find(event.step);
   if (found == open_.end() || found->second.answered || found->second.asked != event.worker) {
@@ -67,6 +89,7 @@ void OwnUpdatesChecker::On(const event::RowArrived& event) {
     return;
   }
   found->second.answered = event.worker;
+  clocks_[event.worker].answered = event.now;
 }
 
 void OwnUpdatesChecker::On(const event::StepDecoded& event) {

@@ -41,12 +41,11 @@ class OwnUpdatesChecker final : public JobObserver {
     bool missed = false;  // It was lost, or hung, or another worker did its update.
     bool begun = false;   // It has an update that is not applied.
     bool ended = true;    // It sent the end of its last work.
+    Time answered{};      // When its last answer came.
   };
 
   void On(const event::WorkerLost& event) { clocks_[event.worker].missed = true; }
-  void On(const event::WorkComputed& event) {
-    if (!event.so_far) clocks_[event.worker].ended = true;
-  }
+  void On(const event::WorkComputed& event);
   void On(const event::StepOpened& event);
   void On(const event::RowAssigned& event);
   void On(const event::RowArrived& event);

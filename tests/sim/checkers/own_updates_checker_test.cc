@@ -29,8 +29,9 @@ class OwnUpdatesCheckerTest : public testing::Test {
     checker_.OnEvent(event::StepDecoded{update, {}, {}, Time{}, version, answered_.at(update)});
     checker_.OnEvent(event::StepApplied{checker_.applied(), {}, 0, Time{}, staleness});
   }
-  void End(WorkerId worker) {
-    checker_.OnEvent(event::WorkComputed{0, worker, 1, {}, /*so_far=*/false, Time{}});
+  void End(WorkerId worker, double seconds = 0) {
+    const Time now = Time{} + FromSeconds(seconds);
+    checker_.OnEvent(event::WorkComputed{0, worker, 1, {}, /*so_far=*/false, now});
   }
   void Whole(StepId update, WorkerId worker) {
     Give(update, worker);
@@ -76,6 +77,32 @@ TEST_F(OwnUpdatesCheckerTest, NobodyWaitsForAWorkerThatHangs) {
   End(0);
   for (StepId update = 2; update < 6; ++update) Whole(update, 0);
   EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+// Its clock was set to the slowest other one, so the bound is judged without it.
+TEST_F(OwnUpdatesCheckerTest, AWorkerThatHungAndCameBackIsNotJudged) {
+  Give(0, 1);
+  Whole(1, 0);
+  Whole(2, 0);
+  Arrive(0, 1);
+  Apply(0);
+  End(1, 1);
+  Whole(3, 0);
+  Whole(4, 0);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(OwnUpdatesCheckerTest, AWorkerWhoseEndComesInTimeIsJudged) {
+  Give(0, 1);
+  Whole(1, 0);
+  Whole(2, 0);
+  Arrive(0, 1);
+  Apply(0);
+  End(1, 0.01);
+  Whole(3, 0);
+  Give(4, 0);
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("worker 0 began after 3 updates, and worker 1 had 1")));
 }
 
 TEST_F(OwnUpdatesCheckerTest, AWrongStalenessIsReported) {
