@@ -209,6 +209,7 @@ void JobScheduler::OpenUpdates() {
     if (!next) return;
     Lane& lane = lanes_[next->lane];
     lane.update.id = next->update.id;
+    lane.update.begun_again = 0;
     lane.update.base_version = next->update.base_version;
     lane.update.begun = true;
     sync_->Opened(*next, job_.now);

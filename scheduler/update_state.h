@@ -15,7 +15,9 @@ struct UpdateState {
   bool begun = false;         // It was opened, and is not applied yet.
   bool open = false;          // It waits for answers.
   bool enough = false;        // It has enough answers, and waits to be applied.
-  Refusals refusals;          // Answers to it that were refused.
+  // How often it began again because a late row could not go to another worker.
+  uint32_t begun_again = 0;
+  Refusals refusals;  // Answers to it that were refused.
 
   // It begins again as soon as workers are there.
   bool interrupted() const { return begun && !open && !enough; }

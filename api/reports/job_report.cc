@@ -64,6 +64,15 @@ Json ChoicesJson(const std::vector<CodeChoice>& choices) {
   return list;
 }
 
+Json CheckpointJson(const JobResult& job) {
+  Json json = {{"step", job.checkpoint_step},
+               {"written", job.checkpoints},
+               {"failed", job.checkpoint_failures}};
+  if (!job.checkpoint_status.ok()) json["error"] = job.checkpoint_status.ToString();
+  if (job.checkpoint_weakness) json["degraded"] = DegradedText(*job.checkpoint_weakness);
+  return json;
+}
+
 Json EmulationJson(const Emulation& emulation, uint32_t copies) {
   return {{"sample_seconds", ToSeconds(emulation.sample_time)},
           {"real_sample_seconds", emulation.real_sample_seconds},
@@ -290,17 +299,7 @@ std::string TrainJson(const TrainReport& report) {
   if (scheme.chosen_later()) json["choices"] = ChoicesJson(job.scheduler.choices);
   AddRun(report, json);
   AddCourse(report, json);
-  if (plan.job.checkpoint.every > 0) {
-    json["checkpoint"] = {{"step", job.checkpoint_step},
-                          {"written", job.checkpoints},
-                          {"failed", job.checkpoint_failures}};
-    if (!job.checkpoint_status.ok()) {
-      json["checkpoint"]["error"] = job.checkpoint_status.ToString();
-    }
-    if (job.checkpoint_weakness) {
-      json["checkpoint"]["degraded"] = DegradedText(*job.checkpoint_weakness);
-    }
-  }
+  if (plan.job.checkpoint.every > 0) json["checkpoint"] = CheckpointJson(job);
   if (!report.recorded_in.empty()) {
     json["recording"] = {{"profile", report.recorded_in},
                          {"trace", TracePathFor(report.recorded_in)}};

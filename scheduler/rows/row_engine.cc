@@ -325,6 +325,7 @@ void RowEngine::GiveToHelpers(const std::vector<RowId>& rows) {
     }
     // Workers with updates of their own use different versions, which must not meet in one sum.
     if (job_.options.sync.answers_differ() && work_.book().Attempts(row) > 0) {
+      ++update_.begun_again;
       result_.kind = StepResult::Kind::kRestart;
       return;
     }

@@ -74,7 +74,8 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   assignment.copy = as_planned && plan().SeveralRows();
   Place(id, row, assignment);
   Predict(assignment);
-  worker.patience = Limit(assignment) * (1 << std::min(book_.Attempts(row), kMaxBackoff));
+  const uint32_t attempts = book_.Attempts(row) + update_.begun_again;
+  worker.patience = Limit(assignment) * (1 << std::min(attempts, kMaxBackoff));
   worker.waiting_since = job_.now;
   worker.free = false;
   ++worker.queued;
