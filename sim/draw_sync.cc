@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kDraws = 64;
 constexpr uint64_t kLocalDraws = 65;
+constexpr uint64_t kRateDraws = 71;
 
 // What the job needs does not fit, or the scenario is about something else.
 bool IsTaken(const SimOptions& options) {
@@ -122,6 +123,19 @@ void DrawSync(SimOptions& options, const SyncForm* forced) {
   } else if (local.Chance(1.0 / 12) && !options.grouped) {
     GiveLocalSteps(options, local);
   }
+}
+
+void FollowBatches(SimOptions& options) {
+  JobOptions& job = options.job;
+  Random random(options.seed, Stream::kSimulation, kRateDraws);
+  if (!random.Chance(0.1)) return;
+  const bool local = job.local.batch > 0;
+  const uint64_t batch = local ? job.local.batch : job.batch;
+  const char* const how = random.Chance(0.5) ? "linear" : "sqrt";
+  std::string& schedule = (local ? job.local.optimizer : job.optimizer).schedule;
+  // Rates never grow, so the job learns as safely as before.
+  schedule = fmt::format("{}:warmup={},{}={}", random.Chance(0.5) ? "constant" : "cosine",
+                         random.Below(4), how, batch + random.Below(2 * batch + 1));
 }
 
 }  // namespace motley

@@ -19,5 +19,7 @@ const SyncForm* FindSyncForm(std::string_view name);
 // worker's own, and a twelfth of the others has rounds of local steps. Call it when everything else
 // is drawn.
 void DrawSync(SimOptions& options, const SyncForm* forced);
+// In a tenth of all scenarios, rates follow the samples of updates. Call it after DrawSync.
+void FollowBatches(SimOptions& options);
 
 }  // namespace motley

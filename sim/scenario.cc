@@ -85,6 +85,7 @@ class Generator {
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
     DrawSync(scenario_.options, sync_);
+    FollowBatches(scenario_.options);
     // A worker may measure its speed while its hung device does not count as lost yet.
     if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;

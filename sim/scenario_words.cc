@@ -65,6 +65,9 @@ std::string DescribeScenario(const Scenario& scenario) {
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
   if (job.sync != SyncMode()) text += fmt::format(", {}", NameOf(job.sync));
   if (job.rate_by_staleness) text += ", rates by staleness";
+  for (const OptimizerOptions* by : {&job.optimizer, &job.local.optimizer}) {
+    if (by->schedule != "constant") text += fmt::format(", rates {}", by->schedule);
+  }
   if (job.modelled_floats > 0) text += fmt::format(", as for {} floats", job.modelled_floats);
   if (job.wire != WireFormat::kFloat32) text += fmt::format(", vectors as {}", NameOf(job.wire));
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);

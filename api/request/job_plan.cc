@@ -14,6 +14,7 @@
 #include "runtime/coordinator/server_node.h"
 #include "training/models/architecture.h"
 #include "training/optimizers/optimizer_rule.h"
+#include "training/optimizers/rate_schedule.h"
 
 namespace motley {
 namespace {
@@ -153,6 +154,16 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+Status CheckScheduleOfLocalSteps(const JobRequest& request) {
+  const std::string& schedule = request.optimizer.schedule;
+  MOTLEY_ASSIGN_OR_RETURN(const RateSchedule parsed, ParseSchedule(schedule));
+  if (!schedule.starts_with("plateau") || !parsed.follows_batches()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "`schedule` {} with `sync` {}: plateau lowers the rate of all workers' updates, and linear=N "
+      "and sqrt=N change that of each worker's own steps. Use one of these, not both",
+      schedule, request.sync));
+}
+
 // Sets which updates are open at a time.
 Status PlanSync(const JobRequest& request, JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(job.sync, ParseSyncMode(request.sync));
@@ -182,6 +193,7 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
   if (job.sync.own_momentum && request.open.optimizer) job.optimizer.name = "nag";
   if (!job.sync.answers_differ()) return Status::Ok();
   const bool local = job.sync.local_steps > 0;
+  if (local) MOTLEY_RETURN_IF_ERROR(CheckScheduleOfLocalSteps(request));
   if (job.code == "auto") job.code = local ? "approximate" : "none";  // A round ends without some.
   if (local && request.open.tolerate) job.tolerate = 0;
   if (request.audit <= 0) job.audit_fraction = 0;
@@ -457,8 +469,7 @@ Status PlanLocalSteps(const JobRequest& request, JobOptions& job) {
   }
   job.batch = static_cast<uint32_t>(samples);
   job.local = {request.batch, request.optimizer};
-  OptimizerOptions outer;
-  outer.name = "nag";
+  OptimizerOptions outer{.name = "nag"};
   outer.learning_rate = request.outer_rate > 0 ? request.outer_rate : kOuterRate;
   outer.momentum =
       request.outer_momentum != 0 ? std::max(request.outer_momentum, 0.0) : kOuterMomentum;

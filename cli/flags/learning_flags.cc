@@ -107,7 +107,9 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
       ->add_option("--schedule", flags.job.schedule,
                    "Change of the rate over the steps: constant, cosine, cosine:warmup=100, "
                    "step:every=1000,factor=0.1 (in steps), or "
-                   "plateau:patience=3,factor=0.1,times=3 (lowered when the loss no longer falls); "
+                   "plateau:patience=3,factor=0.1,times=3 (lowered when the loss no longer falls). "
+                   "Each may add warmup=N, and linear=N or sqrt=N: the rate is right for updates "
+                   "of N samples, and follows the samples of each; "
                    "default: constant, or plateau if the job ends by itself")
       ->type_name("HOW")
       ->group(group);

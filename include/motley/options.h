@@ -11,8 +11,7 @@
 extern "C" {
 #endif
 
-/** A shard server joins a job as a worker does, to own a part of the vector. It computes nothing.
- */
+/** A shard server joins a job like a worker, to own a part of the vector. It computes nothing. */
 enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2, MOTLEY_SHARD_SERVER = 3 };
 
 /**
@@ -143,7 +142,8 @@ typedef struct motley_job_options {
   /* More of how the model learns. */
   /** How the learning rate changes: "constant" (default), "cosine:warmup=100",
       "step:every=1000,factor=0.1", or "plateau:patience=3,factor=0.1,times=3", which lowers the
-      rate where the loss no longer falls. */
+      rate where the loss no longer falls. Each may add "warmup=100", and "linear=256" or
+      "sqrt=256": the rate is right for updates of 256 samples, and follows the samples of each. */
   const char* schedule;
   /** How often progress is judged: "200" steps or "1epoch". NULL: each epoch, if anything needs
       it. The measure is the loss of validation samples, or, without those, of the steps. */

@@ -131,7 +131,8 @@ class JobOptions(TypedDict, total=False):
     audit: float | None
     # How the learning rate changes: "constant" (default), "cosine:warmup=100",
     # "step:every=1000,factor=0.1", or "plateau:patience=3,factor=0.1,times=3", which lowers the
-    # rate where the loss no longer falls.
+    # rate where the loss no longer falls. Each may add "warmup=100", and "linear=256" or
+    # "sqrt=256": the rate is right for updates of 256 samples, and follows the samples of each.
     schedule: str | None
     # How often progress is judged: "200" steps or "1epoch". NULL: each epoch, if anything needs it.
     # The measure is the loss of validation samples, or, without those, of the steps.

@@ -165,8 +165,11 @@ void Updater::Apply(const Sum& sum) {
   // With the shards elsewhere, updates are applied in the order of their numbers.
   const uint64_t version = server_.remote != nullptr ? step : server_.model->version();
   const OptimizerOptions& by = server_.options.optimizer;
+  const double samples =
+      EffectiveSamples(*server_.schedule.SharedRanges(step), sum.approximate.get());
+  const double scheduled = server_.validator->RateFactor(version, samples);
   Contribution from{.weight = sum.weight,
-                    .rate_factor = server_.validator->RateFactor(version),
+                    .rate_factor = scheduled,
                     .worker = sum.worker,
                     .staleness = version - sum.version};
   double rate = by.learning_rate;
@@ -177,7 +180,7 @@ void Updater::Apply(const Sum& sum) {
     rate = *guidance_.learning_rate;
     from.rate_factor *= rate / by.learning_rate;
   }
-  server_.observer.OnEvent(event::RateSet{version, server_.validator->RateFactor(version) * rate});
+  server_.observer.OnEvent(event::RateSet{version, scheduled * rate});
   if (server_.remote != nullptr) return ApplyAtWorkers(sum, from);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
   server_.model->Commit(step, sum.values, from, std::move(copy),

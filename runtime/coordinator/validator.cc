@@ -68,8 +68,8 @@ Validator::Validator(Loop& loop, Device& device, const JobOptions& options,
   }
 }
 
-double Validator::RateFactor(StepId step) const {
-  return schedule_.Factor(step, steps_) * judge_.rate_factor();
+double Validator::RateFactor(StepId step, double samples) const {
+  return schedule_.Factor(step, steps_) * judge_.rate_factor() * schedule_.BatchFactor(samples);
 }
 
 void Validator::OnLoss(double loss, double weight) {

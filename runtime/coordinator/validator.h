@@ -42,8 +42,9 @@ class Validator {
                                                    const JobOptions& options);
   void SetHooks(Hooks hooks) { hooks_ = std::move(hooks); }
 
-  // The factor of the learning rate in the update of step `step`.
-  double RateFactor(StepId step) const;
+  // The factor of the learning rate in the update of step `step`, which stands for so many samples
+  // (EffectiveSamples).
+  double RateFactor(StepId step, double samples) const;
   // The mean loss and weight of a step's batch, before its update.
   void OnLoss(double loss, double weight);
   // Version `version` is the newest. `proceed` runs now, or once an evaluation that is due is done.

@@ -77,4 +77,15 @@ Result<double> BatchWeight(const Tally& tally, double samples, bool counts_known
   return std::max(samples * weight / covered, 0.0);
 }
 
+double EffectiveSamples(std::span<const BatchSchedule::Range> ranges,
+                        const ApproximateSum* approximate) {
+  double sum = 0, squares = 0;
+  for (size_t p = 0; p < ranges.size(); ++p) {
+    const double alpha = approximate != nullptr ? approximate->coverage[p] : 1;
+    sum += alpha * ranges[p].count;
+    squares += alpha * alpha * ranges[p].count;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
 }  // namespace motley

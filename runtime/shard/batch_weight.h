@@ -38,4 +38,12 @@ Result<double> BatchWeight(const Tally& tally, double samples, bool counts_known
                            std::span<const BatchSchedule::Range> ranges,
                            const ApproximateSum* approximate);
 
+// The number of samples that a step's mean gradient is as precise as: all of its batch if it is
+// exact (null). An approximate step counts partition j, of n_j samples, alpha_j times, and the
+// result is (sum_j alpha_j n_j)^2 / sum_j alpha_j^2 n_j (Kish 1965). If all that is counted counts
+// alike, that is its number of samples: partitions of 10, 6, 8 and 8, the first left out and the
+// others counted 4/3 times, have 22. The result is 0 if nothing was covered.
+double EffectiveSamples(std::span<const BatchSchedule::Range> ranges,
+                        const ApproximateSum* approximate);
+
 }  // namespace motley

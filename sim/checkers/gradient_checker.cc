@@ -11,6 +11,7 @@
 #include "coding/schemes.h"
 #include "devices/paced_device.h"
 #include "runtime/saving/saved_job.h"
+#include "runtime/shard/batch_weight.h"
 #include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
@@ -56,6 +57,9 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   const size_t count = direct_->parameter_count();
   MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(OptimizerOf(job), count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
+  MOTLEY_ASSIGN_OR_RETURN(rates_.schedule, ParseSchedule(job.optimizer.schedule));
+  MOTLEY_ASSIGN_OR_RETURN(local_.rates.schedule, ParseSchedule(job.local.optimizer.schedule));
+  rates_.steps = local_.rates.steps = job.steps;
   rounding_ = std::make_unique<Rounding>(job, count);
   expected_.resize(count);
   MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
@@ -115,6 +119,10 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
 
 double GradientChecker::WeightOf(PartitionId partition) const {
   return approximate_ ? approximate_->coverage[partition] : 1;
+}
+
+double GradientChecker::SamplesOf(StepId step) const {
+  return EffectiveSamples(schedule_.Ranges(step), approximate_ ? &*approximate_ : nullptr);
 }
 
 Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
@@ -184,7 +192,8 @@ Status GradientChecker::TakeLocalSteps(StepId step, const std::vector<CodeEntry>
     of_row.samples += weight;
     const double length = weight > 0 ? Norm(gradient) / weight : 0;
     of_row.scale += local_.how.optimizer.learning_rate * length + kRounding * Norm(change);
-    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(*device_, gradient, change, {.weight = weight}));
+    const Contribution from{.weight = weight, .rate_factor = local_.rates.Factor(step, weight)};
+    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(*device_, gradient, change, from));
   }
   for (size_t i = 0; i < start.size(); ++i) change[i] = start[i] - change[i];
   return Status::Ok();
@@ -220,7 +229,7 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
     if (error > kSpoilt) spoilt_(step);
     return;
   }
-  worst_error_ = std::max(worst_error_, error);
+  worst_.gradient_error = std::max(worst_.gradient_error, error);
   if (!(error <= kGradientTolerance + rounding_->most())) {
     violations_.Add(fmt::format(
         "I4: the gradient of step {} is {:.3g} away from the direct sum (relative)", step, error));
@@ -243,8 +252,9 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
 Status GradientChecker::StepSerially(StepId step) {
   MOTLEY_ASSIGN_OR_RETURN(const Direct direct, Sum(step, serial_));
   std::vector<float> gradient(direct.gradient.begin(), direct.gradient.end());
-  return serial_optimizer_->Apply(*device_, gradient, serial_,
-                                  {.weight = static_cast<double>(schedule_.batch_size(step))});
+  const Contribution from{.weight = static_cast<double>(schedule_.batch_size(step)),
+                          .rate_factor = rates_.Factor(step, SamplesOf(step))};
+  return serial_optimizer_->Apply(*device_, gradient, serial_, from);
 }
 
 void GradientChecker::OnEvent(const JobEvent& event) {
@@ -282,8 +292,11 @@ void GradientChecker::On(const event::StepDecoded& event) {
   }
   const uint64_t version = versions_ ? event.version : event.step;
   const auto used = versions_ ? std::span<const float>((*versions_)[version]) : event.parameters;
-  Contribution from{.weight = event.sum.weight, .worker = event.worker};
-  if (versions_) from.staleness = versions_->size() - 1 - version;
+  const uint64_t newest = versions_ ? versions_->size() - 1 : event.step;
+  Contribution from{.weight = event.sum.weight,
+                    .rate_factor = rates_.Factor(newest, SamplesOf(event.step)),
+                    .worker = event.worker};
+  if (versions_) from.staleness = newest - version;
   CheckStep(event, from, rounding_->Arrived(version, used));
   approximate_.reset();
   largest_weight_ = 1;
@@ -352,9 +365,10 @@ void GradientChecker::CheckLast(uint64_t steps, std::span<const float> parameter
     if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
   }
   Compare(parameters);
-  if (serial_difference_ <= kLastTolerance) return;
-  violations_.Add(fmt::format(
-      "I4: the last parameters are {:.3g} away from a serial run (relative)", serial_difference_));
+  if (worst_.serial_difference <= kLastTolerance) return;
+  violations_.Add(
+      fmt::format("I4: the last parameters are {:.3g} away from a serial run (relative)",
+                  worst_.serial_difference));
 }
 
 void GradientChecker::Compare(std::span<const float> parameters) {
@@ -363,7 +377,7 @@ void GradientChecker::Compare(std::span<const float> parameters) {
     const double difference = static_cast<double>(parameters[i]) - serial_[i];
     gap += difference * difference;
   }
-  serial_difference_ = std::sqrt(gap) / std::max(Norm(serial_), 1e-30);
+  worst_.serial_difference = std::sqrt(gap) / std::max(Norm(serial_), 1e-30);
 }
 
 }  // namespace motley

@@ -19,6 +19,7 @@
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
 #include "training/optimizers/optimizer.h"
+#include "training/optimizers/rate_schedule.h"
 #include "training/trainers/batch_schedule.h"
 #include "training/trainers/trainer.h"
 
@@ -50,9 +51,9 @@ class GradientChecker final : public JobObserver {
 
   size_t vector_length() const { return VectorLength(expected_.size()); }
   // ||parameters - serial|| / ||serial|| after the last step.
-  double serial_difference() const { return serial_difference_; }
+  double serial_difference() const { return worst_.serial_difference; }
   // Largest error of a decoded gradient, relative to the sum of norms.
-  double worst_gradient_error() const { return worst_error_; }
+  double worst_gradient_error() const { return worst_.gradient_error; }
 
  private:
   void On(const event::StepOpened& event);
@@ -71,12 +72,23 @@ class GradientChecker final : public JobObserver {
     double samples = 0;  // The weight that the sum should have.
   };
 
+  // How the rate of updates changes, by the job's schedule.
+  struct Rates {
+    RateSchedule schedule;
+    uint64_t steps = 0;
+    double Factor(StepId step, double samples) const {
+      return schedule.Factor(step, steps) * schedule.BatchFactor(samples);
+    }
+  };
+
   GradientChecker(Violations& violations, const JobOptions& job, const DataSource& data);
   Status Prepare(const JobOptions& job);
   const std::vector<uint32_t>& RowsOf(StepId step);
   Status Resume(const JobOptions& job);
   // The weight of a partition in the sum of the current step.
   double WeightOf(PartitionId partition) const;
+  // The samples that the update of the current step stands for.
+  double SamplesOf(StepId step) const;
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
                   double weight, Direct& direct);
@@ -107,6 +119,7 @@ class GradientChecker final : public JobObserver {
   std::shared_ptr<Quadratic> quadratic_;
   std::unique_ptr<Rounding> rounding_;
   const std::atomic<bool> never_cancelled_ = false;
+  Rates rates_;
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
   std::unique_ptr<Optimizer> serial_optimizer_;  // Makes the serial run's updates.
   std::vector<float> expected_;                  // Parameters of the newest version.
@@ -118,13 +131,15 @@ class GradientChecker final : public JobObserver {
   } before_;  // The same before the last update.
   struct {
     LocalSteps how;
+    Rates rates;
     std::vector<std::vector<CodeEntry>> rows;  // The partitions of each row of the open step.
     std::vector<bool> given;                   // The row has a worker.
   } local_;
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   uint64_t decoded_ = 0;                // Steps whose sums came here.
-  double serial_difference_ = 0;
-  double worst_error_ = 0;
+  struct {
+    double serial_difference = 0, gradient_error = 0;
+  } worst_;
 };
 
 }  // namespace motley

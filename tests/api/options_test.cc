@@ -122,6 +122,10 @@ TEST(ApiOptions, WhatDoesNotFitAModeIsRefused) {
     o.sync = "dana";
     o.optimizer = "adam";
   });
+  refused("change that of each worker's own steps", [](auto& o) {
+    o.sync = "local:3";
+    o.schedule = "plateau:linear=64";
+  });
   refused("`staleness` 'gap' is not known", [](auto& o) { o.staleness = "gap"; });
   refused("`staleness` rate: gradients are never old", [](auto& o) { o.staleness = "rate"; });
   refused("`staleness` rate: with `sync` dana", [](auto& o) {

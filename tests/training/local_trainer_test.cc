@@ -84,7 +84,8 @@ class LocalTrainer : public testing::Test {
       for (size_t i = 0; i < now.size(); ++i) {
         const double mean = rows.empty() ? 0 : gradient[i] / static_cast<double>(rows.size());
         velocity_[i] = momentum * velocity_[i] + mean;
-        now[i] -= rate * velocity_[i];
+        const double scale = linear_ > 0 ? static_cast<double>(rows.size()) / linear_ : 1;
+        now[i] -= rate * scale * velocity_[i];
       }
     }
     std::vector<double> answer(start.size());
@@ -120,6 +121,7 @@ class LocalTrainer : public testing::Test {
   LocalSteps how_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<double> velocity_;
+  double linear_ = 0;  // The samples of a step for which the rate is right; 0: any.
   uint64_t progress_ = 0;
   uint64_t cancel_at_ = UINT64_MAX;
 };
@@ -176,6 +178,14 @@ TEST_F(LocalTrainer, TheScheduleFollowsTheRounds) {
   Make("sgd", "step:every=2,factor=0.5");
   ExpectRound(1, 0, 5, 0.1, 0);
   ExpectRound(2, 0, 5, 0.05, 0);
+}
+
+TEST_F(LocalTrainer, TheRateFollowsTheSamplesOfEachStep) {
+  Make("momentum", "constant:linear=16");
+  linear_ = 16;
+  ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+  ExpectRound(1, 1, 2, 0.1, how_.optimizer.momentum);
+  ExpectRound(2, 3, 4, 0.1, how_.optimizer.momentum);
 }
 
 TEST_F(LocalTrainer, ACancelledRoundLeavesNoTrace) {

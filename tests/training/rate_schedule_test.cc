@@ -40,6 +40,19 @@ TEST(RateSchedule, WarmsUp) {
   EXPECT_DOUBLE_EQ(schedule.Factor(54, 104), 0.5);
 }
 
+TEST(RateSchedule, FollowsTheSamplesOfAnUpdate) {
+  EXPECT_EQ(Parsed("cosine:warmup=4").BatchFactor(7), 1);
+  const RateSchedule linear = Parsed("plateau:times=2,linear=256");
+  EXPECT_EQ(linear.BatchFactor(64), 0.25);
+  EXPECT_EQ(linear.BatchFactor(256), 1);
+  EXPECT_EQ(linear.BatchFactor(8192), 32);
+  EXPECT_EQ(linear.BatchFactor(0), 0);
+  const RateSchedule root = Parsed("constant:sqrt=256,warmup=3");
+  EXPECT_EQ(root.BatchFactor(64), 0.5);
+  EXPECT_EQ(root.BatchFactor(1024), 2);
+  EXPECT_EQ(root.Factor(0, 10), 0.25) << "the batch is no part of the step's factor";
+}
+
 TEST(RateSchedule, RefusesWhatItDoesNotKnow) {
   const std::pair<const char*, const char*> wrong[] = {
       {"cosin", "Did you mean 'cosine'?"},
@@ -47,7 +60,10 @@ TEST(RateSchedule, RefusesWhatItDoesNotKnow) {
       {"step", "the number of steps between reductions"},
       {"step:every=0", "whole number from 1"},
       {"step:every=10,factor=1", "between 0 and 1"},
-      {"cosine:every=3", "warmup=N, all that"},
+      {"cosine:every=3", "one of warmup=N, linear=N, sqrt=N"},
+      {"constant:linear=0", "whole number from 1"},
+      {"constant:sqrt=1.5", "whole number from 1"},
+      {"constant:linear=64,sqrt=64", "Give one of linear=N and sqrt=N"},
       {"cosine:warmup", "NAME=VALUE"},
       {"cosine:warmup=-1", "whole number"},
       {"cosine:", "NAME=VALUE"},

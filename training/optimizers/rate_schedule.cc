@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kMostSteps = uint64_t{1} << 40;
 constexpr uint32_t kMostTimes = 1u << 20;
+constexpr uint64_t kMostBatch = uint64_t{1} << 40;
 
 struct Word {
   const char* name;
@@ -47,6 +48,10 @@ Status TakePart(std::string_view part, RateSchedule& schedule) {
   const std::string_view name = part.substr(0, equals), value = part.substr(equals + 1);
   const bool steps = schedule.kind == Kind::kStep, plateau = schedule.kind == Kind::kPlateau;
   if (name == "warmup") return TakeWhole<uint64_t>(part, value, 0, kMostSteps, schedule.warmup);
+  if (name == "linear" || name == "sqrt") {
+    uint64_t& batch = name == "linear" ? schedule.linear : schedule.root;
+    return TakeWhole<uint64_t>(part, value, 1, kMostBatch, batch);
+  }
   if (name == "every" && steps) {
     return TakeWhole<uint64_t>(part, value, 1, kMostSteps, schedule.every);
   }
@@ -63,9 +68,9 @@ Status TakePart(std::string_view part, RateSchedule& schedule) {
         error == std::errc() && stop == end && schedule.factor > 0 && schedule.factor < 1;
     return fits ? Status::Ok() : Wrong(part, "a factor between 0 and 1, ends excluded");
   }
-  return Wrong(part, steps     ? "one of every=N, factor=F, warmup=N"
-                     : plateau ? "one of patience=N, factor=F, times=N, warmup=N"
-                               : "warmup=N, all that this schedule takes");
+  return Wrong(part, steps     ? "one of every=N, factor=F, warmup=N, linear=N, sqrt=N"
+                     : plateau ? "one of patience=N, factor=F, times=N, warmup=N, linear=N, sqrt=N"
+                               : "one of warmup=N, linear=N, sqrt=N");
 }
 
 }  // namespace
@@ -78,6 +83,11 @@ double RateSchedule::Factor(uint64_t step, uint64_t steps) const {
   // One period of Loshchilov and Hutter 2017: from 1 at the first step to almost 0 at the last.
   const double part = std::min(1.0, after / static_cast<double>(steps - warmup));
   return (1 + std::cos(std::numbers::pi * part)) / 2;
+}
+
+double RateSchedule::BatchFactor(double samples) const {
+  if (linear > 0) return samples / static_cast<double>(linear);
+  return root > 0 ? std::sqrt(samples / static_cast<double>(root)) : 1;
 }
 
 Result<RateSchedule> ParseSchedule(std::string_view text) {
@@ -100,6 +110,12 @@ Result<RateSchedule> ParseSchedule(std::string_view text) {
   if (schedule.kind == RateSchedule::Kind::kStep && schedule.every == 0) {
     return Status::InvalidArgument(fmt::format(
         "`schedule` {}: give the number of steps between reductions, as in step:every=1000", text));
+  }
+  if (schedule.linear > 0 && schedule.root > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "`schedule` {}: the rate follows the samples of an update either linearly or by the square "
+        "root. Give one of linear=N and sqrt=N",
+        text));
   }
   return schedule;
 }

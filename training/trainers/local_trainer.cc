@@ -84,8 +84,9 @@ class LocalTrainer final : public Trainer {
     if (*round->cancel) return Fail(*round, Status::Cancelled("the round is not needed any more"));
     round->total.samples += gradient.samples;
     round->total.tally.Add(1, gradient.tally);
-    Contribution from{.weight = gradient.tally.weight.real(),
-                      .rate_factor = schedule_.Factor(round->work.step, rounds_)};
+    const double factor = schedule_.Factor(round->work.step, rounds_) *
+                          schedule_.BatchFactor(static_cast<double>(gradient.samples));
+    Contribution from{.weight = gradient.tally.weight.real(), .rate_factor = factor};
     const bool last = ++round->turn == round->turns;
     auto update = [this, round, from, last] {
       MOTLEY_RETURN_IF_ERROR(

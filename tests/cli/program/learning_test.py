@@ -141,6 +141,25 @@ class Learning(ProgramTest):
         xml.dom.minidom.parse(str(curve))
         self.assertIn("validation loss", curve.read_text())
 
+    def test_rates_follow_the_samples_of_updates(self):
+        log = self.folder / "scaled.jsonl"
+
+        def rates(schedule, *arguments):
+            self.run_json("train", "--data", self.data, "--steps", 40, "--batch", 50, "--lr", 0.08, "--optimizer", "sgd",
+                          "--schedule", schedule, "--log", log, *arguments)
+            return [each["rate"] for each in map(json.loads, log.read_text().splitlines()) if each["kind"] == "step"]
+
+        last = len(self.data.read_text().splitlines()) * 8 // 10 % 50  # Samples of the last batch of an epoch.
+        self.assertGreater(last, 0)
+        scaled = rates("constant:linear=200")
+        self.assertEqual({round(rate, 9) for rate in scaled}, {0.02, round(0.08 * last / 200, 9)})
+        rooted = rates("constant:warmup=3,sqrt=200")
+        for rate, wanted in zip(rooted, (0.01, 0.02, 0.03, 0.04)):
+            self.assertAlmostEqual(rate, wanted)
+        partial = rates("constant:linear=50", "--workers", 4, "--sync", "backup:1")
+        self.assertLessEqual(max(partial), 0.08 + 1e-9)
+        self.assertLess(min(partial), 0.07)
+
     def test_classes_weigh_what_they_are_given(self):
         data = self.folder / "rare.csv"
         write_rare(data)

@@ -77,6 +77,7 @@ class Sync(ProgramTest):
                              (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
                              (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
+                             (("--sync", "local:4", "--schedule", "plateau:sqrt=64"), "each worker's own steps"),
                              (("--sync", "local:0"), "B and H from 1 on"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
                              (("--sync", "dana", "--optimizer", "adam"), "--optimizer nag"),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,9 +21,12 @@ struct Decoded {
   std::optional<WorkerId> worker = {};
 };
 
+constexpr char kScaled[] = "constant:warmup=5,sqrt=128";
+
 class OwnUpdatesJob : public testing::Test {
  protected:
-  void Start(const std::string& sync, uint32_t workers, bool rate_by_staleness = false) {
+  void Start(const std::string& sync, uint32_t workers, bool rate_by_staleness = false,
+             const std::string& schedule = "constant") {
     decoded_.clear();
     stalest_ = 0;
     JobOptions options = JobWorld::Options(workers, "none");
@@ -31,6 +35,8 @@ class OwnUpdatesJob : public testing::Test {
     options.steps = 40;
     options.rate_by_staleness = rate_by_staleness;
     if (options.sync.own_momentum) options.optimizer = {.name = "nag", .learning_rate = 0.02};
+    options.optimizer.schedule = schedule;
+    if (schedule == kScaled) options.batch = 90;  // The last one of an epoch has 60 samples.
     world_ = std::make_unique<JobWorld>(options);
     world_->watcher.on_decoded = [this](const event::StepDecoded& event) {
       decoded_.push_back({event.step, event.version, event.worker});
@@ -65,6 +71,10 @@ class OwnUpdatesJob : public testing::Test {
       const uint64_t staleness = versions.size() - 1 - each.version;
       double rate = options.optimizer.learning_rate;
       if (options.rate_by_staleness) rate /= static_cast<double>(std::max<uint64_t>(staleness, 1));
+      if (options.optimizer.schedule == kScaled) {
+        rate *= std::min(1.0, static_cast<double>(versions.size()) / 6);
+        rate *= std::sqrt(static_cast<double>(rows.size()) / 128);
+      }
       std::vector<double> next = versions.back();
       for (size_t i = 0; i < count; ++i) {
         double step = gradient[i] / static_cast<double>(rows.size());
@@ -130,6 +140,14 @@ TEST_F(OwnUpdatesJob, MayLowerTheRateOfOldGradients) {
     Start(sync, 5, /*rate_by_staleness=*/true);
     ExpectSameAsInSequence();
     EXPECT_GT(stalest_, 1u) << "there is something to lower";
+  }
+}
+
+TEST_F(OwnUpdatesJob, MayScaleTheRateByTheSamplesOfAnUpdate) {
+  for (const char* sync : {"asp", "ssp:2", "r2sp", "dana"}) {
+    SCOPED_TRACE(sync);
+    Start(sync, 5, /*rate_by_staleness=*/false, kScaled);
+    ExpectSameAsInSequence();
   }
 }
 

@@ -64,6 +64,33 @@ TEST_F(BatchWeightTest, AnApproximateSumOfNothingHasNoMean) {
   EXPECT_EQ(Approximate(-3, false, {2, 1, 1, 0}).value(), 0);
 }
 
+TEST_F(BatchWeightTest, AnExactStepStandsForItsWholeBatch) {
+  EXPECT_EQ(EffectiveSamples(*counts_, nullptr), 40);
+}
+
+// The variance of the mean of n samples is 1/n of that of one sample. The result is the n of a
+// plain mean with the variance of the weighted one.
+TEST_F(BatchWeightTest, AnApproximateStepStandsForAsManySamplesAsItIsPreciseAs) {
+  const auto effective = [this](std::vector<double> coverage) {
+    const ApproximateSum sum{.weights = {}, .coverage = std::move(coverage), .error = 0.1};
+    return EffectiveSamples(*counts_, &sum);
+  };
+  EXPECT_DOUBLE_EQ(effective({4.0 / 3, 4.0 / 3, 4.0 / 3, 0}), 35) << "all that counts is alike";
+  EXPECT_DOUBLE_EQ(effective({4, 0, 0, 0}), 10);
+  EXPECT_EQ(effective({0, 4, 0, 0}), 0) << "nothing of the batch was covered";
+  double variance = 0, whole = 0;  // The variance of a weighted mean of x_i, each of variance 1.
+  const std::vector<double> coverage = {2, 1, 0.5, 0.5};
+  for (size_t p = 0; p < coverage.size(); ++p) {
+    for (uint32_t i = 0; i < (*counts_)[p].count; ++i) whole += coverage[p];
+  }
+  for (size_t p = 0; p < coverage.size(); ++p) {
+    for (uint32_t i = 0; i < (*counts_)[p].count; ++i) {
+      variance += coverage[p] * coverage[p] / (whole * whole);
+    }
+  }
+  EXPECT_NEAR(effective(coverage), 1 / variance, 1e-9);
+}
+
 TEST_F(BatchWeightTest, AnAnswerWeighsWhatItsRowSays) {
   CodeRequest request;
   request.speeds.assign(4, 1);
