@@ -17,16 +17,19 @@
 
 namespace motley {
 
-// Kinds of reference figures. Only the first two were published by others as figures.
+// Kinds of reference figures. The first three were published by others. A statement comes without
+// the settings that it holds in.
 enum class ReferenceKind {
   kPaper,          // A table or a figure of a paper, cited with its number.
   kArtefact,       // A file of results that the authors ship, cited with its figure.
+  kStatement,      // A sentence of a paper's abstract, or of an announcement of its authors.
   kAuthorsCode,    // Output of the authors' code when we ran it.
   kFormula,        // A closed form.
   kOurSimulation,  // An earlier simulation of this project.
 };
 bool IsPublished(ReferenceKind kind);
-// Text of one or two words: "paper", "artefact", "authors' code", "formula", "our simulation".
+// Text of one or two words: "paper", "artefact", "statement", "authors' code", "formula", "our
+// simulation".
 const char* KindName(ReferenceKind kind);
 
 struct Reference {

@@ -61,6 +61,11 @@ std::span<const Experiment> Experiments() {
       Experiment{"lambda", "the gain of schemes over waiting for all workers, on recorded times",
                  "Krishnan, Ebrahimi, Khisti, ICLR 2023 (gradient coding); the rest is ours", true,
                  &RunRecordedGain},
+      Experiment{"SPARe",
+                 "stacked redundant shards that mask failures, beside replication and leases",
+                 "Lee et al.: SPARe: Stacked Parallelism with Adaptive Reordering for "
+                 "Fault-Tolerant LLM Pretraining Systems, arXiv 2603.00357, 2026 (its abstract)",
+                 false, &RunStackedParallelism},
   };
   return kAll;
 }

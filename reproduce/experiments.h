@@ -28,4 +28,6 @@ Result<ExperimentResult> RunClusterTable(const ReproduceContext& context);     /
 Result<ExperimentResult> RunClusterExtremes(const ReproduceContext& context);  // S3.9
 Result<ExperimentResult> RunRecordedGain(const ReproduceContext& context);     // lambda
 
+Result<ExperimentResult> RunStackedParallelism(const ReproduceContext& context);  // SPARe
+
 }  // namespace motley

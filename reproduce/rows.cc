@@ -7,13 +7,15 @@
 namespace motley {
 
 bool IsPublished(ReferenceKind kind) {
-  return kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact;
+  return kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact ||
+         kind == ReferenceKind::kStatement;
 }
 
 const char* KindName(ReferenceKind kind) {
   switch (kind) {
     case ReferenceKind::kPaper: return "paper";
     case ReferenceKind::kArtefact: return "artefact";
+    case ReferenceKind::kStatement: return "statement";
     case ReferenceKind::kAuthorsCode: return "authors' code";
     case ReferenceKind::kFormula: return "formula";
     case ReferenceKind::kOurSimulation: return "our simulation";

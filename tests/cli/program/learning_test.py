@@ -145,8 +145,8 @@ class Learning(ProgramTest):
         log = self.folder / "scaled.jsonl"
 
         def rates(schedule, *arguments):
-            self.run_json("train", "--data", self.data, "--steps", 40, "--batch", 50, "--lr", 0.08, "--optimizer", "sgd",
-                          "--schedule", schedule, "--log", log, *arguments)
+            self.run_json("train", "--data", self.data, "--steps", 40, "--batch", 50, "--lr", 0.08,
+                          "--optimizer", "sgd", "--schedule", schedule, "--log", log, *arguments)
             return [each["rate"] for each in map(json.loads, log.read_text().splitlines()) if each["kind"] == "step"]
 
         last = len(self.data.read_text().splitlines()) * 8 // 10 % 50  # Samples of the last batch of an epoch.
