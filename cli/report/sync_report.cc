@@ -45,10 +45,15 @@ std::string GainText(const SyncComparison& comparison, const SyncTrial& trial) {
 // The same figures for each seed, for paired comparisons.
 nlohmann::ordered_json BySeed(const SyncTrial& trial, const SyncTarget& target) {
   auto all = nlohmann::ordered_json::array();
-  for (const LearningCurve& curve : trial.seeds) {
+  for (size_t seed = 0; seed < trial.seeds.size(); ++seed) {
+    const LearningCurve& curve = trial.seeds[seed];
     const CurvePoint& last = curve.back();
     nlohmann::ordered_json one = {
         {"seconds_to_target", nullptr}, {"final_accuracy", nullptr}, {"final_loss", last.loss}};
+    if (!trial.work.empty()) {
+      one["seconds"] = trial.work[seed].seconds;
+      one["samples"] = trial.work[seed].samples;
+    }
     if (const auto seconds = target.SecondsOf(curve)) one["seconds_to_target"] = *seconds;
     if (last.accuracy) one["final_accuracy"] = *last.accuracy;
     all.push_back(std::move(one));

@@ -30,13 +30,20 @@ struct SyncTarget {
   std::string Text() const;  // "accuracy 0.95"
 };
 
+// The length of a training.
+struct TrainingWork {
+  double seconds = 0;  // Until the last version.
+  double samples = 0;  // Those that its updates stand for, each as often as it was used.
+};
+
 // All seeds of one mode, with one learning rate, on one cluster.
 struct SyncTrial {
   std::string sync;
   std::string cluster;
   uint32_t workers = 0;
   double rate = 0;
-  std::vector<LearningCurve> seeds;  // Not empty, and neither is any curve.
+  std::vector<LearningCurve> seeds;     // Not empty, and neither is any curve.
+  std::vector<TrainingWork> work = {};  // By seed; empty: not known.
 
   // One time for each seed that reaches the target.
   std::vector<double> SecondsTo(const SyncTarget& target) const;

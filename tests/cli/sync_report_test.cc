@@ -80,6 +80,12 @@ TEST(SyncReport, TheJsonHasTheTimesOfAllModes) {
   EXPECT_TRUE(json[3]["by_seed"][1]["seconds_to_target"].is_null());
   EXPECT_EQ(json[3]["by_seed"][1]["final_accuracy"], 0.6);
   EXPECT_TRUE(json[3]["seconds_to_target_stddev"].is_null());
+  EXPECT_FALSE(json[3]["by_seed"][0].contains("samples"));
+  SyncComparison counted = FourTrials();
+  counted.trials[3].work = {{5, 320}, {6, 300}};
+  const auto with = nlohmann::json::parse(SyncJson(counted));
+  EXPECT_EQ(with[3]["by_seed"][1]["seconds"], 6);
+  EXPECT_EQ(with[3]["by_seed"][1]["samples"], 300);
 }
 
 TEST(SyncReport, ThePictureHasAPanelForEachClusterAndACurveForEachMode) {

@@ -26,8 +26,23 @@ class CurveRecorder final : public JobObserver {
     next_.OnEvent(event);
   }
   LearningCurve Take() { return std::move(curve_); }
+  TrainingWork work() const { return {seconds_.empty() ? 0 : seconds_.back(), samples_}; }
 
  private:
+  // An approximate sum is scaled, and its weight with it, to stand for the whole batch. Partitions
+  // are of one size, so their coverage says what part of the batch counts (EffectiveSamples).
+  void On(const event::StepApproximated& ended) {
+    double sum = 0, squares = 0;
+    for (const double alpha : ended.sum.coverage) {
+      sum += alpha;
+      squares += alpha * alpha;
+    }
+    const auto partitions = static_cast<double>(ended.sum.coverage.size());
+    if (squares > 0) part_ = sum * sum / (squares * partitions);
+  }
+  void On(const event::StepDecoded& decoded) {
+    samples_ += decoded.sum.weight * std::exchange(part_, 1);
+  }
   void On(const event::StepApplied& applied) { seconds_.push_back(ToSeconds(applied.now)); }
   void On(const event::VersionJudged& happened) {
     const JudgedVersion& judged = happened.judged;
@@ -37,6 +52,8 @@ class CurveRecorder final : public JobObserver {
   }
 
   JobObserver& next_;
+  double part_ = 1;  // The part of the open step's batch that counts.
+  double samples_ = 0;
   std::vector<double> seconds_;  // By version, from version 1 on.
   LearningCurve curve_;
 };
@@ -99,13 +116,12 @@ class Trials {
     progress_->Expect(job.steps * runs, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
     for (uint32_t i = 0; i < request_.seeds; ++i) {
       progress_->Restart(job.steps * done_++);
-      MOTLEY_ASSIGN_OR_RETURN(LearningCurve curve, Learn(sim, sim.plan.job.seed + i));
-      trial.seeds.push_back(std::move(curve));
+      MOTLEY_RETURN_IF_ERROR(Learn(sim, sim.plan.job.seed + i, trial));
     }
     return trial;
   }
 
-  Result<LearningCurve> Learn(Simulation& sim, uint64_t seed) {
+  Status Learn(Simulation& sim, uint64_t seed, SyncTrial& trial) {
     sim.options.seed = sim.options.job.seed = seed;
     EventStream events([this](const motley_event& event) { progress_->OnEvent(event); }, nullptr);
     CurveRecorder recorder(events);
@@ -114,7 +130,9 @@ class Trials {
     if (!diverged) MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
     LearningCurve curve = recorder.Take();
     if (diverged || curve.empty()) curve.push_back(Diverged(result));
-    return curve;
+    trial.seeds.push_back(std::move(curve));
+    trial.work.push_back(recorder.work());
+    return Status::Ok();
   }
 
   const TrialsRequest& request_;

@@ -2,9 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modes of synchronisation: without a barrier (asp, ssp:S), with local steps (local:H), and motley compare."""
 
+import json
+import pathlib
+import subprocess
+import sys
 import unittest
 
-from tools.program import ProgramTest
+from tools.program import PROGRAM, ProgramTest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Sync(ProgramTest):
@@ -111,6 +117,32 @@ class Compare(ProgramTest):
             self.assertGreater(trial["final_accuracy"], 0.8)
         # The slowest of these workers takes half of the time if all have to do the same number of batches.
         self.assertNotEqual(trials[0]["seconds_to_target_mean"], trials[2]["seconds_to_target_mean"])
+
+    def test_counts_the_samples_of_updates(self):
+        def work(*arguments):
+            trials = self.run_json("compare", "--data", self.data, "--model", "softmax", "--worker-speeds", "1,1,1",
+                                   "--batch", 12, "--steps", 40, "--seeds", 1, *arguments)
+            return {trial["sync"]: trial["by_seed"][0] for trial in trials}
+
+        calm = work("--sync", "bsp,asp,backup:1,local:2")
+        self.assertEqual(calm["bsp"]["samples"], calm["asp"]["samples"])
+        self.assertAlmostEqual(calm["bsp"]["samples"], 40 * 12, delta=24)
+        # Without the last answer of three, about a third of the samples does not count.
+        self.assertAlmostEqual(calm["backup:1"]["samples"] / calm["bsp"]["samples"], 2 / 3, delta=0.1)
+        self.assertGreater(calm["local:2"]["samples"], 5 * calm["bsp"]["samples"])
+        paused = work("--sync", "local:2", "--fault", "pause:1@step=10,1s")
+        self.assertLess(paused["local:2"]["samples"], calm["local:2"]["samples"])
+        self.assertGreater(paused["local:2"]["seconds"], calm["local:2"]["seconds"])
+
+    def test_goes_on_while_learners_are_away(self):
+        script = ROOT / "benchmarks" / "sync_published.py"
+        done = subprocess.run([sys.executable, script, PROGRAM, "--only", "chaos", "--learners", "8",
+                               "--seconds", "300", "--json"], text=True, capture_output=True, check=True)
+        found = {one["sync"]: one for one in json.loads(done.stdout)["chaos"]}
+        for sync, least in (("bsp", 0.85), ("local:1", 0.85), ("local:8", 0.3)):
+            self.assertGreater(found[sync]["pauses"], 5)
+            self.assertGreater(found[sync]["goodput"], least * found[sync]["there"], sync)
+            self.assertLess(found[sync]["goodput"], 1.05 * found[sync]["there"], sync)
 
     def test_repeats_itself(self):
         job = self.compare("--sync", "bsp,asp", "--lr", 0.02, "--quiet")
