@@ -228,6 +228,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
     const std::optional<WorkerId> heir = HeirOf(number);
     if (!heir) {
       loss.gone = number;
+      if (!shard.followers.empty()) loss.coming = *shard.followers.begin();
       continue;
     }
     loss.moved[number] = shard.owner = *heir;
@@ -256,19 +257,24 @@ std::set<WorkerId> ShardPlacement::RollingBack() const {
 
 bool ShardPlacement::CanLose(WorkerId worker) const {
   for (uint32_t number = 0; number < shards_.size(); ++number) {
-    if (shards_[number].owner == worker && !HeirOf(number)) return false;
+    if (shards_[number].owner != worker) continue;
+    const std::optional<WorkerId> heir = HeirOf(number);
+    if (!heir || repeated_.contains({number, *heir})) return false;
   }
   return true;
 }
 
-// The follower that can own the shard now. One that still gets the state, or does not answer,
-// cannot.
+// The follower that can own the shard now, if possible one that answers. One that still gets the
+// state cannot.
 std::optional<WorkerId> ShardPlacement::HeirOf(uint32_t number) const {
+  std::optional<WorkerId> heir;
   for (const WorkerId follower : shards_[number].followers) {
     const Hold hold(number, follower);
-    if (!pending_.contains(hold) && !repeated_.contains(hold)) return follower;
+    if (pending_.contains(hold)) continue;
+    if (!repeated_.contains(hold)) return follower;
+    if (!heir) heir = follower;
   }
-  return std::nullopt;
+  return heir;
 }
 
 void ShardPlacement::Ask(const std::set<WorkerId>& nodes) {

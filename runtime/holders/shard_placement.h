@@ -108,12 +108,14 @@ class ShardPlacement {
     bool any = false;                    // The worker held something.
     std::map<uint32_t, WorkerId> moved;  // The new owners of shards that it owned.
     std::optional<uint32_t> gone;        // A shard that no other worker has.
+    std::optional<WorkerId> coming;      // Its follower, which still gets the values.
   };
-  // The worker holds nothing any more. Followers take over what it owned.
+  // The worker holds nothing any more. Followers take over what it owned. One that was asked and
+  // did not answer yet is better than none, and is then waited for.
   Loss Lose(WorkerId worker);
   // All nodes go back to this version, the one before that of the last update.
   void RollBack(uint64_t version);
-  // Others can take over all that the worker owns.
+  // Others that answer can take over all that the worker owns.
   bool CanLose(WorkerId worker) const;
   // The worker gets no more shards before `version`.
   void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = version; }

@@ -19,9 +19,10 @@ struct ShardHost::Held {
        SpareSlices& spare, RangeAnswers::Hooks hooks)
       : shard(number),
         count(job.route.parameters(number)),
-        // All workers' slices may come before the update is opened here.
+        // All answers may come before the update is opened here. In one attempt a worker gives at
+        // most a row or vector for each partition.
         answers({job.route, number, job.slice_length, job.wire, keep,
-                 job.workers * job.route.size(number)},
+                 job.partitions * job.route.size(number)},
                 spare, device.parallel(), /*home=*/{}, std::move(hooks)),
         publisher(
             transport, job.route.Parameters(job.slice_length, job.wire), number,

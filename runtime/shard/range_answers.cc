@@ -20,6 +20,11 @@ DecodeLimits LimitsOf(const Route& route, bool keep_rows) {
   return limits;
 }
 
+// The attempt at an update that a slice is for. Later ones are greater.
+std::pair<StepId, uint32_t> AttemptOf(const Header& header) {
+  return {header.step, header.attempt};
+}
+
 }  // namespace
 
 RangeAnswers::RangeAnswers(Shape shape, SpareSlices& spare, ParallelFor& parallel,
@@ -60,14 +65,12 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
   cut_ = CutOf(whole_, form_.get());
   // A hook may open the update again. The rest is then compared with that.
   std::list<Early> early = std::exchange(early_, {});
-  waiting_ = 0;
   while (!early.empty()) {
     Early next = std::move(early.front());
     early.pop_front();
     const Header& header = next.slice.header;
-    const auto of_slice = std::pair(header.step, header.attempt);
+    const auto of_slice = AttemptOf(header);
     if (of_slice > std::pair(update_.id, attempt_)) {
-      waiting_ += next.slice.values.size();
       early_.push_back(std::move(next));
     } else if (of_slice == std::pair(update_.id, attempt_) && open_) {
       // A slice that does not fit was the fault of its worker, and is reported like that.
@@ -101,6 +104,16 @@ Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) 
 
 // --- Slices ---
 
+// What the worker has sent for this attempt or a later one. Finish drops what it sent for others.
+size_t RangeAnswers::WaitingFrom(WorkerId worker, const Header& newest) const {
+  size_t floats = 0;
+  for (const auto& [sender, slice] : early_) {
+    const bool counts = sender == worker && AttemptOf(slice.header) >= AttemptOf(newest);
+    if (counts) floats += slice.values.size();
+  }
+  return floats;
+}
+
 AnswerLog* RangeAnswers::LogNow() const {
   return log_ != nullptr && log_->Keeps(update_.id) ? log_ : nullptr;
 }
@@ -133,7 +146,7 @@ Result<size_t> RangeAnswers::LocalSlice(const Header& header) const {
 
 Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& slice) {
   slice.coming = false;
-  const auto of_slice = std::pair(header.step, header.attempt);
+  const auto of_slice = AttemptOf(header);
   const auto now = std::pair(update_.id, attempt_);
   if (of_slice < now || (of_slice == now && !open_)) return false;
   const size_t floats = WireFloats(whole_.format(), header.length);
@@ -148,9 +161,11 @@ Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& s
                                          header.length, NameOf(header.format),
                                          WireBytes(whole_.format(), whole_.length()),
                                          NameOf(whole_.format())));
-  } else if (waiting_ + floats > shape_.most_waiting) {
+  } else if (WaitingFrom(worker, header) + floats > shape_.most_waiting) {
     return Status::DataError(
-        fmt::format("too many slices for steps after {}, which is open", update_.id));
+        fmt::format("more slices of worker {} for steps after {}, which is open, "
+                    "than a step has",
+                    worker, update_.id));
   }
   MOTLEY_RETURN_IF_ERROR(spare_.MakeRoom(slice.values, floats));
   MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
@@ -161,12 +176,14 @@ Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& s
 
 Status RangeAnswers::Finish(WorkerId worker, Slice& slice) {
   if (!std::exchange(slice.coming, false)) return Status::Ok();
-  const auto of_slice = std::pair(slice.header.step, slice.header.attempt);
+  const auto of_slice = AttemptOf(slice.header);
   const auto now = std::pair(update_.id, attempt_);
   if (of_slice < now || (of_slice == now && !open_)) return Status::Ok();  // The update ended.
   (void)slice.packed.Finish(slice.values);  // Bytes that make no sense become NaN.
   if (of_slice > now) {
-    waiting_ += slice.values.size();
+    std::erase_if(early_, [&](const Early& each) {
+      return each.worker == worker && AttemptOf(each.slice.header) < of_slice;
+    });
     early_.push_back({worker, std::exchange(slice, Slice())});
     return Status::Ok();
   }

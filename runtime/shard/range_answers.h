@@ -14,7 +14,8 @@
 // norm, sketch and tally.
 //
 // Slices may overtake the message that opens their update, because they come over other
-// connections. Such slices wait.
+// connections. Such slices wait. A worker waits with one attempt at a time: its slices of a newer
+// one show that the coordinator has given up the older one.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +76,9 @@ class RangeAnswers {
     size_t slice_length = 0;                 // Floats.
     WireFormat wire = WireFormat::kFloat32;  // How answers travel.
     bool keep_rows = false;                  // As in DecodeLimits.
-    size_t most_waiting = 0;  // Floats of all slices together that overtake their update.
+    // Floats of one worker's slices that overtake their update. An honest worker must not reach it:
+    // its connection would be cut.
+    size_t most_waiting = 0;
   };
 
   // The memory for slices, `parallel` and `home` are borrowed. The sum is formed in `home`, or, if
@@ -138,6 +141,7 @@ class RangeAnswers {
   };
 
   size_t slices() const;
+  size_t WaitingFrom(WorkerId worker, const Header& newest) const;  // Floats.
   AnswerLog* LogNow() const;
   bool NotWanted(const Part& part) const;
   Result<size_t> LocalSlice(const Header& header) const;
@@ -163,7 +167,6 @@ class RangeAnswers {
   std::vector<bool> row_done_;
   std::map<Key, Part> parts_;
   std::list<Early> early_;  // In the order of arrival.
-  size_t waiting_ = 0;      // Floats in early_.
 };
 
 }  // namespace motley

@@ -132,10 +132,15 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   if (!loss.moved.empty()) hooks_.moved(worker, loss.moved);
   if (loss.gone) {
     update_.GiveUp();  // Nothing is waited for any more.
+    const std::string nobody =
+        loss.coming ? fmt::format("{}, which was to follow it, did not have its values yet",
+                                  DescribeNode(*loss.coming, workers_))
+                    : "nobody followed it";
     hooks_.failed(Status::Unavailable(fmt::format(
-        "shard {} of {} is lost with {}, and nobody followed it ({}): resume from a "
-        "checkpoint, or start with more `followers`",
-        *loss.gone, placement_.shards().size(), DescribeNode(worker, workers_), why.ToString())));
+        "shard {} of {} is lost with {} ({}), and {}: resume from a checkpoint, or start with "
+        "more `followers`",
+        *loss.gone, placement_.shards().size(), DescribeNode(worker, workers_), why.ToString(),
+        nobody)));
   }
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });

@@ -92,11 +92,27 @@ TEST_F(RangeAnswersTest, SlicesThatOvertakeTheirUpdateWaitForIt) {
   EXPECT_EQ(Sum(), All(7));
 }
 
-TEST_F(RangeAnswersTest, OnlySoManySlicesWait) {
+TEST_F(RangeAnswersTest, OnlySoManySlicesOfAWorkerWait) {
   Open(3, 1, Form("none", 2, 0));
   Row(0, 4, 1, 0, 5);
+  Row(0, 4, 1, 1, 5);
+  EXPECT_EQ(Send(0, HeaderOf(4, 1, 0, 2, 5), 5).code(), StatusCode::kDataError);
+  Row(1, 4, 1, 0, 5);  // What one worker sends leaves the others their room.
   Row(1, 4, 1, 1, 5);
-  EXPECT_EQ(Send(0, HeaderOf(5, 1, 0, 2, 5), 5).code(), StatusCode::kDataError);
+}
+
+// A worker that has begun another attempt will send no more of the one before.
+TEST_F(RangeAnswersTest, SlicesOfAnAttemptWaitUntilTheNextOne) {
+  Open(3, 1, Form("none", 2, 0));
+  for (const uint32_t attempt : {1, 2, 3}) {
+    Row(0, 4, attempt, 0, 5);
+    Row(0, 4, attempt, 1, 2);
+  }
+  Open(4, 1, Form("none", 2, 0));
+  EXPECT_TRUE(arrived.empty());
+  Open(4, 3, Form("none", 2, 0));
+  EXPECT_EQ(arrived, (std::vector<RowId>{0, 1}));
+  EXPECT_EQ(Sum(), All(7));
 }
 
 TEST_F(RangeAnswersTest, AnotherAttemptStartsFromNothing) {

@@ -47,7 +47,7 @@ class ShardHostTest : public testing::Test {
   static ShardHost::Job Job() {
     ShardHost::Job job{.token = "secret", .route = Route(4, 1)};
     job.workers = job.places = 2;
-    job.partitions = 2;
+    job.partitions = 3;
     job.slice_length = 4;
     return job;
   }
@@ -107,8 +107,8 @@ class ShardHostTest : public testing::Test {
     std::copy(bytes.begin(), bytes.end(), room.begin());
     host_.OnPayloadDone(peer, header, /*discarded=*/false);
   }
-  // Worker 1 joins in this incarnation, and answers a row with zeros.
-  void Answer(PeerId peer, Incarnation incarnation, RowId row) {
+  // Worker 1 joins in this incarnation.
+  void Join(PeerId peer, Incarnation incarnation) {
     host_.OnConnected(peer, {});
     wire::ShardJoinT join;
     join.token = "secret";
@@ -117,6 +117,10 @@ class ShardHostTest : public testing::Test {
     Header header;
     header.kind = FrameKind::kControl;
     Receive(peer, header, EncodeControl(join));
+  }
+  // It answers a row with zeros.
+  void Answer(PeerId peer, Incarnation incarnation, RowId row) {
+    Header header;
     header.kind = FrameKind::kGradient;
     header.incarnation = incarnation;
     header.attempt = 1;
@@ -153,12 +157,40 @@ TEST_F(ShardHostTest, AnswersWhileTheUpdateThatIsTakenBackIsApplied) {
   EXPECT_THAT(Answers(), ElementsAre(1));
 }
 
+// With multi-message, a worker gives several rows in one step. All of them may come before the
+// coordinator's message, if this node has stood still.
+TEST_F(ShardHostTest, TakesAllRowsOfAWorkerBeforeTheUpdateOpens) {
+  Hold();
+  Join(/*peer=*/3, /*incarnation=*/10);
+  for (const RowId row : {0, 1, 2}) Answer(/*peer=*/3, /*incarnation=*/10, row);
+  CodeForm form;
+  form.workers = form.partitions = 3;
+  form.rows = {{{0, 1}}, {{1, 1}}, {{2, 1}}};
+  wire::ShardOpenT open;
+  open.attempt = 1;
+  const Bytes code = EncodeForm(form);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
+  open.code.assign(bytes, bytes + code.size());
+  Answers();
+  Hear(open);
+  int rows = 0, sums = 0;
+  while (!transport_.held.empty()) {
+    const auto control = DecodeControl(transport_.LetGo().bytes);
+    if (!control.ok()) continue;
+    rows += control->body.AsShardRow() != nullptr;
+    sums += control->body.AsShardSummed() != nullptr;
+  }
+  EXPECT_EQ(rows, 3);
+  EXPECT_EQ(sums, 1);
+}
+
 // The coordinator blames the incarnation that was there when the step began.
 TEST_F(ShardHostTest, ReportsNoWholeLogIfAWorkerCameBackWithinTheStep) {
   Hold();
   CodeForm form;
-  form.workers = form.partitions = 2;
-  form.rows = {{{0, 1}}, {{1, 1}}};
+  form.workers = 2;
+  form.partitions = 3;
+  form.rows = {{{0, 1}}, {{1, 1}, {2, 1}}};
   wire::ShardOpenT open;
   open.attempt = 1;
   open.signs = 5;
@@ -166,11 +198,13 @@ TEST_F(ShardHostTest, ReportsNoWholeLogIfAWorkerCameBackWithinTheStep) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(code.data());
   open.code.assign(bytes, bytes + code.size());
   Hear(open);
+  Join(/*peer=*/3, /*incarnation=*/10);
   Answer(/*peer=*/3, /*incarnation=*/10, /*row=*/1);
   wire::ShardGoneT gone;
   gone.worker = 1;
   gone.incarnation = 10;
   Hear(gone);
+  Join(/*peer=*/4, /*incarnation=*/11);
   Answer(/*peer=*/4, /*incarnation=*/11, /*row=*/0);
   wire::ShardFetchT fetch;
   fetch.id = 2;
