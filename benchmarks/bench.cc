@@ -15,6 +15,7 @@
 #include "benchmarks/cases/rows_bench.h"
 #include "benchmarks/cases/sim_bench.h"
 #include "benchmarks/cases/transport_bench.h"
+#include "benchmarks/cases/update_bench.h"
 
 namespace motley {
 
@@ -35,6 +36,7 @@ const std::vector<Bench>& Benches() {
       {"training.answers", "rows, sent beside computing", BenchAnswers},
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},
       {"training.rows", "rows of several coefficients, gradients", BenchRows},
+      {"training.updates", "a vector's update in one pass over memory", BenchUpdates},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},
       {"transport.nearby", "messages by shared memory", BenchNearby},
       {"sim.events", "simulated clusters, tasks per second", BenchSimEvents},

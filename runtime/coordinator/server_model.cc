@@ -195,20 +195,24 @@ struct ServerModel::Work {
   std::shared_ptr<std::vector<float>> next;
   Contribution contribution;
 
-  Status Apply() {
-    std::copy(from->begin(), from->end(), next->begin());
+  // True: all new values are finite.
+  Result<bool> Apply() {
     const std::span<float> sums = sum->values().first(next->size());
     // A shard alone does not know the norm of the whole.
     if (route.shards() > 1 && optimizers.front()->needs_norm() && contribution.weight > 0) {
       contribution.norm = std::sqrt(SumOfSquares(sums)) / contribution.weight;
     }
+    bool finite = true;
     for (size_t shard = 0; shard < route.shards(); ++shard) {
-      const size_t begin = route.begin(shard);
-      const size_t size = route.parameters(shard);
-      MOTLEY_RETURN_IF_ERROR(optimizers[shard]->Apply(
-          device, sums.subspan(begin, size), std::span(*next).subspan(begin, size), contribution));
+      const auto part = [&, begin = route.begin(shard)](auto values) {
+        return std::span(values).subspan(begin, route.parameters(shard));
+      };
+      MOTLEY_ASSIGN_OR_RETURN(const bool fine,
+                              optimizers[shard]->Advance(device, part(sums), part(std::span(*from)),
+                                                         part(std::span(*next)), contribution));
+      finite &= fine;
     }
-    return Status::Ok();
+    return finite;
   }
 };
 
@@ -222,9 +226,8 @@ void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Cont
       Work{device_, route_, Optimizers(), std::move(sum), parameters(), next, from});
   auto work = [update, step, copy] {
     if (copy != nullptr) *copy = CopyOf(update->sum->values().first(update->next->size()));
-    MOTLEY_RETURN_IF_ERROR(update->Apply());
-    if (std::isfinite(SumOfSquares(*update->next))) return Status::Ok();
-    return Diverged(step);
+    MOTLEY_ASSIGN_OR_RETURN(const bool finite, update->Apply());
+    return finite ? Status::Ok() : Diverged(step);
   };
   // This thread releases `from` after the device has read it. The pool may then reuse it.
   device_.Submit(0, std::move(work),

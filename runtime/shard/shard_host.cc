@@ -283,11 +283,10 @@ Status ShardHost::ApplyTo(Held& held, const wire::ShardApplyT& apply) {
   // The work shares all that it uses, since this object may be gone before it is done.
   auto work = [sum, next, from, before = held.parameters, optimizer = held.optimizer,
                &device = parts_.device] {
-    if (next != before) std::copy(before->begin(), before->end(), next->begin());
     const std::span<float> sums = std::span(*sum).first(next->size());
-    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(device, sums, *next, from));
-    if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
-    return Status::DataError("training diverged");
+    MOTLEY_ASSIGN_OR_RETURN(const bool finite,
+                            optimizer->Advance(device, sums, *before, *next, from));
+    return finite ? Status::Ok() : Status::DataError("training diverged");
   };
   parts_.device.Submit(0, std::move(work),
                        alive_.Guard([this, shard = held.shard, step = apply.step, next,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <utility>
 
 #include "base/suggest.h"
 #include "coding/kernels/combine.h"
@@ -20,6 +22,8 @@ struct Piece {
   size_t count;
   size_t group;
   OptimizerOptions options;  // With the numbers of the group.
+
+  size_t end() const { return begin + count; }
 };
 
 // Cuts the range that begins at `begin` by groups.
@@ -41,57 +45,43 @@ std::vector<Piece> CutByGroups(const OptimizerOptions& options, size_t count, si
   return pieces;
 }
 
+// What all blocks of an update share.
+struct Pass {
+  const motley_kernels& kernels;
+  void* queue;
+  float mean;  // Multiplies the gradient.
+  float clip;  // Then this does; 1: nothing to clip.
+  double rate_factor;
+  uint64_t steps;
+  const Contribution& from;
+  const float* before;
+  float* gradient;
+  float* state;
+  float* next;
+};
+
 class KernelOptimizer final : public Optimizer {
  public:
+  // The rule gets at most `block` parameters at a time.
   KernelOptimizer(const OptimizerOptions& options, OwnRule rule, size_t count, size_t begin,
-                  size_t state_count)
+                  size_t state_count, size_t block)
       : options_(options),
         pieces_(CutByGroups(options, count, begin)),
         rule_(std::move(rule)),
         count_(count),
+        block_(block),
         state_(state_count) {}
 
   Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                const Contribution& from) override {
-    const double weight = from.weight;
-    if (gradient.size() != count_ || parameters.size() != count_ || !(weight >= 0) ||
-        std::isinf(weight)) {
-      return Status::InvalidArgument(
-          fmt::format("an optimizer of {} parameters cannot apply a gradient of {} to {} for "
-                      "samples of weight {}",
-                      count_, gradient.size(), parameters.size(), weight));
-    }
-    if (!from.group_rates.empty() && from.group_rates.size() != options_.groups.size()) {
-      return Status::InvalidArgument(fmt::format("{} learning rates for {} groups of parameters",
-                                                 from.group_rates.size(), options_.groups.size()));
-    }
-    if (options_.states > 0 && (!from.worker || *from.worker >= options_.states)) {
-      return Status::InvalidArgument(
-          fmt::format("the optimizer has states of {} workers, and the update is of none of them",
-                      options_.states));
-    }
-    const size_t own = state_.size() / std::max(options_.states, 1U);
-    float* const state = state_.data() + (options_.states > 0 ? *from.worker * own : 0);
-    const bool fades = options_.rate_by_staleness && from.staleness > 1;
-    const double factor = from.rate_factor / (fades ? static_cast<double>(from.staleness) : 1);
-    const motley_kernels& kernels = device.kernels();
-    void* queue = device.queue();
-    kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f,
-                  gradient.data());
-    Clip(kernels, queue, gradient, from.norm);
-    const uint64_t steps = steps_ + 1;
-    for (const Piece& piece : pieces_) {
-      float* g = gradient.data() + piece.begin;
-      float* w = parameters.data() + piece.begin;
-      const auto l2 = static_cast<float>(piece.options.l2);
-      if (l2 != 0) kernels.axpy(queue, piece.count, l2, w, g);
-      const double rate =
-          from.group_rates.empty() ? piece.options.learning_rate : from.group_rates[piece.group];
-      MOTLEY_RETURN_IF_ERROR(rule_({kernels, queue, piece.options, rate * factor, steps,
-                                    piece.count, g, state + piece.begin, count_, w, weight}));
-    }
-    steps_ = steps;
-    return Status::Ok();
+    return Update(device, gradient, parameters, parameters, from, nullptr);
+  }
+
+  Result<bool> Advance(Device& device, std::span<float> gradient, std::span<const float> before,
+                       std::span<float> next, const Contribution& from) override {
+    std::atomic<bool> finite = true;
+    MOTLEY_RETURN_IF_ERROR(Update(device, gradient, before, next, from, &finite));
+    return finite.load();
   }
 
   bool needs_norm() const override { return options_.clip > 0; }
@@ -112,19 +102,103 @@ class KernelOptimizer final : public Optimizer {
   }
 
  private:
-  void Clip(const motley_kernels& kernels, void* queue, std::span<float> gradient,
-            std::optional<double> known) const {
+  Status Check(std::span<const float> gradient, std::span<const float> before,
+               std::span<const float> next, const Contribution& from) const {
+    if (gradient.size() != count_ || before.size() != count_ || next.size() != count_ ||
+        !(from.weight >= 0) || std::isinf(from.weight)) {
+      return Status::InvalidArgument(
+          fmt::format("an optimizer of {} parameters cannot apply a gradient of {} to {} for "
+                      "samples of weight {}",
+                      count_, gradient.size(), next.size(), from.weight));
+    }
+    if (!from.group_rates.empty() && from.group_rates.size() != options_.groups.size()) {
+      return Status::InvalidArgument(fmt::format("{} learning rates for {} groups of parameters",
+                                                 from.group_rates.size(), options_.groups.size()));
+    }
+    if (options_.states > 0 && (!from.worker || *from.worker >= options_.states)) {
+      return Status::InvalidArgument(
+          fmt::format("the optimizer has states of {} workers, and the update is of none of them",
+                      options_.states));
+    }
+    return Status::Ok();
+  }
+
+  // `finite` becomes false if a new value is not; null: they are not checked.
+  Status Update(Device& device, std::span<float> gradient, std::span<const float> before,
+                std::span<float> next, const Contribution& from, std::atomic<bool>* finite) {
+    MOTLEY_RETURN_IF_ERROR(Check(gradient, before, next, from));
+    const size_t own = state_.size() / std::max(options_.states, 1U);
+    const bool fades = options_.rate_by_staleness && from.staleness > 1;
+    const size_t blocks = count_ / block_ + (count_ % block_ != 0);
+    Pass pass{device.kernels(),
+              // Several blocks have a thread each.
+              blocks > 1 ? nullptr : device.queue(),
+              from.weight > 0 ? static_cast<float>(1.0 / from.weight) : 0.0f, 1,
+              from.rate_factor / (fades ? static_cast<double>(from.staleness) : 1), steps_ + 1,
+              from, before.data(), gradient.data(),
+              state_.data() + (options_.states > 0 ? *from.worker * own : 0), next.data()};
+    Clip(device, gradient, pass);
+    Status status;  // Only a rule with a single block may fail.
+    const auto run = [&](size_t begin, size_t end) {
+      for (size_t block = begin; block < end; ++block) {
+        const size_t first = block * block_;
+        const size_t count = std::min(block_, count_ - first);
+        const Status done = UpdateBlock(pass, first, count);
+        if (blocks == 1) status = done;
+        const bool checks = finite != nullptr && done.ok();
+        if (checks && !std::isfinite(SumOfSquares(next.subspan(first, count)))) *finite = false;
+      }
+    };
+    blocks > 1 ? device.parallel().For(blocks, 1, run) : run(0, blocks);
+    if (status.ok()) steps_ = pass.steps;
+    return status;
+  }
+
+  // Only the norm of the whole gradient says if it is clipped.
+  void Clip(Device& device, std::span<float> gradient, Pass& pass) const {
     if (options_.clip == 0) return;
-    const double norm = known ? *known : std::sqrt(SumOfSquares(gradient));
+    if (!pass.from.norm) {
+      device.kernels().scale(device.queue(), count_, std::exchange(pass.mean, 1.0f),
+                             gradient.data());
+    }
+    const double norm = pass.from.norm ? *pass.from.norm : std::sqrt(SumOfSquares(gradient));
     // As PyTorch's clip_grad_norm_, so that the same script has the same losses in both.
     const double factor = options_.clip / (norm + 1e-6);
-    if (factor < 1) kernels.scale(queue, count_, static_cast<float>(factor), gradient.data());
+    if (factor < 1) pass.clip = static_cast<float>(factor);
+  }
+
+  Status UpdateBlock(const Pass& pass, size_t begin, size_t count) const {
+    float* const g = pass.gradient + begin;
+    float* const w = pass.next + begin;
+    if (pass.before != pass.next) std::copy_n(pass.before + begin, count, w);
+    if (pass.mean != 1) pass.kernels.scale(pass.queue, count, pass.mean, g);
+    if (pass.clip != 1) pass.kernels.scale(pass.queue, count, pass.clip, g);
+    const auto ends_before = [](const Piece& piece, size_t at) { return piece.end() <= at; };
+    auto piece = std::lower_bound(pieces_.begin(), pieces_.end(), begin, ends_before);
+    for (size_t at = begin; at < begin + count; at = piece->end(), ++piece) {
+      const size_t part = std::min(piece->end(), begin + count) - at;
+      MOTLEY_RETURN_IF_ERROR(UpdatePart(pass, *piece, at, part));
+    }
+    return Status::Ok();
+  }
+
+  Status UpdatePart(const Pass& pass, const Piece& piece, size_t begin, size_t count) const {
+    float* const g = pass.gradient + begin;
+    float* const w = pass.next + begin;
+    const auto l2 = static_cast<float>(piece.options.l2);
+    if (l2 != 0) pass.kernels.axpy(pass.queue, count, l2, w, g);
+    float* const state = state_.empty() ? nullptr : pass.state + begin;
+    const std::vector<double>& rates = pass.from.group_rates;
+    const double rate = rates.empty() ? piece.options.learning_rate : rates[piece.group];
+    return rule_({pass.kernels, pass.queue, piece.options, rate * pass.rate_factor, pass.steps,
+                  count, g, state, count_, w, pass.from.weight});
   }
 
   OptimizerOptions options_;
   const std::vector<Piece> pieces_;
   OwnRule rule_;
   size_t count_;
+  size_t block_;
   uint64_t steps_ = 0;
   std::vector<float> state_;
 };
@@ -210,7 +284,7 @@ Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& opt
   };
   return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
       options, apply, parameter_count, begin,
-      rule.state_arrays * parameter_count * std::max(options.states, 1U)));
+      rule.state_arrays * parameter_count * std::max(options.states, 1U), kUpdateBlock));
 }
 
 Result<std::unique_ptr<Optimizer>> Optimizer::CreateOwn(const OptimizerOptions& options,
@@ -222,8 +296,9 @@ Result<std::unique_ptr<Optimizer>> Optimizer::CreateOwn(const OptimizerOptions& 
         "groups of parameters and a rule of your own for updates: the rule decides what each "
         "parameter gets. Leave the groups out");
   }
-  return std::unique_ptr<Optimizer>(std::make_unique<KernelOptimizer>(
-      options, std::move(rule), parameter_count, /*begin=*/0, state_count));
+  return std::unique_ptr<Optimizer>(
+      std::make_unique<KernelOptimizer>(options, std::move(rule), parameter_count, /*begin=*/0,
+                                        state_count, std::max<size_t>(parameter_count, 1)));
 }
 
 }  // namespace motley

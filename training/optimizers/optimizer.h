@@ -77,6 +77,10 @@ struct RuleUpdate;  // optimizer_rule.h
 // was changed; after another one, anything may be.
 using OwnRule = std::function<Status(const RuleUpdate& by)>;
 
+// Parameters that an update takes through all of its work before it begins with the next ones.
+// Gradient, parameters and state of so many fit the cache of a core.
+inline constexpr size_t kUpdateBlock = size_t{1} << 15;
+
 class Optimizer {
  public:
   // kInvalidArgument: unknown name, or a rate or constant out of range; the message has the range.
@@ -96,6 +100,12 @@ class Optimizer {
   // a group, or no worker where workers have states. Also returns errors of the caller's rule.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
+  // The same for the next version of the parameters, which begins as a copy of `before`. They may
+  // be the same memory. True: all new values are finite. Copy, update and check are one pass over
+  // memory (kUpdateBlock), on the threads of the device. The bits are those of Apply.
+  virtual Result<bool> Advance(Device& device, std::span<float> gradient,
+                               std::span<const float> before, std::span<float> next,
+                               const Contribution& from) = 0;
   // Contribution::norm is needed if the optimizer has only a range of the parameters.
   virtual bool needs_norm() const = 0;
   // State besides the parameters, for checkpoints: steps taken, and the state arrays.
