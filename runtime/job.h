@@ -87,6 +87,7 @@ struct JobOptions : SchedulerOptions {
   // which the first step waits.
   enum class Holders : uint8_t { kServer, kWorkers, kChosen, kShardServers };
   Holders holders = Holders::kServer;
+  std::optional<notice::StarKept::Why> star_kept;  // Why kChosen became kServer before the job.
   // Places of shard servers. With kWorkers and kChosen those that have joined may hold shards, too.
   uint32_t shard_servers = 0;
   uint32_t places() const { return workers + shard_servers; }

@@ -133,6 +133,19 @@ struct VectorPlaced {
   // A worker got nothing from another one, which may be unable to connect. The server sums then.
   std::optional<std::pair<WorkerId, WorkerId>> unreached;
 };
+// `reduce` auto left the vector with the server, and no links were measured for that.
+struct StarKept {
+  enum class Why : uint8_t {
+    kHere,        // All workers are on the server's machine.
+    kAlone,       // Only one worker can hold a part.
+    kShort,       // Messages of so short a vector take longer than its bytes.
+    kNoBarrier,   // Each worker has updates of its own.
+    kOwnUpdates,  // The caller makes the updates.
+    kUnmeasured,  // The links of the server or of the others could not be measured.
+  };
+  Why why;
+  double bytes;  // Length of the vector.
+};
 struct CheckpointNote {  // A note about the folders (WrittenCheckpoint::notes).
   std::string text;
 };
@@ -145,11 +158,13 @@ using JobNotice =
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
                  notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardsMoved,
-                 notice::VectorPlaced, notice::CheckpointNote, notice::AwaitsShardServers,
-                 notice::ShardServerJoined, notice::ShardServerLost>;
+                 notice::VectorPlaced, notice::StarKept, notice::CheckpointNote,
+                 notice::AwaitsShardServers, notice::ShardServerJoined, notice::ShardServerLost>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {
+  const auto* star = std::get_if<notice::StarKept>(&notice);
+  if (star != nullptr) return star->why == notice::StarKept::Why::kHere;
   const auto* scheduled = std::get_if<Notice>(&notice);
   return scheduled != nullptr && std::holds_alternative<notice::CodeChosen>(*scheduled);
 }

@@ -43,6 +43,7 @@ Status KeepVectorHere(const JobRequest& request, const ForeignTrainer& foreign,
   if (plan->job.holders == Holders::kChosen) {
     plan->job.holders = Holders::kServer;
     plan->job.shard_servers = 0;
+    plan->job.star_kept = notice::StarKept::Why::kOwnUpdates;
     return Status::Ok();
   }
   return Status::InvalidArgument(

@@ -352,6 +352,24 @@ std::string TextOf(const notice::VectorPlaced& n, const Names& names) {
   return text;
 }
 
+std::string TextOf(const notice::StarKept& n, const Names&) {
+  using Why = notice::StarKept::Why;
+  const char* why = "";
+  switch (n.why) {
+    case Why::kHere: why = "all workers are on its own machine, where no link limits it"; break;
+    case Why::kAlone: why = "only one worker could hold a part of it so far"; break;
+    case Why::kShort: why = "messages of so short a vector take longer than its bytes"; break;
+    case Why::kNoBarrier:
+      why = "without a barrier, updates need all parameters in one place";
+      break;
+    case Why::kOwnUpdates: why = "the program makes the updates, and needs all of it"; break;
+    case Why::kUnmeasured: why = "its links could not be measured"; break;
+  }
+  const bool short_one = n.bytes < 1e6;
+  return fmt::format("the server sums the vector of {:.3g} {}: {}",
+                     n.bytes / (short_one ? 1e3 : 1e6), short_one ? "kB" : "MB", why);
+}
+
 std::string TextOf(const notice::AwaitsShardServers& n, const Names&) {
   return fmt::format(
       "{} of {} joined; waiting for the others, at most {:.0f} s more (motley server --shard "

@@ -383,6 +383,8 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
   // Updates of each worker's own need the parameters at the server.
   if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
+    using Why = notice::StarKept::Why;
+    if (chosen) job.star_kept = here ? Why::kHere : Why::kNoBarrier;
     if (request.followers == 0) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
         "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/coordinator/server_job.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -160,9 +161,21 @@ void ServerJob::Start(Finished finished) {
   };
   const bool paused = !end_.ended() && updater_.PausesAt(server_.record.steps(), begin);
   if ((server_.awaited->waiting() || paused) && !end_.ended()) pump_.Hold();
+  SayWhyStar();
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
   if (!end_.ended()) server_.awaited->Start();
   end_.Check();  // Stop may have been called before.
+}
+
+// With `reduce` auto and others that may hold the vector, VectorPlacement says it.
+void ServerJob::SayWhyStar() {
+  using Star = notice::StarKept;
+  const JobOptions& options = server_.options;
+  std::optional<Star::Why> why = options.star_kept;
+  const bool chosen = options.holders == JobOptions::Holders::kChosen;
+  if (chosen && server_.remote == nullptr) why = Star::Why::kShort;
+  const uint64_t floats = std::max(options.modelled_floats, server_.model->parameter_count());
+  if (why && !end_.ended()) server_.Say(Star{*why, static_cast<double>(floats * sizeof(float))});
 }
 
 void ServerJob::Follow(const Guidance& guidance) {

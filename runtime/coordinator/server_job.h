@@ -44,6 +44,7 @@ class ServerJob final : public ServerNode {
   Answers::Hooks AnswerHooks();
   std::unique_ptr<AwaitedServers> MakeAwaited();
   std::unique_ptr<RemoteUpdates> MakeRemote();
+  void SayWhyStar();
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;

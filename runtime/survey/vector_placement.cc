@@ -118,7 +118,8 @@ void VectorPlacement::Decide(Owners owners) {
     if (!ReachedOnlyFromHere(address)) elsewhere.insert(worker);
   }
   // Links lead to other machines. One worker alone has nobody to share with.
-  if (choosing() && (elsewhere.empty() || owners_.size() < 2)) return KeepStar();
+  if (choosing() && elsewhere.empty()) return KeepStar(notice::StarKept::Why::kHere);
+  if (choosing() && owners_.size() < 2) return KeepStar(notice::StarKept::Why::kAlone);
   // With two workers, or with one shard server, the shares make no difference. For a short vector
   // they make little.
   const bool several = sharded() ? Usual().size() > 1 : owners_.size() > 2;
@@ -136,8 +137,10 @@ void VectorPlacement::Lost(WorkerId worker) {
   survey_.Lost(worker);
 }
 
-void VectorPlacement::KeepStar() {
+// `why`: nothing was measured, so no other notice says it.
+void VectorPlacement::KeepStar(std::optional<notice::StarKept::Why> why) {
   star_ = true;
+  if (why) hooks_.notice(notice::StarKept{*why, static_cast<double>(length() * sizeof(float))});
   survey_.Disband();
   hooks_.star();
 }
@@ -228,7 +231,8 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   const bool enough = placed.nodes.size() > 1 && !exchange.workers.empty() &&
                       (!sharded() || !exchange.servers.empty());
   const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;
-  if (choosing() && (!enough || !measured)) return KeepStar();
+  if (choosing() && !enough) return KeepStar(notice::StarKept::Why::kAlone);
+  if (choosing() && !measured) return KeepStar(notice::StarKept::Why::kUnmeasured);
   if (!enough) return PlaceEqually();
   if (choosing() && links.unreached) {
     placed.unreached = links.unreached;
@@ -244,7 +248,7 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   placed.choice = *std::move(choice);
   if (placed.choice.kind == Reduce::kStar) {
     hooks_.notice(placed);
-    return KeepStar();
+    return KeepStar(std::nullopt);
   }
   // Each float of the route stands for so many.
   const double each = static_cast<double>(length()) / static_cast<double>(route_length());

@@ -57,7 +57,7 @@ class VectorPlacement {
   LinkSurvey& survey() { return survey_; }
 
  private:
-  void KeepStar();
+  void KeepStar(std::optional<notice::StarKept::Why> why);
   void PlaceEqually();
   void LeaveOutNeighbours();
   std::vector<WorkerId> Usual() const;

@@ -146,12 +146,18 @@ TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {
   JobRequest request;
   request.data = "there";
   request.reduce = "auto";
+  using Why = notice::StarKept::Why;
   EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kServer) << "all in one";
+  EXPECT_EQ(PlanRealJob(request)->job.star_kept, Why::kHere);
   request.role = MOTLEY_SERVER;
   EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kChosen);
+  EXPECT_EQ(PlanRealJob(request)->job.star_kept, std::nullopt);
   request.sync = "asp";
   EXPECT_EQ(PlanRealJob(request)->job.holders, JobOptions::Holders::kServer);
   EXPECT_EQ(PlanRealJob(request)->job.shard_servers, 0U);
+  EXPECT_EQ(PlanRealJob(request)->job.star_kept, Why::kNoBarrier);
+  request.reduce = "star";
+  EXPECT_EQ(PlanRealJob(request)->job.star_kept, std::nullopt) << "it was asked for";
 }
 
 TEST(PlanJob, BackupWorkersAreAQuorum) {

@@ -144,6 +144,19 @@ TEST(NoticeText, OfWhoSumsTheVector) {
             "work");
 }
 
+TEST(NoticeText, OfAVectorThatStaysWithTheServer) {
+  using Why = notice::StarKept::Why;
+  EXPECT_EQ(Text(notice::StarKept{Why::kShort, 20480}),
+            "the server sums the vector of 20.5 kB: messages of so short a vector take longer than "
+            "its bytes");
+  EXPECT_EQ(
+      Text(notice::StarKept{Why::kHere, 92e6}),
+      "the server sums the vector of 92 MB: all workers are on its own machine, where no link "
+      "limits it");
+  EXPECT_TRUE(IsDetail(notice::StarKept{Why::kHere, 92e6})) << "it is so in every small run";
+  EXPECT_FALSE(IsDetail(notice::StarKept{Why::kShort, 20480}));
+}
+
 TEST(NoticeText, OfShardServers) {
   const NameOfWorker names = [](WorkerId node) -> std::string {
     return node < 2 ? "" : node == 2 ? "shard server 0" : "shard server 1 (rack)";

@@ -337,6 +337,12 @@ TEST(WorkerShards, OfAShortVectorStayWithTheServerUnlessAskedFor) {
   world.StartWorkers();
   ExpectSerialParameters(world, world.Run());
   EXPECT_FALSE(Placed(world));
+  const notice::StarKept* kept = nullptr;
+  for (const JobNotice& each : world.watcher.notices) {
+    if (const auto* star = std::get_if<notice::StarKept>(&each)) kept = star;
+  }
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->why, notice::StarKept::Why::kShort);
   EXPECT_EQ(world.watcher.applied_here, world.watcher.applied);
 }
 
