@@ -76,7 +76,9 @@ struct SimOptions {
   // Cost-only: workers measure their speed before they begin, as with built-in models; with a
   // caller's trainer they cannot.
   bool calibrated = true;
-  ClusterProfile cluster;          // One worker profile per job.workers.
+  ClusterProfile cluster;  // One worker profile per job.workers.
+  // The link of each shard server (job.shard_servers); none: those of the workers, in turn.
+  std::optional<LinkProfile> shard_server_link;
   std::vector<std::string> names;  // Distinct names of the workers; empty: worker-0 and so on.
   // Start times of workers in seconds; workers beyond the end start with the server.
   std::vector<double> start_seconds;

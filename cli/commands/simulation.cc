@@ -140,6 +140,12 @@ Status CheckReplay(const ReplayFile& replay, size_t workers) {
                   replay.path, replay.times->workers(), workers));
 }
 
+// Shard servers are on machines of their own, with links like the server's, as motley plan assumes.
+LinkProfile LinkOfShardServer(const ClusterProfile& cluster) {
+  const ServerRates rates = ServerRatesOf(cluster);
+  return {.bytes_per_second = rates.out, .down = LinkDirection{0, rates.in}};
+}
+
 // Fills in everything except the cluster and the replay.
 Status FillIn(const JobRequest& request, Simulation& sim) {
   const size_t workers = sim.options.cluster.workers.size();
@@ -153,12 +159,10 @@ Status FillIn(const JobRequest& request, Simulation& sim) {
   JobOptions& job = sim.plan.job;
   MOTLEY_RETURN_IF_ERROR(PlanReduction(request, /*here=*/false, job));
   if (job.holders == JobOptions::Holders::kShardServers) {
-    return Status::InvalidArgument(
-        fmt::format("`reduce` {}: shard servers are not simulated. motley plan predicts the time "
-                    "of their steps",
-                    request.reduce));
+    sim.options.shard_server_link = LinkOfShardServer(sim.options.cluster);
+  } else {
+    job.shard_servers = 0;  // The cluster file has no spare ones.
   }
-  job.shard_servers = 0;
   if (job.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(job));
   MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(job));
   MOTLEY_RETURN_IF_ERROR(PlanLocalSteps(request, job));

@@ -28,7 +28,9 @@ std::function<void(const Header&, int, Time, Time)> WatchOf(const SimOptions& op
 }
 
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
-  const LinkProfile& profile = options.cluster.workers[index % options.job.workers].link;
+  const bool own = index >= options.job.workers && options.shard_server_link;
+  const LinkProfile& profile =
+      own ? *options.shard_server_link : options.cluster.workers[index % options.job.workers].link;
   std::optional<SimLinkWay> back;
   if (profile.down) {
     back = SimLinkWay{FromSeconds(profile.down->latency_seconds), profile.down->bytes_per_second};

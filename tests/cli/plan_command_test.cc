@@ -299,7 +299,7 @@ TEST(PlanCommand, PredictsStepsWhoseVectorOthersSum) {
     if (direct) {
       EXPECT_THAT(text, HasSubstr(command + plan->RecommendedFlags() + " --reduce direct\n"));
     } else {
-      EXPECT_THAT(text, HasSubstr("motley simulate has none"));
+      EXPECT_THAT(text, HasSubstr("motley simulate shows their steps"));
       EXPECT_THAT(text, Not(HasSubstr("motley train --remote")));
     }
     EXPECT_THAT(text, HasSubstr("\nshares: "));

@@ -107,6 +107,25 @@ TEST_P(ReduceAgreement, UndisturbedStepsTakeWhatTheStepModelSays) {
   }
 }
 
+// Each shard server has a link like the server's.
+TEST(ShardServersOfASimulation, TakeWhatTheStepModelSays) {
+  const std::vector<Link> links(4, Link{1, 1});
+  const ClusterProfile thin = ClusterOf(links, 100'000'000);
+  ClusterProfile wide = thin;
+  wide.server = ServerRates{.in = 10 * kGigabit, .out = 10 * kGigabit};
+  for (const ClusterProfile& cluster : {thin, wide}) {
+    for (const char* reduce : {"sharded:2", "sharded:4"}) {
+      const auto summary = Simulated(cluster, FlagsFor(reduce, "float32", "momentum"));
+      ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+      std::vector<double> steps = summary->step_seconds;
+      steps.erase(steps.begin(), steps.begin() + 20);
+      const double planned = PlannedSeconds(cluster, reduce, WireFormat::kFloat32, true);
+      EXPECT_NEAR(Mean(steps) / planned, 1, 0.05)
+          << reduce << ", " << cluster.server->in / kGigabit << " Gbit/s";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, ReduceAgreement, testing::ValuesIn(kWireFormats),
                          [](const auto& test) { return NameOf(test.param); });
 

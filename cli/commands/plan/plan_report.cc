@@ -36,7 +36,7 @@ struct Row {
   Result<SimulatedScheme> simulated = Status::Internal("not simulated");
 };
 
-constexpr const char* kNoServers = "the simulator has no jobs whose vector other servers sum";
+constexpr const char* kNoServers = "plan does not simulate shard servers, and motley simulate does";
 
 // Why the scheme is not simulated; empty: it can be, in reasonable time.
 std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile, bool runs) {

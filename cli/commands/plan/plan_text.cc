@@ -213,7 +213,8 @@ std::string VectorText(const PlanReport& plan, bool explain) {
   text += MemoryText(plan);
   if (!plan.Runs()) {
     return text +
-           "to train with shard servers, see motley server --help; motley simulate has none\n";
+           "to train with shard servers, see motley server --help; motley simulate shows their "
+           "steps\n";
   }
   if (plan.PlacesDirect()) return text;
   if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);

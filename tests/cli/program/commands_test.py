@@ -309,7 +309,7 @@ class Commands(ProgramTest):
     def test_simulated_jobs_place_and_round_their_vector(self):
         cluster = ["--cluster", PROFILES / "uniform-8.toml", "--batch", 256, "--code", "none", "--steps", 20]
         usual = self.run_json("simulate", *cluster)
-        for flags in (["--reduce", "direct"], ["--reduce", "auto"], ["--wire", "int8"],
+        for flags in (["--reduce", "direct"], ["--reduce", "auto"], ["--reduce", "sharded:2"], ["--wire", "int8"],
                       ["--reduce", "direct", "--followers", 2, "--wire", "bf16"]):
             with self.subTest(flags):
                 seen = self.run_json("simulate", *cluster, *flags)
@@ -317,12 +317,12 @@ class Commands(ProgramTest):
                 self.assertGreater(seen["step_seconds"]["mean"], seen["ideal_seconds"])
                 rounded = "--wire" in flags
                 self.assertEqual(seen["ideal_seconds"] < usual["ideal_seconds"], rounded)
-        for wrong in (["--reduce", "ring"], ["--reduce", "sharded:2"], ["--wire", "float99"], ["--followers", 1]):
+        for wrong in (["--reduce", "ring"], ["--reduce", "sharded:65"], ["--wire", "float99"], ["--followers", 1]):
             self.assertIn(wrong[0], self.run_program("simulate", *cluster, *wrong, expect=2).stderr)
         self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
         # A slow worker and a lost one.
         faults = ["--fault", "slow:1@step=5,4x", "--fault", "kill:2@step=10"]
-        for reduce in ("direct", "auto"):
+        for reduce in ("direct", "auto", "sharded:2"):
             seen = self.run_json("simulate", *cluster, "--reduce", reduce, *faults)
             self.assertEqual((seen["steps"], seen["workers"][2]["lost"]), (20, True))
 
