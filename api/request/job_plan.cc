@@ -9,7 +9,6 @@
 #include "base/suggest.h"
 #include "checkpoint/erasure/erasure_code.h"
 #include "coding/gradient_code.h"
-#include "collective/algorithm.h"
 #include "fmt/core.h"
 #include "runtime/coordinator/server_node.h"
 #include "training/models/architecture.h"
@@ -361,57 +360,6 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
   MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
   return plan;
-}
-
-Result<ReduceMode> ReadReduce(const std::string& option, const std::string& reduce) {
-  const bool mpi = reduce == "mpi";
-  if (mpi || FindCollective(reduce).ok()) {
-    return Status::InvalidArgument(fmt::format(
-        "{2} {0}: such a sum waits for every worker, and a job's steps do not wait for slow ones. "
-        "A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
-        "ring. To compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum "
-        "--reduce {0}",
-        reduce, mpi ? "mpirun -n 4 " : "", option));
-  }
-  Result<ReduceMode> mode = ParseReduce(reduce);
-  if (!mode.ok()) return mode.status().WithContext(option);
-  return mode;
-}
-
-Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
-  MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("`reduce`", request.reduce));
-  const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
-  // Updates of each worker's own need the parameters at the server.
-  if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
-    using Why = notice::StarKept::Why;
-    if (chosen) job.star_kept = here ? Why::kHere : Why::kNoBarrier;
-    if (request.followers == 0) return Status::Ok();
-    return Status::InvalidArgument(fmt::format(
-        "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "
-        "sharded:S, or leave `followers` out",
-        request.followers));
-  }
-  if (request.followers > 3) {
-    return Status::InvalidArgument(
-        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
-  }
-  if (mode.kind == Reduce::kDirect && job.workers < 2) {
-    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
-  }
-  if (sharded && here) {
-    return Status::InvalidArgument(fmt::format(
-        "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
-        "nothing. They are for jobs whose workers are on other machines (motley train --remote); "
-        "leave `reduce` out",
-        request.reduce));
-  }
-  using Holders = JobOptions::Holders;
-  job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
-  job.followers = std::max(request.followers, 1U);
-  if (!here) job.shard_servers = sharded ? mode.servers : kMostShardServers;
-  if (chosen) return Status::Ok();
-  job.shards = sharded ? mode.servers : job.workers;
-  return Status::Ok();
 }
 
 Result<JobPlan> PlanRealJob(const JobRequest& request) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the vector of a job is summed: the part of job_plan.h that reads `reduce` and `followers`.
+#include <algorithm>
+
+#include "api/request/job_plan.h"
+#include "collective/algorithm.h"
+#include "fmt/core.h"
+#include "scheduler/placement/reduction.h"
+
+namespace motley {
+
+Result<ReduceMode> ReadReduce(const std::string& option, const std::string& reduce) {
+  const bool mpi = reduce == "mpi";
+  if (mpi || FindCollective(reduce).ok()) {
+    return Status::InvalidArgument(fmt::format(
+        "{2} {0}: such a sum waits for every worker, and a job's steps do not wait for slow ones. "
+        "A job can use auto, star, sharded:S or direct, and direct sends no more bytes than a "
+        "ring. To compare the sums themselves, build Motley's benchmarks and run: {1}motley-sum "
+        "--reduce {0}",
+        reduce, mpi ? "mpirun -n 4 " : "", option));
+  }
+  Result<ReduceMode> mode = ParseReduce(reduce);
+  if (!mode.ok()) return mode.status().WithContext(option);
+  return mode;
+}
+
+Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("`reduce`", request.reduce));
+  const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
+  // Updates of each worker's own need the parameters at the server.
+  if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
+    using Why = notice::StarKept::Why;
+    if (chosen) job.star_kept = here ? Why::kHere : Why::kNoBarrier;
+    if (request.followers == 0) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "
+        "sharded:S, or leave `followers` out",
+        request.followers));
+  }
+  if (request.followers > 3) {
+    return Status::InvalidArgument(
+        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+  }
+  if (mode.kind == Reduce::kDirect && job.workers < 2) {
+    return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
+  }
+  if (sharded && here) {
+    return Status::InvalidArgument(fmt::format(
+        "`reduce` {}: the workers of one machine share its memory, so shard servers would gain "
+        "nothing. They are for jobs whose workers are on other machines (motley train --remote); "
+        "leave `reduce` out",
+        request.reduce));
+  }
+  using Holders = JobOptions::Holders;
+  job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
+  job.followers = std::max(request.followers, 1U);
+  if (!here) job.shard_servers = sharded ? mode.servers : kMostShardServers;
+  if (chosen) return Status::Ok();
+  job.shards = sharded ? mode.servers : job.workers;
+  return Status::Ok();
+}
+
+}  // namespace motley
