@@ -122,6 +122,14 @@ struct SentAway {  // The worker was sent away after this many refused answers.
   Status last;  // Why the last one was refused.
   uint32_t live;
 };
+// From now on `needed` of the `rows` answers to a step are sent first, and the others are held. An
+// answer takes the server's link for `each`.
+struct SendsInTurn {
+  uint32_t needed;
+  uint32_t rows;
+  Duration each;
+  bool operator==(const SendsInTurn&) const = default;
+};
 struct NotDecodable {  // All answers together do not decode; the job goes on without a code.
   StepId step;
   bool operator==(const NotDecodable&) const = default;
@@ -182,8 +190,8 @@ using Notice =
                  notice::Starting, notice::Ready, notice::StartedAgain, notice::Left, notice::Lost,
                  notice::AllGone, notice::Silent, notice::AnswersAgain, notice::Rests,
                  notice::AllSilent, notice::LongStep, notice::Refused, notice::SentAway,
-                 notice::NotDecodable, notice::ToleratesFewer, notice::FewerParts,
-                 notice::OtherCode, notice::FewerCopies, notice::CodeChosen,
+                 notice::NotDecodable, notice::SendsInTurn, notice::ToleratesFewer,
+                 notice::FewerParts, notice::OtherCode, notice::FewerCopies, notice::CodeChosen,
                  notice::ToleranceChanged>;
 
 // The worker that failed last, and the reason. Some errors that end a job include it.

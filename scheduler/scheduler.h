@@ -57,6 +57,12 @@ struct RowArrived {  // All slices of `row` came from `worker`, while the step w
   RowId row;
   Duration transfer{};  // Since its first byte arrived; zero: not known.
 };
+// Part of the worker's answer to a row could leave, and waits for SendRow.
+struct RowReady {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+};
 // An answer to a step that is closed, or to a row that another worker answered first.
 struct RowLate {
   WorkerId worker;
@@ -117,7 +123,7 @@ struct LinkMeasured {
 using Event =
     std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing, RowArrived,
                  RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost, Tick, LeaseProgress,
-                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured>;
+                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured, RowReady>;
 
 // --- Commands: what to do ---
 // Prepares the decoder for a step under this code (the rows of CodeForm). It also restarts a step.
@@ -133,6 +139,13 @@ struct PlacePartitions {
 };
 // Makes the worker compute a row of the open step. Its partitions were placed before.
 struct AssignRow {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+  bool waits = false;  // The answer waits for SendRow; RowReady comes when it could leave.
+};
+// Lets the answer to a row leave that waits, or would wait.
+struct SendRow {
   WorkerId worker;
   StepId step;
   RowId row;
@@ -194,7 +207,7 @@ struct SendLease {
 };
 using Command =
     std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep, DropWorker, EndJob,
-                 Notify, OpenLeases, ExtendLease, RevokeLease, SendLease, CancelRow>;
+                 Notify, OpenLeases, ExtendLease, RevokeLease, SendLease, CancelRow, SendRow>;
 
 class Scheduler {
  public:

@@ -48,6 +48,9 @@ struct SchedulerOptions {
   uint32_t most_sums = 0;
   uint32_t draw_codes_every = 0;
   bool unweighted = false;  // "auto" chooses only schemes whose answers are added as they are.
+  // True: where the code does not need all answers, these always wait for grants (send_grants.h).
+  // False: never. None: where the measured link promises to gain by it.
+  std::optional<bool> grant_sends = {};
   // For rows on links that bear no more workers: this many of the fastest take part, and the others
   // stand by; 0: all take part.
   uint32_t most_workers = 0;

@@ -39,6 +39,10 @@ struct SchedulerStats {
   uint64_t replans = 0;          // Plans after the first.
   uint64_t rows_reassigned = 0;  // Rows given to another worker within a step.
   uint64_t steps_restarted = 0;
+  // Answers that were held where the link is thin: those that no step needed, and those that left
+  // later because others did not come.
+  uint64_t answers_held = 0;
+  uint64_t held_answers_sent = 0;
   // Workers that the present plan can miss; sometimes fewer than asked for.
   uint32_t tolerates = 0;
   std::vector<WorkerStats> workers;

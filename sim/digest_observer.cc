@@ -28,6 +28,13 @@ void MixCommand(Digest& digest, const AssignRow& assign) {
   digest.Mix(assign.worker);
   digest.Mix(assign.step);
   digest.Mix(assign.row);
+  if (assign.waits) digest.Mix(1);
+}
+
+void MixCommand(Digest& digest, const SendRow& send) {
+  digest.Mix(send.worker);
+  digest.Mix(send.step);
+  digest.Mix(send.row);
 }
 
 void MixCommand(Digest& digest, const CancelWork& cancel) {

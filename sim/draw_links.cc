@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67;
+constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69;
 constexpr uint32_t kMostSurveyed = 5;  // Workers. Measuring the links of more takes long.
 
 void SurveyLinks(SimOptions& options) {
@@ -33,11 +33,19 @@ void RoundVectors(SimOptions& options) {
   job.audit_fraction = 0;
 }
 
+void HoldAnswers(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kGrantDraws);
+  const Scheme& scheme = SchemeNamed(options.job.code);
+  const bool fits = scheme.plain_rows() && scheme.keeps_copies;
+  if (fits && random.Chance(0.2)) options.job.grant_sends = true;
+}
+
 }  // namespace
 
 void DrawLinks(SimOptions& options) {
   SurveyLinks(options);
   RoundVectors(options);
+  HoldAnswers(options);
 }
 
 }  // namespace motley

@@ -29,6 +29,8 @@ const std::vector<std::string>& ReachedStates::All() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> states = {
         "all workers gone for a while",
+        "answer held and not needed",
+        "answer held and sent",
         "answer late",
         "answers for what was kept",
         "answers for what nobody kept",
@@ -163,6 +165,8 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("decoded with exactly s missing", std::exchange(exactly_, 0));
   Count("row reassigned", result.scheduler.rows_reassigned);
   Count("step restarted", result.scheduler.steps_restarted);
+  Count("answer held and not needed", result.scheduler.answers_held);
+  Count("answer held and sent", result.scheduler.held_answers_sent);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);
     Count("answer refused", worker.rejected);

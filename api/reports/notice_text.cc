@@ -158,6 +158,13 @@ std::string TextOf(const notice::SentAway& n, const Names& names) {
                      names.One(n.worker), n.refused, n.last.ToString(), GoOn(n.live));
 }
 
+std::string TextOf(const notice::SendsInTurn& n, const Names&) {
+  return fmt::format(
+      "an answer takes the server's link for {:.0f} ms: the first {} of {} that decode are sent, "
+      "and the others are held",
+      1e3 * ToSeconds(n.each), n.needed, n.rows);
+}
+
 std::string TextOf(const notice::NotDecodable& n, const Names&) {
   return fmt::format(
       "step {}: all answers arrived, but they do not decode within the limits; going on with "

@@ -75,7 +75,7 @@ void Dispatcher::Do(const OpenLeases& command) {
 }
 
 void Dispatcher::Do(const AssignRow& command, Session& to) {
-  const Bytes& order = server_.answers.GiveRow(to.worker, command.step, command.row);
+  const Bytes& order = server_.answers.GiveRow(to.worker, command.step, command.row, command.waits);
   if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return server_.end.End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
@@ -88,6 +88,11 @@ void Dispatcher::Do(const AssignRow& command, Session& to) {
   const Header header = to.HeaderFor(FrameKind::kControl, command.step);
   SendBytes(server_.env.transport, to.peer, header, order, Priority::kControl, nullptr);
   server_.observer.OnEvent(event::RowAssigned{command.step, command.row, to.worker, server_.Now()});
+}
+
+void Dispatcher::Do(const SendRow& command, Session& to) {
+  const auto flush = server_.answers.orders().FlushRow(to.worker, command.step, command.row);
+  if (flush) to.Send(command.step, *flush);
 }
 
 void Dispatcher::Do(const CancelWork& command, Session& to) {
@@ -132,7 +137,14 @@ bool Dispatcher::MustHold(const WorkersCancel& cancel) const {
 }
 
 void Dispatcher::Send(const WorkersCancel& cancel) {
-  if (MustHold(cancel)) return held_.push_back(cancel);
+  if (MustHold(cancel)) {
+    // The copy that the audit needs may wait for a grant.
+    const StepId step = cancel.cancel.step;
+    for (const auto& flush : server_.answers.orders().FlushAll(cancel.worker, step)) {
+      server_.SessionOf(cancel.worker)->Send(step, flush);
+    }
+    return held_.push_back(cancel);
+  }
   server_.SessionOf(cancel.worker)->Send(0, cancel.cancel);
 }
 
@@ -151,7 +163,11 @@ void Dispatcher::Publish(Session& to) {
   if (server_.remote != nullptr) return;  // The owners of the shards do it.
   const JobOptions& options = server_.options;
   const uint64_t sent = to.Publish(server_.model->version(), server_.model->parameters());
-  if (SchemeNamed(options.code).chosen_later() && options.workers > 1) to.turn.Ask();
+  // Such a job chooses by the links, or may hold answers on them.
+  const Scheme& scheme = SchemeNamed(options.code);
+  const bool may_hold = scheme.plain_rows() && options.tolerate > 0 && !options.grant_sends;
+  const bool asks = scheme.chosen_later() || may_hold;
+  if (asks && options.workers > 1) to.turn.Ask();
   if (options.measure_links) to.link.Ask(sent);
 }
 

@@ -38,6 +38,7 @@ class Dispatcher {
   void Do(const EndJob& command) { server_.end.Do(command); }
   void Do(const PlacePartitions& command, Session& to) { to.feed.Place(command.partitions); }
   void Do(const AssignRow& command, Session& to);
+  void Do(const SendRow& command, Session& to);
   void Do(const CancelWork& command, Session& to);
   void Do(const CancelRow& command, Session& to);
   void Do(const ExtendLease& command, Session& to);

@@ -114,8 +114,8 @@ bool Answers::decodable(StepId id) const {
   return found != open_.end() && found->second.decodable;
 }
 
-const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row) {
-  return orders_.GiveRow(worker, id, row);
+const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row, bool waits) {
+  return orders_.GiveRow(worker, id, row, waits);
 }
 
 // --- Slices ---
@@ -258,6 +258,12 @@ Status Answers::OnProgress(WorkerId worker, const wire::ProgressT& progress) {
   const Duration compute(static_cast<Duration::rep>(progress.compute_ns));
   if (order == nullptr || !order->listed) {
     const bool has = order != nullptr;
+    const bool asks = has && progress.ready && order->waits && !order->cancelled &&
+                      !order->settled && orders_.Counts(*order);
+    if (asks) {
+      hooks_.raise(RowReady{worker, order->step, order->row});
+      return Status::Ok();
+    }
     hooks_.raise(
         WorkerProgress{worker, has ? progress.samples : 0, has ? compute : Duration::zero()});
     return Status::Ok();

@@ -33,9 +33,9 @@ namespace motley {
 class Answers {
  public:
   struct Hooks {
-    // Raises RowArrived, StepDecodable, RowLate, RowRejected, LeaseProgress, LeaseReleased,
-    // LeaseSlice, LeaseVector and WorkerProgress (with 0 samples when an order has ended). The
-    // receiver may call back.
+    // Raises RowArrived, RowReady, StepDecodable, RowLate, RowRejected, LeaseProgress,
+    // LeaseReleased, LeaseSlice, LeaseVector and WorkerProgress (with 0 samples when an order has
+    // ended). The receiver may call back.
     std::function<void(Event)> raise;
     // Runs before LeaseVector, when a vector over these partitions was added.
     std::function<void(WorkerId, StepId, std::span<const PartitionId>)> covered;
@@ -83,7 +83,7 @@ class Answers {
   bool decodable(StepId id) const;  // The update is open, and its rows decode.
 
   // Returns the message to send to the worker. The update is open.
-  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row);
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, bool waits = false);
 
   // A header announces a slice. Begin makes room for it, or returns false to discard it. `fenced`:
   // the header names another job or incarnation. kDataError: the worker is at fault, and the event

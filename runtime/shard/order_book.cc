@@ -69,7 +69,7 @@ OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
 }
 
 // A row's message differs from step to step only by its numbers.
-const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row) {
+const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool waits) {
   Page* page = PageOf(id);
   MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
   MOTLEY_ASSERT(ListOf(worker) == nullptr);  // A list is the last order of its worker.
@@ -77,9 +77,11 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row) {
   MOTLEY_ASSERT(row < form.rows.size());
   Order& given = Add(worker, *page);
   given.row = row;
-  if (page->form_ != written_) {
+  given.waits = waits;
+  if (page->form_ != written_ || written_waits_ != waits) {
     messages_.assign(form.rows.size(), {});
     written_ = page->form_;
+    written_waits_ = waits;
   }
   const Update& update = page->update_;
   Bytes& message = messages_[row];
@@ -99,6 +101,7 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row) {
   order.other_parts = std::move(runs.other_parts);
   order.attempt = page->attempt_;
   order.row = row;
+  order.waits = waits;
   message = EncodeControl(order);
   return message;
 }
@@ -157,6 +160,26 @@ std::optional<wire::FlushT> OrderBook::Flush(WorkerId worker) {
   flush.step = list->step;
   flush.order = list->number;
   return flush;
+}
+
+std::optional<wire::FlushT> OrderBook::FlushRow(WorkerId worker, StepId step, RowId row) {
+  for (const wire::FlushT& flush : FlushAll(worker, step)) {
+    if (Find(worker, step, flush.order)->row == row) return flush;
+  }
+  return std::nullopt;
+}
+
+std::vector<wire::FlushT> OrderBook::FlushAll(WorkerId worker, StepId step) {
+  std::vector<wire::FlushT> all;
+  Fifo<Order>& orders = seats_[worker].orders;
+  for (size_t i = 0; i < orders.size(); ++i) {
+    if (!orders[i].waits || orders[i].step != step) continue;
+    wire::FlushT flush;
+    flush.step = step;
+    flush.order = orders[i].number;
+    all.push_back(flush);
+  }
+  return all;
 }
 
 wire::CancelT OrderBook::Cancel(WorkerId worker, StepId step) {

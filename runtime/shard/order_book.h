@@ -47,6 +47,7 @@ class OrderBook {
     RowId row = 0;
     bool added = false;  // Part of it is in the sums.
     bool cancelled = false;
+    bool waits = false;    // Its answer does not leave before FlushRow.
     bool settled = false;  // It arrived, came late or was refused, and the scheduler knows.
     // For a list:
     bool listed = false;
@@ -97,14 +98,19 @@ class OrderBook {
   StepId newest() const { return newest_; }  // The highest update that was ever opened.
   uint32_t partitions() const { return partitions_; }
 
-  // Adds a row of the open update to the orders of a worker that has no list. Returns the message.
-  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row);
+  // Adds a row of the open update to the orders of a worker that has no list. `waits`: its answer
+  // waits for FlushRow. Returns the message.
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, bool waits = false);
   // Adds partitions to the end of the worker's list, or starts a list if it has none.
   Result<wire::OrderT> Extend(WorkerId worker, StepId id, std::span<const PartitionId> partitions);
   // Asks the worker to give partitions back, or (Flush) to send its sum so far. Empty if it has no
   // list.
   std::optional<wire::RevokeT> Revoke(WorkerId worker, std::vector<PartitionId> partitions);
   std::optional<wire::FlushT> Flush(WorkerId worker);
+  // Lets the answer to a row leave that waits. Empty if the worker has ended it.
+  std::optional<wire::FlushT> FlushRow(WorkerId worker, StepId step, RowId row);
+  // The same for all answers to this update that wait.
+  std::vector<wire::FlushT> FlushAll(WorkerId worker, StepId step);
   // The worker's orders for updates up to this one are not needed and may end unfinished. Its list
   // ends.
   wire::CancelT Cancel(WorkerId worker, StepId step);
@@ -152,7 +158,8 @@ class OrderBook {
   std::vector<Seat> seats_;
   std::vector<Page> pages_;
   StepId newest_ = 0;
-  std::shared_ptr<const CodeForm> written_;  // The form that messages_ were made from.
+  std::shared_ptr<const CodeForm> written_;  // The form that messages_ were made from,
+  bool written_waits_ = false;               // and whether their orders wait.
   std::vector<Bytes> messages_;              // The message of each row; empty if not made yet.
 };
 

@@ -162,9 +162,34 @@ Status Executor::Revoke(const wire::RevokeT& revoke) {
 
 void Executor::Flush(const wire::FlushT& flush) {
   WorkOrder* list = ListOf(flush.step, flush.order);
-  if (list == nullptr) return;
+  if (list == nullptr) return LetSend(flush.step, flush.order);
   list->SetDue(true);
   Advance();
+}
+
+// The slices of an order that waits may leave.
+void Executor::LetSend(StepId step, uint32_t number) {
+  if (stopped_) return;
+  for (const auto& order : queue_) {
+    const WorkOrder::What& what = order->what();
+    if (what.step != step || what.order != number || order->state().may_send) continue;
+    order->LetSend();
+    const bool begun = order == queue_.front() && first_.answer != nullptr;
+    if (begun && !order->cancelled()) outbox_.LetGo(*first_.answer);
+  }
+  Advance();
+}
+
+void Executor::AskToSend(const WorkOrder& order) {
+  if (std::exchange(first_.asked, true)) return;
+  wire::ProgressT ready;
+  ready.step = order.what().step;
+  ready.order = order.what().order;
+  ready.samples = order.state().samples + order.state().in_chunk;
+  ready.entries = static_cast<uint32_t>(order.done());
+  ready.compute_ns = static_cast<uint64_t>(order.state().compute.count());
+  ready.ready = true;
+  SendControl(env_.transport, parts_.peer, parts_.header, ready);
 }
 
 void Executor::SendProbe(uint32_t slices) {
@@ -244,6 +269,7 @@ Result<bool> Executor::BeginAnswer(WorkOrder& order) {
   header.row = what.cover_known ? what.row : first_.vectors++;
   outbox_.Describe(*answer, header, AnswerName(what, header));
   std::fill(answer->sum->begin(), answer->sum->end(), 0.0f);
+  answer->held = !order.state().may_send;
   first_.answer = answer;
   first_.sum = answer->sum;
   if (!what.cover_known) return true;
@@ -260,9 +286,9 @@ WorkOrder::Hooks Executor::Hooks(const WorkOrder& order) {
   hooks.done = [this](const Status& status) { OnChunk(status); };
   const WorkOrder::What& what = order.what();
   if (what.cover_known && !what.keep && what.parts == 1 && first_.shares.empty()) {
-    hooks.final = [this](size_t begin, size_t end, const Tally& tally) {
+    hooks.final = [this, &order](size_t begin, size_t end, const Tally& tally) {
       first_.answer->tally = tally;
-      outbox_.Final(*first_.answer, begin, end);
+      if (outbox_.Final(*first_.answer, begin, end)) AskToSend(order);
     };
   }
   return hooks;
@@ -311,6 +337,9 @@ bool Executor::Conclude(WorkOrder& order) {
   if (order.what().keep) {  // The order ends without an answer.
     const PartitionTerm& run = order.what().terms[0];
     kept_.Keep(run.begin, run.end, std::exchange(first_.sum, nullptr), order.TakeTally());
+  } else if (!order.state().may_send) {
+    AskToSend(order);
+    return false;
   } else {
     SendAnswer(order);
   }

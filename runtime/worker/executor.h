@@ -10,6 +10,7 @@
 // ended. It ends without a message, since the server knows.
 //
 //   orders 1, 2 (rows), cancel 2     AnswerEnd 1 finished, AnswerEnd 2 unfinished
+//   order 1 (waits)                  Progress 1 ready; Flush 1: the slices leave, AnswerEnd 1
 //   order 3 (a list), Flush 3        AnswerEnd 3 with its entries; the order stays
 //   order 3 with more partitions     it goes on, with a sum of its own
 //   order 4 (a list)                 the device cancels its work on order 3
@@ -53,8 +54,8 @@ class Executor {
   // Takes a new order, or more partitions for a list. An order for a newer step supersedes older
   // ones. kDataError: the order has more partitions or the queue more orders than is possible.
   Status Take(WorkOrder::What what);
-  // Revoke and Flush are about an order that can be taken back. They do nothing if it has ended.
-  // kDataError: there are no such partitions.
+  // Revoke is about an order that can be taken back, and Flush also about one that waits. They do
+  // nothing if it has ended. kDataError: there are no such partitions.
   Status Revoke(const wire::RevokeT& revoke);
   void Flush(const wire::FlushT& flush);
   // Order `order` of the step is not needed, nor is the part of its answer that has not left. 0
@@ -70,9 +71,10 @@ class Executor {
 
  private:
   using Sum = std::shared_ptr<std::vector<float>>;
-  struct First {        // The state of the first order in the queue.
-    bool busy = false;  // The order is being computed, put together or sent.
-    Sum sum;            // The buffer for the sum; null if the order has not begun.
+  struct First {         // The state of the first order in the queue.
+    bool busy = false;   // The order is being computed, put together or sent.
+    bool asked = false;  // The server knows that slices could leave.
+    Sum sum;             // The buffer for the sum; null if the order has not begun.
     // The answer that owns the sum; null if the sum is to be kept.
     Outbox::Vector* answer = nullptr;
     std::vector<KeptSums::Share> shares;  // Kept sums to add when the rest is computed.
@@ -93,6 +95,8 @@ class Executor {
   void SendAnswer(WorkOrder& order);
   void End(bool finished);
   WorkOrder::Hooks Hooks(const WorkOrder& order);
+  void LetSend(StepId step, uint32_t order);
+  void AskToSend(const WorkOrder& order);
   void OnProgress(bool chunk_is_done);
   void OnChunk(const Status& status);
   void SayEnd(const WorkOrder& order, size_t entries, bool finished);

@@ -65,9 +65,10 @@ void Outbox::Describe(Vector& vector, const Header& header, uint64_t name) {
   vector.sends.clear();
 }
 
-void Outbox::Final(Vector& vector, size_t begin, size_t end) {
+bool Outbox::Final(Vector& vector, size_t begin, size_t end) {
   MOTLEY_ASSERT(begin < end && end <= vector.sum->size());
-  if (filter_) return;  // The filter changes whole vectors.
+  if (filter_) return false;  // The filter changes whole vectors.
+  bool could_leave = false;
   const Slicing& cut = vector.cut;
   for (size_t slice = cut.Holding(begin); slice < cut.count() && cut.begin(slice) < end; ++slice) {
     const size_t first = std::max(begin, cut.begin(slice));
@@ -75,7 +76,17 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
     // The slice was not sent either.
     MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));
     vector.final[slice] += last - first;
-    if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
+    if (vector.final[slice] != cut.size(slice)) continue;
+    could_leave |= vector.held;
+    if (!vector.held) SendSlice(vector, slice);
+  }
+  return could_leave;
+}
+
+void Outbox::LetGo(Vector& vector) {
+  vector.held = false;
+  for (size_t slice = 0; slice < vector.final.size(); ++slice) {
+    if (vector.final[slice] == vector.cut.size(slice)) SendSlice(vector, slice);
   }
 }
 

@@ -25,6 +25,7 @@ class Outbox {
     // Tally of the samples in `sum`; the caller sets it before the first slice leaves.
     Tally tally;
     bool computing = false;
+    bool held = false;  // No slice leaves; the caller sets it before the first one could.
 
     // The members below are the outbox's own.
     Header header;      // The header of its slices: the step and the order that it answers.
@@ -57,8 +58,11 @@ class Outbox {
   // sketch and tally when it leaves.
   void Describe(Vector& vector, const Header& header, uint64_t name);
   // Values [begin, end) will not change any more, and nobody else will read them. Slices leave once
-  // all their values are final, behind what was sent before. With a filter none leaves here.
-  void Final(Vector& vector, size_t begin, size_t end);
+  // all their values are final, behind what was sent before. With a filter none leaves here, nor
+  // from a vector that is held. Returns true if a slice of the latter could leave.
+  bool Final(Vector& vector, size_t begin, size_t end);
+  // The vector is held no more. The slices whose values are all final leave.
+  void LetGo(Vector& vector);
   // All of the vector is final. Sends the slices that have not been sent.
   void Send(Vector& vector);
   // Takes back what has not left of the answers to this order, or with 0 to all orders of steps up

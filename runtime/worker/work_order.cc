@@ -19,6 +19,7 @@ WorkOrder::WorkOrder(Loop& loop, std::shared_ptr<Workshop> shop, What what, Room
       room_(std::move(room)) {
   ListEntries();
   state_.due = !what_.revocable;
+  state_.may_send = !what_.waits;
 }
 
 void WorkOrder::SetTerms(std::vector<PartitionTerm> terms) {

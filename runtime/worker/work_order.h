@@ -36,6 +36,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
     bool cover_known = true;
     uint32_t attempt = 0;  // Slices repeat it, and `row`.
     uint32_t row = 0;
+    bool waits = false;  // No slice leaves before LetSend.
   };
   struct Hooks {
     std::function<void()> progress;  // More of the chunk is done.
@@ -51,6 +52,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
     Tally tally;             // The tally of these chunks since TakeTally.
     bool on_device = false;  // Part of the sum is on the device.
     bool due = false;        // The order is sent once it is finished.
+    bool may_send = true;    // Its slices may leave.
   };
   struct Entry {
     PartitionId partition = 0;
@@ -91,6 +93,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
 
   // An order that is not revocable is always due.
   void SetDue(bool due) { state_.due = due; }
+  void LetSend() { state_.may_send = true; }
   bool cancelled() const { return cancel_; }
   Room TakeRoom() { return std::move(room_); }  // Call it when the order is over.
   const What& what() const { return what_; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace motley {
 namespace {
 
@@ -17,6 +19,15 @@ std::vector<Assignment> Extract(std::vector<Assignment>& from, Predicate matches
     return out;
   });
   return taken;
+}
+
+// Null if there is none.
+template <typename Assignments>
+auto* FindIn(Assignments& pending, WorkerId worker, RowId row) {
+  const auto at = std::find_if(pending.begin(), pending.end(), [&](const Assignment& a) {
+    return a.worker == worker && a.row == row;
+  });
+  return at == pending.end() ? nullptr : &*at;
 }
 
 }  // namespace
@@ -66,17 +77,16 @@ void RowBook::Add(const Assignment& assignment) {
   pending_.push_back(assignment);
 }
 
+const Assignment* RowBook::Find(WorkerId worker, RowId row) const {
+  if (!Pending(worker) || rows_[row].pending == 0) return nullptr;
+  return FindIn(pending_, worker, row);
+}
+
 void RowBook::Count(const Assignment& taken) {
   Row& row = rows_[taken.row];
   --row.pending;
   row.overdue -= taken.overdue ? 1 : 0;
   --given_[taken.worker];
-}
-
-bool RowBook::Pending(WorkerId worker, RowId row) const {
-  if (!Pending(worker) || rows_[row].pending == 0) return false;
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [&](const Assignment& a) { return a.worker == worker && a.row == row; });
 }
 
 const Assignment* RowBook::LastOf(WorkerId worker) const {
@@ -87,13 +97,10 @@ const Assignment* RowBook::LastOf(WorkerId worker) const {
 }
 
 std::optional<Assignment> RowBook::Take(WorkerId worker, RowId row) {
-  if (!Pending(worker)) return std::nullopt;
-  const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const Assignment& a) {
-    return a.worker == worker && a.row == row;
-  });
-  if (at == pending_.end()) return std::nullopt;
+  const Assignment* const at = Find(worker, row);
+  if (at == nullptr) return std::nullopt;
   const Assignment taken = *at;
-  pending_.erase(at);
+  pending_.erase(pending_.begin() + (at - pending_.data()));
   Count(taken);
   Settled(taken.due);
   return taken;
@@ -171,6 +178,29 @@ Time RowBook::NextDue() const {
   }
   due_known_ = true;
   return next_due_;
+}
+
+bool RowBook::Hold(WorkerId worker, RowId row, Time now) {
+  Assignment* const held = FindIn(pending_, worker, row);
+  if (held == nullptr || held->sending != Sending::kUnasked) return false;
+  if (std::exchange(held->overdue, false)) --rows_[row].overdue;
+  held->sending = Sending::kHeld;
+  held->patience = held->due - held->assigned;
+  held->asked = now;
+  held->due = kNever;
+  due_known_ = false;
+  return true;
+}
+
+void RowBook::Grant(WorkerId worker, RowId row, Time now, Time send_due) {
+  Assignment& granted = *FindIn(pending_, worker, row);
+  MOTLEY_ASSERT(granted.sending == Sending::kHeld);
+  granted.sending = Sending::kGranted;
+  granted.assigned += now - granted.asked;
+  granted.due = std::max(granted.assigned + granted.patience, send_due);
+  granted.granted = now;
+  granted.send_due = send_due;
+  due_known_ = false;
 }
 
 std::vector<bool> RowBook::Absent() const {

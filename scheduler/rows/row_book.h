@@ -13,6 +13,14 @@
 
 namespace motley {
 
+// When an answer may leave its worker (send_grants.h).
+enum class Sending : uint8_t {
+  kAtWill,   // As soon as it can.
+  kUnasked,  // After a grant. The worker has not asked for it.
+  kHeld,     // The worker has asked and waits. The row is in hand, and not due.
+  kGranted
+};
+
 // A row given to a worker that has not answered it yet.
 struct Assignment {
   WorkerId worker = 0;
@@ -27,6 +35,11 @@ struct Assignment {
   uint32_t placed = 0;          // Partitions that were sent for it and those before it.
   bool copy = false;            // The row is on other lists, too.
   bool overdue = false;
+  Sending sending = Sending::kAtWill;
+  Duration patience{};  // due - assigned, while it is held.
+  Time asked{};         // When the worker asked for a grant.
+  Time granted{};       // When it got the grant.
+  Time send_due{};      // When a granted answer is late.
 };
 
 class RowBook {
@@ -48,12 +61,19 @@ class RowBook {
   uint32_t Attempts(RowId row) const { return rows_[row].attempts; }
 
   bool Pending(WorkerId worker) const { return worker < given_.size() && given_[worker] > 0; }
-  bool Pending(WorkerId worker, RowId row) const;
+  bool Pending(WorkerId worker, RowId row) const { return Find(worker, row) != nullptr; }
   // The last assignment that the worker has not answered; null if there is none.
   const Assignment* LastOf(WorkerId worker) const;
   // True if a worker that is not overdue works on the row.
   bool InHand(RowId row) const { return rows_[row].pending > rows_[row].overdue; }
   const std::vector<Assignment>& pending() const { return pending_; }
+
+  // The worker has asked for a grant: the row is not due before it has one. Returns false if the
+  // row was not to ask.
+  bool Hold(WorkerId worker, RowId row, Time now);
+  // The worker gets the grant. The time for which the row was held does not count. The row is due
+  // at `send_due` at the earliest.
+  void Grant(WorkerId worker, RowId row, Time now, Time send_due);
 
   void MarkArrived(RowId row);
   void Unarrive(RowId row);  // The answer to the row is lost.
@@ -64,6 +84,8 @@ class RowBook {
   // its time, unless they may be working on it.
   std::vector<Assignment> TakeOthers(RowId row);
   std::vector<Assignment> TakeEverything();
+  // The worker's assignment; null if it does not have the row in hand.
+  const Assignment* Find(WorkerId worker, RowId row) const;
 
   // Returns true when an awaited row became overdue.
   bool MarkOverdue(Time now);

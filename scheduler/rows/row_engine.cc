@@ -84,7 +84,8 @@ RowEngine::RowEngine(JobState& job, UpdateState& update, Plan plan)
       update_(update),
       plans_(job, std::move(plan)),
       work_(job, update, plans_),
-      early_(job.options) {}
+      early_(job.options),
+      grants_(job, work_.book()) {}
 
 void RowEngine::Report(SchedulerStats& stats) const {
   const Plan& plan = plans_.plan();
@@ -101,6 +102,8 @@ StepResult RowEngine::Open() {
   verdict_due_ = replace_due_ = kNever;
   work_.Open();
   early_.Open(plans_.plan().code, job_.now);
+  grants_.Open(plans_.plan(), update_.id);
+  work_.SetWaits(grants_.waiting());
   for (const WorkerId id : plans_.plan().members) {
     if (!job_.members.Live(id) || update_.refusals.Has(id)) continue;
     const Worker& worker = job_.members[id];
@@ -147,6 +150,7 @@ void RowEngine::Close(bool approximately) {
   update_.open = false;
   result_.kind = StepResult::Kind::kClosed;
   early_.Close(approximately);
+  grants_.End();
   work_.TakeAllBack(/*late=*/true);
   for (const WorkerId member : plans_.plan().members) {
     Worker& worker = job_.members[member];
@@ -159,6 +163,7 @@ void RowEngine::Close(bool approximately) {
 }
 
 void RowEngine::Cancel() {
+  grants_.End();
   work_.EndTries(/*all=*/true);
   work_.TakeAllBack(/*late=*/false);
 }
@@ -166,19 +171,22 @@ void RowEngine::Cancel() {
 // --- Time ---
 
 Time RowEngine::Due() const {
-  return std::min({work_.book().NextDue(), verdict_due_, replace_due_, early_.Due()});
+  return std::min(
+      {work_.book().NextDue(), verdict_due_, replace_due_, early_.Due(), grants_.Due()});
 }
 
 Time RowEngine::AnswersDue() const {
   Time due = Time::min();
-  for (const Assignment& assignment : work_.book().pending()) due = std::max(due, assignment.due);
+  for (const Assignment& assignment : work_.book().pending()) {
+    if (assignment.sending != Sending::kHeld) due = std::max(due, assignment.due);
+  }
   return due;
 }
 
 void RowEngine::On(const Tick&) {
   if (job_.now >= verdict_due_) return GiveUpOnCode();
   if (work_.book().MarkOverdue(job_.now) || job_.now >= replace_due_) ReplaceAbsent();
-  if (update_.open) GoOnWithout();
+  if (update_.open && !GoOnWithout()) grants_.Give(/*all=*/starved_);
 }
 
 // Everything arrived and does not decode, or only with errors beyond the limits. The job goes on
@@ -212,7 +220,9 @@ StepResult RowEngine::OnEvent(const Event& event) {
 
 void RowEngine::On(const WorkerFree& event) {
   work_.Ended(event);
+  grants_.Freed(event.worker);
   if (update_.open && job_.members[event.worker].free) GiveWork(event.worker);
+  if (update_.open) grants_.Give(/*all=*/starved_);
 }
 
 // A worker is free while a step is open. It does its own rows first, unless other workers do these
@@ -241,11 +251,19 @@ void RowEngine::On(const RowArrived& event) {
     return AskWhenEnough();
   }
   if (work_.book().Arrived(event.row)) return;
+  grants_.Arrived(event.worker, event.row);
   work_.Arrived(event.worker, event.row);
   early_.RowArrived(event.row);
   if (GoOnWithout()) return;
   if (work_.book().AllArrived()) verdict_due_ = job_.now + kVerdictPatience;
   if (starved_) ReplaceAbsent();
+  if (update_.open) grants_.Give(/*all=*/starved_);
+}
+
+void RowEngine::On(const RowReady& event) {
+  if (!work_.InStep(event.step, event.row)) return;
+  grants_.Asked(event.worker, event.row);
+  if (update_.open) grants_.Give(/*all=*/starved_);
 }
 
 void RowEngine::On(const RowLate& event) {
@@ -268,6 +286,7 @@ RefusalKind RowEngine::Refused(const RowRejected& event) {
 
 void RowEngine::Gone(WorkerId worker) {
   work_.TakeBack(worker, /*is_told=*/false);
+  grants_.Gone(worker);
   if (plans_.plan().code == nullptr) return;
   for (const RowId row : work_.kept().Lose(worker)) work_.book().Unarrive(row);
   for (const RowId row : work_.plan().RowsOf(worker)) {
@@ -277,6 +296,7 @@ void RowEngine::Gone(WorkerId worker) {
 
 StepResult RowEngine::Replace() {
   ReplaceAbsent();
+  if (update_.open) grants_.Give(/*all=*/starved_);
   return TakeResult();
 }
 

@@ -7,7 +7,8 @@
 // step opens. A row whose workers are all overdue or gone is given to a free worker. The first
 // answer wins, and the other workers drop the row. Such a step is late, but is never given up while
 // a worker lives. If each worker has updates of its own, such an update begins again instead. Rows
-// that workers keep are answered in a second half of the step (kept_rows.h).
+// that workers keep are answered in a second half of the step (kept_rows.h). On thin links, answers
+// that the step does not need are held (send_grants.h).
 #pragma once
 
 #include <optional>
@@ -18,6 +19,7 @@
 #include "scheduler/rows/early_end.h"
 #include "scheduler/rows/row_plans.h"
 #include "scheduler/rows/row_work.h"
+#include "scheduler/rows/send_grants.h"
 #include "scheduler/step_engine.h"
 
 namespace motley {
@@ -43,6 +45,7 @@ class RowEngine final : public StepEngine {
   void On(const WorkerFree& event);
   void On(const WorkerProgress& event) { Spoke(event.worker); }
   void On(const RowArrived& event);
+  void On(const RowReady& event);
   void On(const RowLate& event);
   void On(const StepDecodable&) { Close(/*approximately=*/false); }
   void On(const Tick&);
@@ -64,6 +67,7 @@ class RowEngine final : public StepEngine {
   RowPlans plans_;
   RowWork work_;
   EarlyEnd early_;
+  SendGrants grants_;
   std::optional<Replacement> replacement_;  // The answers for the code that was checked last.
   bool starved_ = false;                    // A row must be replaced and no worker was free.
   // From then on a row is worth sending its data for; see WorthSendingFrom.

@@ -72,6 +72,7 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   assignment.row = row;
   assignment.assigned = job_.now;
   assignment.copy = as_planned && plan().SeveralRows();
+  if (as_planned && waits_) assignment.sending = Sending::kUnasked;
   Place(id, row, assignment);
   Predict(assignment);
   const uint32_t attempts = book_.Attempts(row) + update_.begun_again;
@@ -83,7 +84,7 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   assignment.due = job_.now + worker.patience;
   book_.OwnerGone(row);  // The row has a worker now, so its owner is not awaited.
   book_.Add(assignment);
-  job_.Do(AssignRow{id, update_.id, row});
+  job_.Do(AssignRow{id, update_.id, row, assignment.sending == Sending::kUnasked});
 }
 
 // Sends the partitions of the row that the worker lacks.
@@ -224,7 +225,7 @@ void RowWork::CountLate(const Assignment& assignment, bool bound_speed) {
 void RowWork::TakeAllBack(bool late) {
   const std::vector<Assignment> left = book_.TakeEverything();
   for (const Assignment& assignment : left) {
-    if (late) CountLate(assignment, true);
+    if (late && assignment.sending != Sending::kHeld) CountLate(assignment, true);
   }
   CancelOnce(left);
 }

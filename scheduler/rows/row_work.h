@@ -33,6 +33,8 @@ class RowWork {
   // The worker's own rows that have not arrived, and that it neither has in hand nor keeps.
   std::vector<RowId> OwnToDo(WorkerId worker) const;
   void AssignOwn(WorkerId worker);
+  // From now on, answers of workers to their own rows wait for grants, or not.
+  void SetWaits(bool waits) { waits_ = waits; }
   void Assign(WorkerId worker, RowId row, bool as_planned = false);
 
   // The row arrived from this worker. Learns from the time it took, and frees other workers with
@@ -85,6 +87,7 @@ class RowWork {
   RowBook book_;
   KeptRows kept_;
   std::vector<Seat> seats_;  // By worker.
+  bool waits_ = false;
 };
 
 }  // namespace motley

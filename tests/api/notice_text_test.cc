@@ -78,6 +78,9 @@ TEST(NoticeText, OfWhatHappensInAStep) {
       Text(notice::SentAway{1, 3, why, 2}),
       "worker 1 sent away: 3 of its answers could not be used, the last: not finite; 2 workers "
       "go on");
+  EXPECT_EQ(Text(notice::SendsInTurn{6, 8, milliseconds(215)}),
+            "an answer takes the server's link for 215 ms: the first 6 of 8 that decode are sent, "
+            "and the others are held");
   EXPECT_THAT(Text(notice::NotDecodable{4}), HasSubstr("step 4: all answers arrived"));
 }
 

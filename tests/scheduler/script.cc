@@ -48,7 +48,11 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       },
       [&](const AssignRow& c) {
         assigned_.push_back(c);
-        lines.push_back(fmt::format("assign {} step {} row {}", c.worker, c.step, c.row));
+        lines.push_back(fmt::format("assign {} step {} row {}{}", c.worker, c.step, c.row,
+                                    c.waits ? " waits" : ""));
+      },
+      [&](const SendRow& c) {
+        lines.push_back(fmt::format("send {} step {} row {}", c.worker, c.step, c.row));
       },
       [&](const CancelWork& c) {
         lines.push_back(fmt::format("cancel {} step {}", c.worker, c.step));

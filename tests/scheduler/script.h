@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives a scheduler event by event and shows its commands as lines of text:
-//   open 0 | place 1 x6 | assign 1 step 0 row 1 | cancel 1 step 0 | commit 0 | commit 0 as it is |
-//   drop 1 | end <code>
+//   open 0 | place 1 x6 | assign 1 step 0 row 1 | assign 1 step 0 row 1 waits |
+//   send 1 step 0 row 1 | cancel 1 step 0 | commit 0 | commit 0 as it is | drop 1 | end <code>
 // Notices are kept apart.
 #pragma once
 
@@ -49,6 +49,8 @@ class Script {
   }
   // The answer to a row arrives. The decoder's events follow by themselves.
   Lines Arrive(WorkerId worker, RowId row);
+  // The worker's answer to a row could leave.
+  Lines Asks(WorkerId worker, RowId row) { return Send(RowReady{worker, step_, row}); }
   Lines Reject(WorkerId worker, RowId row, bool touched);
   Lines Applied() { return Send(StepApplied{step_}); }
   Lines TickNow() { return Send(Tick{}); }

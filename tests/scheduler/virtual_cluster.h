@@ -156,6 +156,7 @@ class VirtualCluster {
   void Do(const OpenStep& command);
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
+  void Do(const SendRow&) { Violate("an answer may leave that does not wait"); }
   void Do(const CancelWork& command);
   void Do(const CancelRow& command);
   void Do(const CommitStep& command);

@@ -31,7 +31,8 @@ bool PutAll(flatbuffers::Table& body, const wire::ProgressT& message) {
          Put(body, Progress::VT_ORDER, message.order) &&
          Put(body, Progress::VT_SAMPLES, message.samples) &&
          Put(body, Progress::VT_ENTRIES, message.entries) &&
-         Put(body, Progress::VT_COMPUTE_NS, message.compute_ns);
+         Put(body, Progress::VT_COMPUTE_NS, message.compute_ns) &&
+         Put<uint8_t>(body, Progress::VT_READY, message.ready);
 }
 
 }  // namespace

@@ -185,13 +185,13 @@ class ThinLinks(ProgramTest):
             cls.why = f"network namespaces cannot be made here, which needs root ({error})"
         cls.addClassCleanup(lambda: cls.lab and cls.lab.close())
 
-    def train(self, model, *flags, workers=(1, 2, 3), shard_servers=()):
+    def train(self, model, *flags, workers=(1, 2, 3), shard_servers=(), steps=5, code=("none",)):
         """Trains on machines 1 to 3, with the server on machine 0. Returns all that the server printed."""
         if self.lab is None:
             self.skipTest(self.why)
         address = f"{self.lab.addresses[0]}:7440"
-        server = Running(self, "train", "--data", self.data, "--model", model, "--batch", 32, "--steps", 5,
-                         "--code", "none", "--workers", len(workers), "--remote", "--no-local-worker",
+        server = Running(self, "train", "--data", self.data, "--model", model, "--batch", 32, "--steps",
+                         steps, "--code", *code, "--workers", len(workers), "--remote", "--no-local-worker",
                          "--listen", address, *flags, inside=self.lab.on(0))
         server.wait_for("started with")
         others = [Running(self, "server", "--shard", "--server", address, "--name", f"s{i}", inside=self.lab.on(i))
@@ -226,6 +226,14 @@ class ThinLinks(ProgramTest):
         spare = self.train("mlp:512,512", "--reduce", "direct", shard_servers=(0,))
         self.assertRegex(spare, r"the workers( and shard servers)? sum the vector of .*shard server 0 \(s0\) \d+ %")
         self.assertAlmostEqual(self.loss(spare), self.loss(star), delta=1e-4 * self.loss(star))
+
+    def test_answers_that_a_code_does_not_need_are_held(self):
+        plain = self.train("mlp:512,512", "--reduce", "star", steps=14)
+        coded = self.train("mlp:512,512", "--reduce", "star", steps=14, code=("cyclic", "--tolerate", 1))
+        self.assertNotIn("are held", plain)
+        self.assertRegex(coded, r"an answer takes the server's link for \d+ ms: the first 2 of 3 that decode are sent, "
+                                r"and the others are held")
+        self.assertAlmostEqual(self.loss(coded), self.loss(plain), delta=1e-4 * self.loss(plain))
 
     def test_auto_leaves_a_short_vector_at_the_server(self):
         self.assertNotIn("the workers sum", self.train("mlp:16", "--reduce", "auto"))

@@ -82,6 +82,29 @@ TEST_P(RowAnswers, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 7));
 }
 
+TEST_P(RowAnswers, TellsWhichAnswersCouldLeave) {
+  Open(0, Form("none", 3, 0));
+  Give(0, 0);
+  const uint32_t waits = NumberOf(rows.GiveRow(1, 0, 1, /*waits=*/true));
+  wire::ProgressT ready;
+  ready.ready = true;
+  ready.order = OrderOf(0, 0);
+  EXPECT_TRUE(rows.OnProgress(0, ready).ok()) << "it does not wait, so it only lives";
+  EXPECT_TRUE(Of<RowReady>().empty());
+  EXPECT_FALSE(rows.orders().FlushRow(0, 0, 0));
+  ready.order = waits;
+  EXPECT_TRUE(rows.OnProgress(1, ready).ok());
+  ASSERT_EQ(Of<RowReady>().size(), 1u);
+  EXPECT_EQ(Of<RowReady>()[0].worker, 1u);
+  EXPECT_EQ(Of<RowReady>()[0].row, 1u);
+  EXPECT_EQ(rows.orders().FlushRow(1, 0, 1)->order, waits);
+  EXPECT_FALSE(rows.orders().FlushRow(1, 0, 2));
+  EXPECT_EQ(rows.orders().FlushAll(1, 0).size(), 1u);
+  Open(0, Form("none", 3, 0));  // The orders before do not count any more.
+  EXPECT_TRUE(rows.OnProgress(1, ready).ok());
+  EXPECT_EQ(Of<RowReady>().size(), 1u);
+}
+
 TEST_P(RowAnswers, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
   Open(0, Form("none", 2, 0));
   for (WorkerId w = 0; w < 2; ++w) Give(w, w);
