@@ -51,6 +51,8 @@ struct SchedulerOptions {
   // True: where the code does not need all answers, these always wait for grants (send_grants.h).
   // False: never. None: where the measured link promises to gain by it.
   std::optional<bool> grant_sends = {};
+  // The same for workers that begin when others have computed. None: where computing is short.
+  std::optional<bool> keep_reserve = {};
   // For rows on links that bear no more workers: this many of the fastest take part, and the others
   // stand by; 0: all take part.
   uint32_t most_workers = 0;

@@ -37,7 +37,9 @@ void HoldAnswers(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kGrantDraws);
   const Scheme& scheme = SchemeNamed(options.job.code);
   const bool fits = scheme.plain_rows() && scheme.keeps_copies;
-  if (fits && random.Chance(0.2)) options.job.grant_sends = true;
+  if (!fits || !random.Chance(0.2)) return;
+  options.job.grant_sends = true;
+  options.job.keep_reserve = random.Chance(0.5);
 }
 
 }  // namespace

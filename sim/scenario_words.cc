@@ -92,6 +92,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
   if (job.grant_sends) text += ", answers wait for grants";
+  if (job.keep_reserve.value_or(false)) text += ", some workers in reserve";
   if (job.measure_links) text += ", links are measured";
   if (options.replay != nullptr) {
     text += fmt::format(", {} steps of {} workers replayed", options.replay->steps(),

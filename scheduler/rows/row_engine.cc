@@ -66,6 +66,13 @@ Time WorthSendingFrom(const JobState& job, const RowWork& work, WorkerId helper,
   return from;
 }
 
+// Gives each free worker its own rows.
+void AssignToFree(const JobState& job, RowWork& work, const Plan& plan) {
+  for (const WorkerId id : plan.members) {
+    if (job.members.Live(id) && job.members[id].free) work.AssignOwn(id);
+  }
+}
+
 // The smallest row that a worker has in hand.
 std::optional<RowId> SmallestInHand(const RowWork& work) {
   std::optional<RowId> smallest;
@@ -108,7 +115,7 @@ StepResult RowEngine::Open() {
     if (!job_.members.Live(id) || update_.refusals.Has(id)) continue;
     const Worker& worker = job_.members[id];
     if (worker.free) {
-      work_.AssignOwn(id);
+      if (!grants_.InReserve(id)) work_.AssignOwn(id);
       continue;
     }
     if (job_.options.sync.one_each) continue;  // Another worker does it.
@@ -232,7 +239,8 @@ void RowEngine::GiveWork(WorkerId worker) {
   const bool in_hand =
       std::all_of(own.begin(), own.end(), [this](RowId row) { return work_.book().InHand(row); });
   if (starved_ && in_hand) ReplaceAbsent();
-  if (update_.open && job_.members[worker].free) work_.AssignOwn(worker);
+  if (!update_.open || !job_.members[worker].free || grants_.InReserve(worker)) return;
+  work_.AssignOwn(worker);
 }
 
 // A worker that leases had found silent is free with its next message.
@@ -262,6 +270,7 @@ void RowEngine::On(const RowArrived& event) {
 
 void RowEngine::On(const RowReady& event) {
   if (!work_.InStep(event.step, event.row)) return;
+  if (grants_.CallReserve()) AssignToFree(job_, work_, plans_.plan());
   grants_.Asked(event.worker, event.row);
   if (update_.open) grants_.Give(/*all=*/starved_);
 }
@@ -304,10 +313,7 @@ void RowEngine::ReplaceAbsent() {
   starved_ = false;
   replace_due_ = kNever;
   if (work_.kept().keeping()) {
-    // Free workers take rows that are needed again.
-    for (const WorkerId id : plans_.plan().members) {
-      if (job_.members.Live(id) && job_.members[id].free) work_.AssignOwn(id);
-    }
+    AssignToFree(job_, work_, plans_.plan());  // They take rows that are needed again.
     return AskWhenEnough();
   }
   const RowBook& book = work_.book();
@@ -317,6 +323,10 @@ void RowEngine::ReplaceAbsent() {
   const std::vector<bool> absent = book.Absent();
   if (!Any(absent)) return;
   std::vector<RowId> rows = RowsToReplace(absent);
+  if ((!rows.empty() || book.NothingInHand()) && grants_.CallReserve()) {
+    AssignToFree(job_, work_, plans_.plan());
+    return ReplaceAbsent();
+  }
   if (rows.empty() && book.NothingInHand()) {
     // Everything that will come is there and does not decode, so every answer is needed.
     for (RowId row = 0; row < absent.size(); ++row) {

@@ -21,6 +21,7 @@ constexpr double kColdSeconds = 1;
 constexpr double kDeviations = 6;  // As in DeadlineModel.
 constexpr double kLimitFactor = 1.5;
 constexpr double kLimitSeconds = 0.05;
+constexpr double kReserve = 2;  // The spare time is at least this many times that of computing.
 constexpr uint32_t kMostMissed = 10;  // A worker rests for at most 2^10 steps.
 constexpr Duration kVerdictPatience = std::chrono::milliseconds(50);
 
@@ -40,8 +41,13 @@ void SendGrants::Open(const Plan& plan, StepId step) {
   ++steps_;
   step_ = step;
   verdict_due_ = kNever;
+  reserve_.clear();
   waiting_ = WorthIt(plan);
   if (!waiting_) return;
+  const size_t members = plan.members.size();
+  for (size_t i = 0; i < answers_.rows - answers_.needed && ComputesShortly(plan); ++i) {
+    reserve_.push_back(plan.members[(step * (answers_.rows - answers_.needed) + i) % members]);
+  }
   if (!code_ || code_->form() != plan.code) code_.emplace(plan.code);
   if (std::exchange(announced_, true)) return;
   job_.Say(notice::SendsInTurn{answers_.needed, answers_.rows, FromSeconds(answers_.each_seconds)});
@@ -70,6 +76,23 @@ bool SendGrants::WorthIt(const Plan& plan) {
       fast > answers_.needed ? (fast - answers_.needed) * answers_.each_seconds : 0;
   const double least = std::max(kLeastSeconds, kLeastRounds * rounds_.Limit(0));
   return saved >= (waiting_ ? least / 2 : least);  // The choice does not swing.
+}
+
+// A worker in reserve gets parameters while the others send. If it is needed, it must be ready
+// before these have all sent.
+bool SendGrants::ComputesShortly(const Plan& plan) const {
+  if (job_.options.keep_reserve) return *job_.options.keep_reserve;
+  const double spare = (2.0 * answers_.needed - answers_.rows) * answers_.each_seconds;
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    const double speed = job_.members[plan.members[i]].speed();
+    const double samples = static_cast<double>(plan.LoadOf(i)) * job_.samples_per_partition();
+    if (speed <= 0 || kReserve * samples > spare * speed) return false;
+  }
+  return true;
+}
+
+bool SendGrants::InReserve(WorkerId worker) const {
+  return std::find(reserve_.begin(), reserve_.end(), worker) != reserve_.end();
 }
 
 // If the server's link is the thin one, a vector alone takes as long as it occupies that link. If

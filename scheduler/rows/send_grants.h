@@ -4,6 +4,8 @@
 // that this part is worth a round trip, each worker asks before its answer leaves. The first that
 // together decode the step get a grant. The others are held, and are cancelled when the step ends.
 //
+// Where computing is short, some workers also begin later than others (InReserve).
+//
 // A held answer gets a grant as soon as the granted ones are not enough: a worker is gone, an
 // answer was refused, or it has not come in the time that sending usually takes. A worker whose own
 // link is slow, or that was late with a grant, gets grants but is not relied upon. Pure.
@@ -15,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "coding/decode/replacement.h"
@@ -34,6 +37,12 @@ class SendGrants {
   // says so to the user the first time.
   void Open(const Plan& plan, StepId step);
   bool waiting() const { return waiting_; }  // Answers to the open step wait.
+  // Parameters share the link as well. Where computing is short, s workers get theirs, and their
+  // rows, only when another worker asks for a grant, or is late or gone. They are other ones in
+  // each step. True if this worker is one of them and its row must wait.
+  bool InReserve(WorkerId worker) const;
+  // From now on the open step has no reserve. Returns true if it had one.
+  bool CallReserve() { return !std::exchange(reserve_, {}).empty(); }
 
   // The worker asks for a grant. Give follows.
   void Asked(WorkerId worker, RowId row);
@@ -63,6 +72,7 @@ class SendGrants {
 
   Seat& SeatOf(WorkerId worker);
   bool WorthIt(const Plan& plan);
+  bool ComputesShortly(const Plan& plan) const;
   bool LinkIsFast(WorkerId worker) const;
   bool ReliedUpon(WorkerId worker) const;
   std::vector<bool> There() const;
@@ -88,10 +98,11 @@ class SendGrants {
     double each_seconds = 0;    // The time of an answer on the server's link.
     double needed_seconds = 0;  // The time of those that are needed.
   } answers_;                   // The answers to the open step.
-  Time verdict_due_ = kNever;   // All granted answers came; the step should decode by then.
-  RobustWindow sends_;          // Seconds from a grant to the answer.
-  RobustWindow rounds_;         // Seconds of a round trip.
-  std::vector<Seat> seats_;     // By worker.
+  std::vector<WorkerId> reserve_;
+  Time verdict_due_ = kNever;  // All granted answers came; the step should decode by then.
+  RobustWindow sends_;         // Seconds from a grant to the answer.
+  RobustWindow rounds_;        // Seconds of a round trip.
+  std::vector<Seat> seats_;    // By worker.
 };
 
 }  // namespace motley

@@ -182,6 +182,58 @@ TEST(SendGrants, CodesThatNeedAllAnswersHoldNone) {
   }
 }
 
+// --- Workers in reserve ---
+
+constexpr char kFirstInReserve[] = "assign 0 step 0 row 0 waits";
+
+class ReserveTest : public testing::Test {
+ protected:
+  ReserveTest() : script(WithReserve()), opened(script.Start(kSpeeds)) {}
+
+  static SchedulerOptions WithReserve() {
+    SchedulerOptions options = Options();
+    options.keep_reserve = true;
+    return options;
+  }
+
+  Script script;
+  Script::Lines opened;
+};
+
+TEST_F(ReserveTest, BeginsWhenAnotherWorkerHasComputed) {
+  EXPECT_THAT(opened, Not(Contains(kFirstInReserve)));
+  EXPECT_THAT(opened, Not(Contains("assign 1 step 0 row 1 waits")));
+  for (const WorkerId id : {2, 3, 4}) {
+    EXPECT_THAT(opened, Contains(fmt::format("assign {} step 0 row {} waits", id, id)));
+  }
+  const Script::Lines first = script.Asks(2, 2);
+  EXPECT_THAT(first, Contains(kFirstInReserve));
+  EXPECT_THAT(first, Contains("assign 1 step 0 row 1 waits"));
+  EXPECT_THAT(first, Contains("send 2 step 0 row 2"));
+  for (const WorkerId id : {3, 4}) EXPECT_THAT(script.Asks(id, id), SizeIs(1));
+  EXPECT_THAT(script.Asks(0, 0), IsEmpty());
+  for (const WorkerId id : {2, 3}) script.Arrive(id, id);
+  EXPECT_THAT(script.Arrive(4, 4), Contains("commit 0"));
+}
+
+TEST_F(ReserveTest, IsOfOtherWorkersInTheNextStep) {
+  for (const WorkerId id : {2, 3, 4}) script.Asks(id, id);
+  for (const WorkerId id : {2, 3, 4}) script.Arrive(id, id);
+  for (WorkerId id = 0; id < kWorkers; ++id) script.Free(id, 120, 1.2);
+  const Script::Lines next = script.Applied();
+  EXPECT_THAT(next, Contains("assign 0 step 1 row 0 waits"));
+  EXPECT_THAT(next, Not(Contains("assign 2 step 1 row 2 waits")));
+  EXPECT_THAT(next, Not(Contains("assign 3 step 1 row 3 waits")));
+}
+
+TEST_F(ReserveTest, TakesThePlaceOfALostWorkerAtOnce) {
+  EXPECT_THAT(script.Lost(3), Contains(kFirstInReserve));
+}
+
+TEST_F(ReserveTest, TakesThePlaceOfALateWorker) {
+  EXPECT_THAT(script.PassTime(600), Contains(kFirstInReserve));
+}
+
 // --- The choice by the measured link ---
 
 // Vectors of all workers come at the same time: each takes the server's link for `server` seconds
