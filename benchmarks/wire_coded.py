@@ -3,7 +3,7 @@
 """Measures what the answers of a code cost on a thin link: bytes and seconds of a step, with and without held answers.
 
 Usage: wire_coded.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--code NAME]
-[--tolerate S] [--reduce HOW]. Run by `./dev bench coded`.
+[--tolerate S] [--reduce HOW] [--congestion NAME]. Run by `./dev bench coded`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The work is small, so a step is communication: parameters go to all n
@@ -34,7 +34,7 @@ import threading
 import time
 
 import peer_tools
-from wire import Case, Lab, numbers
+from wire import CONGESTION, Case, Lab, congestion, numbers
 from wire_training import CLASSES, INPUTS, PORT, Failed, samples, start
 
 LIMIT_S = 600
@@ -154,6 +154,9 @@ def run(flags):
     needed_bytes = (len(flags.links) - flags.tolerate) * megabytes * 1e6
     with contextlib.closing(Lab(case.workers + 1, "10.79.0.1", [*case.links, max(case.links)])) as lab, \
             tempfile.TemporaryDirectory() as folder:
+        for machine in range(case.workers + 1 if flags.congestion else 0):
+            subprocess.run([*lab.on(machine), "sysctl", "-qw", f"{CONGESTION}={flags.congestion}"], check=True,
+                           capture_output=True)
         data = samples(pathlib.Path(folder))
         marks, losses, held_from = train(lab, flags, data, folder)
         for step, (loss, direct) in enumerate(zip(losses, direct_losses(flags, data, folder), strict=True)):
@@ -176,6 +179,7 @@ def parse(words):
     parser.add_argument("--code", default="cyclic")
     parser.add_argument("--tolerate", type=int, default=2)
     parser.add_argument("--reduce", default="star")
+    parser.add_argument("--congestion", type=congestion, help="TCP's congestion control; the system's if not given")
     return parser.parse_args(words)
 
 

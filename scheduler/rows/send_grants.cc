@@ -22,6 +22,7 @@ constexpr double kDeviations = 6;  // As in DeadlineModel.
 constexpr double kLimitFactor = 1.5;
 constexpr double kLimitSeconds = 0.05;
 constexpr double kReserve = 2;  // The spare time is at least this many times that of computing.
+constexpr double kSlowLink = 1.5;
 constexpr uint32_t kMostMissed = 10;  // A worker rests for at most 2^10 steps.
 constexpr Duration kVerdictPatience = std::chrono::milliseconds(50);
 
@@ -96,10 +97,13 @@ bool SendGrants::InReserve(WorkerId worker) const {
 }
 
 // If the server's link is the thin one, a vector alone takes as long as it occupies that link. If
-// the workers' links are, it takes as long as all that are needed. The limit is in the middle.
+// the workers' links are, it takes as long as all that are needed. The limit is near the
+// latter, because a probe is short and TCP begins slowly. While answers wait, they share the link
+// with fewer others, and only a link that is much slower counts.
 bool SendGrants::LinkIsFast(WorkerId worker) const {
   const double alone = job_.transfers.link().SendSeconds(worker) + answers_.each_seconds;
-  return 2 * alone <= answers_.each_seconds + answers_.needed_seconds;
+  if (waiting_) return alone <= kSlowLink * answers_.needed_seconds;
+  return 4 * alone <= answers_.each_seconds + 3 * answers_.needed_seconds;
 }
 
 // --- What workers do ---
