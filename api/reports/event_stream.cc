@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/reports/audit_text.h"
 #include "api/reports/evaluation_json.h"
 #include "api/reports/notice_text.h"
 #include "runtime/worker_names.h"

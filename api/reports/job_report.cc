@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "api/reports/audit_text.h"
 #include "api/reports/evaluation_json.h"
 #include "api/reports/notice_text.h"
 #include "api/reports/run_recording.h"

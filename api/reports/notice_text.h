@@ -22,9 +22,6 @@ std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, dou
 // worker 3, slow in 4 % of its steps".
 std::string ReasonText(const ChoiceReason& why);
 
-// What an audit found: "audit of step 3: the gradient that worker 1 (old-pc) sent differs by ...".
-std::string AuditText(const AuditWarning& warning);
-
 // Why the newest safe checkpoint is degraded.
 std::string DegradedText(const notice::CheckpointDegraded& degraded);
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "api/reports/audit_text.h"
+
 namespace motley {
 namespace {
 

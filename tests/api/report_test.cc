@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "api/reports/audit_text.h"
 #include "api/reports/job_report.h"
 #include "api/reports/notice_text.h"
 #include "api/request/fault_script.h"
