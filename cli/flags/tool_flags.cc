@@ -48,6 +48,7 @@ namespace {
 void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
   const char* group = "Comparison";
   AddValue(compare, "--sync", flags.sync, "MODES", "The modes to compare, as for motley train")
+      ->each([&flags](const std::string&) { flags.sync_given = true; })
       ->group(group);
   compare
       ->add_option("--rates", flags.rates,

@@ -20,6 +20,7 @@
 #include "cli/terminal/output_file.h"
 #include "cli/terminal/terminal.h"
 #include "fmt/core.h"
+#include "runtime/coordinator/server_node.h"
 #include "scheduler/sync/sync_mode.h"
 
 namespace motley {
@@ -58,6 +59,19 @@ Result<std::vector<std::string>> ReadModes(const std::string& text) {
     }
   }
   return modes;
+}
+
+// Leaves out the modes that do not go with the optimizer, with a notice.
+void LeaveOutUnfit(const std::string& optimizer, std::vector<std::string>& modes) {
+  std::erase_if(modes, [&](const std::string& mode) {
+    JobOptions job;
+    job.sync = *ParseSyncMode(mode);
+    job.optimizer.name = optimizer;
+    job.audit_fraction = 0;
+    const Status fits = job.sync.one_each ? CheckOwnUpdates(job) : Status::Ok();
+    if (!fits.ok()) Warn(fmt::format("leaving {} out: {}", mode, fits.ToString()));
+    return !fits.ok();
+  });
 }
 
 Result<std::vector<double>> ReadRates(const CompareFlags& flags) {
@@ -147,6 +161,7 @@ Status CheckOutputs(const CompareFlags& flags) {
 Result<TrialsRequest> RequestFrom(const CompareFlags& flags, const PreparedData& data) {
   TrialsRequest request;
   MOTLEY_ASSIGN_OR_RETURN(request.modes, ReadModes(flags.sync));
+  if (!flags.sync_given) LeaveOutUnfit(flags.job.optimizer, request.modes);
   MOTLEY_ASSIGN_OR_RETURN(request.rates, ReadRates(flags));
   const DataShape shape = data.train->shape();
   request.flags.job = flags.job;

@@ -18,6 +18,7 @@ struct CompareFlags {
   std::string task;                   // "classify"; empty: not given.
   std::vector<std::string> clusters;  // Profile files; empty: the speeds of `job`.
   std::string sync;                   // Modes, like "bsp,ssp:2".
+  bool sync_given = false;            // False: the optimizer may leave some of them out.
   std::string rates;                  // Learning rates to try; empty: the one of `job`.
   double accuracy = 0;                // The target; 0: not given.
   double loss = 0;                    // The target; 0: not given.

@@ -12,6 +12,8 @@
 #include "cli/commands/simulation.h"
 #include "cli/terminal/progress.h"
 #include "fmt/core.h"
+#include "training/models/model.h"
+#include "training/optimizers/optimizer.h"
 
 namespace motley {
 namespace {
@@ -78,28 +80,73 @@ class Trials {
     progress_.emplace(shown);
   }
 
+  // Checks all trials before it runs the first one.
   Result<std::vector<SyncTrial>> Run() {
     std::vector<SyncTrial> trials;
-    for (const std::string& cluster : request_.clusters) {
-      for (const std::string& mode : request_.modes) {
-        for (const double rate : request_.rates) {
-          auto trial = RunOne(cluster, mode, rate);
-          if (!trial.ok()) return trial.status().WithContext("--sync " + mode);
-          trials.push_back(*std::move(trial));
-        }
-      }
-    }
+    Dataset data = request_.train;
+    MOTLEY_RETURN_IF_ERROR(ForEach([&](const Choice& choice) { return Check(choice, data); }));
+    MOTLEY_RETURN_IF_ERROR(ForEach([&](const Choice& choice) {
+      auto trial = RunOne(choice);
+      if (!trial.ok()) return trial.status().WithContext("--sync " + choice.mode);
+      trials.push_back(*std::move(trial));
+      return Status::Ok();
+    }));
     progress_->End();
     return trials;
   }
 
  private:
-  Result<SyncTrial> RunOne(const std::string& cluster, const std::string& mode, double rate) {
+  struct Choice {
+    const std::string& cluster;
+    const std::string& mode;
+    double rate;
+  };
+
+  template <typename Call>
+  Status ForEach(Call call) const {
+    for (const std::string& cluster : request_.clusters) {
+      for (const std::string& mode : request_.modes) {
+        for (const double rate : request_.rates) {
+          MOTLEY_RETURN_IF_ERROR(call(Choice{cluster, mode, rate}));
+        }
+      }
+    }
+    return Status::Ok();
+  }
+
+  Result<Simulation> Prepare(const Choice& choice, Dataset data) const {
     SimulateFlags flags = request_.flags;
-    flags.cluster = cluster;
-    flags.job.sync = mode;
-    flags.job.options.learning_rate = rate;
-    MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareTraining(flags, request_.train));
+    flags.cluster = choice.cluster;
+    flags.job.sync = choice.mode;
+    flags.job.options.learning_rate = choice.rate;
+    return PrepareTraining(flags, std::move(data));
+  }
+
+  // Borrows `data`, to copy them only once.
+  Status Check(const Choice& choice, Dataset& data) {
+    Result<Simulation> sim = Prepare(choice, std::move(data));
+    if (!sim.ok()) return OrLeaveOut(choice.mode, sim.status());
+    data = std::move(sim->data);
+    const JobOptions& job = sim->options.job;
+    MOTLEY_RETURN_IF_ERROR(Model::Create(job.model).status());
+    MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job.optimizer, 0).status());
+    if (job.local.batch > 0) {
+      MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job.local.optimizer, 0).status());
+    }
+    return Status::Ok();
+  }
+
+  // Adds to an error about `mode` that the other modes can be compared without it.
+  Status OrLeaveOut(const std::string& mode, const Status& status) const {
+    const std::string text = status.ToString();
+    if (request_.modes.size() < 2 || text.find("`sync` " + mode) == std::string::npos) {
+      return status;
+    }
+    return Status(status.code(), fmt::format("{}; or leave {} out of `sync`", text, mode));
+  }
+
+  Result<SyncTrial> RunOne(const Choice& choice) {
+    MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(choice, request_.train));
     JobOptions& job = sim.options.job;
     const uint64_t quarter = std::max<uint64_t>(1, sim.plan.steps_per_epoch / 4);
     job.validation.samples = request_.test;
@@ -109,8 +156,10 @@ class Trials {
                                : quarter;
     // The last version is evaluated, too.
     job.validation.every = std::min(job.validation.every, job.steps);
-    SyncTrial trial{
-        .sync = mode, .cluster = ClusterName(sim, cluster), .workers = job.workers, .rate = rate};
+    SyncTrial trial{.sync = choice.mode,
+                    .cluster = ClusterName(sim, choice.cluster),
+                    .workers = job.workers,
+                    .rate = choice.rate};
     const uint64_t runs =
         request_.clusters.size() * request_.modes.size() * request_.rates.size() * request_.seeds;
     progress_->Expect(job.steps * runs, static_cast<double>(sim.plan.steps_per_epoch), job.workers);

@@ -29,7 +29,7 @@ struct TrialsRequest {
 };
 
 // Returns a trial for each cluster, mode and rate, in this order. Shows progress.
-// kInvalidArgument names the mode that cannot run such a job.
+// kInvalidArgument: one of them cannot run such a job. All are checked before the first one runs.
 Result<std::vector<SyncTrial>> RunTrials(const TrialsRequest& request);
 
 }  // namespace motley

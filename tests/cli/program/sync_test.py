@@ -163,6 +163,25 @@ class Compare(ProgramTest):
         self.assertEqual([trial["cluster"] for trial in trials], ["even", "even", "uneven", "uneven"])
         self.assertEqual({trial["rate"] for trial in trials}, {0.02})
 
+    def test_leaves_out_a_default_mode_that_the_optimizer_does_not_go_with(self):
+        done = self.run_program("compare", "--data", self.data, "--optimizer", "adam", "--lr", 0.01, "--steps", 4,
+                                "--seeds", 1, "--json")
+        self.assertEqual([trial["sync"] for trial in json.loads(done.stdout)], ["bsp", "local:4", "ssp:3", "asp"])
+        self.assertIn("leaving dana out", done.stderr)
+
+    def test_checks_every_mode_and_cluster_before_the_first_run(self):
+        cluster = self.folder / "pair.toml"
+        cluster.write_text('[[worker]]\nname = "w"\nsamples_per_second = 100\ncount = 2\n')
+        broken = self.folder / "broken.toml"
+        broken.write_text("workers = [")
+        endless = ("compare", "--data", self.data, "--steps", 10**9, "--cluster", cluster)
+        for wrong, words, code in ((("--sync", "bsp,dana", "--optimizer", "adam"), "leave dana out of --sync", 2),
+                                   (("--sync", "bsp,backup:2"), "leave backup:2 out of --sync", 2),
+                                   (("--cluster", broken), "broken.toml", 1),
+                                   (("--cluster", self.folder / "absent.toml"), "absent.toml", 3)):
+            with self.subTest(wrong=wrong):
+                self.assertIn(words, self.run_program(*endless, *wrong, expect=code).stderr)
+
     def test_refuses_what_cannot_be(self):
         for wrong, words in ((("--sync", "bsp,ssq:1"), "ssp:S"),
                              (("--sync", "bsp,bsp"), "bsp is given twice"),
