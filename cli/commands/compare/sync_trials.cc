@@ -128,12 +128,24 @@ class Trials {
     if (!sim.ok()) return OrLeaveOut(choice.mode, sim.status());
     data = std::move(sim->data);
     const JobOptions& job = sim->options.job;
+    MOTLEY_RETURN_IF_ERROR(CheckName(ClusterName(*sim, choice.cluster), choice.cluster));
+    all_steps_ += job.steps * request_.seeds;
     MOTLEY_RETURN_IF_ERROR(Model::Create(job.model).status());
     MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job.optimizer, 0).status());
     if (job.local.batch > 0) {
       MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job.local.optimizer, 0).status());
     }
     return Status::Ok();
+  }
+
+  // The result distinguishes clusters by their names.
+  Status CheckName(const std::string& name, const std::string& file) {
+    const auto [named, is_new] = files_.emplace(name, &file);
+    if (is_new || named->second == &file) return Status::Ok();
+    return Status::InvalidArgument(
+        fmt::format("--cluster {} and --cluster {}: both are named {}. Give each file a `name` of "
+                    "its own",
+                    *named->second, file, name));
   }
 
   // Adds to an error about `mode` that the other modes can be compared without it.
@@ -160,12 +172,11 @@ class Trials {
                     .cluster = ClusterName(sim, choice.cluster),
                     .workers = job.workers,
                     .rate = choice.rate};
-    const uint64_t runs =
-        request_.clusters.size() * request_.modes.size() * request_.rates.size() * request_.seeds;
-    progress_->Expect(job.steps * runs, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
+    progress_->Expect(all_steps_, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
     for (uint32_t i = 0; i < request_.seeds; ++i) {
-      progress_->Restart(job.steps * done_++);
+      progress_->Restart(steps_done_);
       MOTLEY_RETURN_IF_ERROR(Learn(sim, sim.plan.job.seed + i, trial));
+      steps_done_ += job.steps;
     }
     return trial;
   }
@@ -186,7 +197,10 @@ class Trials {
 
   const TrialsRequest& request_;
   std::optional<Progress> progress_;
-  uint64_t done_ = 0;  // Runs.
+  // The file of each cluster's name, as in the request.
+  std::map<std::string, const std::string*> files_;
+  uint64_t all_steps_ = 0;   // Steps of all runs.
+  uint64_t steps_done_ = 0;  // Steps of the runs so far.
 };
 
 }  // namespace

@@ -182,6 +182,16 @@ class Compare(ProgramTest):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*endless, *wrong, expect=code).stderr)
 
+    def test_refuses_clusters_of_one_name(self):
+        files = [self.folder / "first.toml", self.folder / "second.toml"]
+        for path in files:
+            path.write_text('name = "lab"\n[[worker]]\nname = "w"\nsamples_per_second = 100\ncount = 2\n')
+        for pair in (files, files[:1] * 2):
+            with self.subTest(pair=pair):
+                refused = self.run_program("compare", "--data", self.data, "--cluster", pair[0], "--cluster", pair[1],
+                                           expect=2)
+                self.assertIn(f"--cluster {pair[0]} and --cluster {pair[1]}: both are named lab", refused.stderr)
+
     def test_refuses_what_cannot_be(self):
         for wrong, words in ((("--sync", "bsp,ssq:1"), "ssp:S"),
                              (("--sync", "bsp,bsp"), "bsp is given twice"),
