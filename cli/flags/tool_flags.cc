@@ -2,6 +2,7 @@
 // The commands that answer a question: codes, compare, plan, predict, reproduce.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -66,7 +67,8 @@ void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
           ->group(group);
   compare->add_option("--target-loss", flags.loss, "Loss on the test samples that is to be reached")
       ->type_name("X")
-      ->check(Fits<double>([](double loss) { return loss > 0; }, "a loss above 0"))
+      ->check(Fits<double>([](double loss) { return loss > 0 && std::isfinite(loss); },
+                           "a finite loss above 0"))
       ->excludes(accuracy)
       ->group(group);
   compare

@@ -15,6 +15,9 @@
 namespace motley {
 namespace {
 
+// The default target is this much worse than what the first mode reaches.
+constexpr double kOfAccuracy = 0.99, kOfLoss = 1.05;
+
 int DecimalsOf(double seconds) { return seconds >= 100 ? 0 : seconds >= 1 ? 2 : 4; }
 
 std::string TimeText(const std::vector<double>& seconds, size_t seeds) {
@@ -64,10 +67,12 @@ nlohmann::ordered_json BySeed(const SyncTrial& trial, const SyncTarget& target) 
 }  // namespace
 
 bool SyncTarget::ReachedBy(const CurvePoint& point) const {
+  if (!std::isfinite(point.loss)) return false;
   return accuracy ? point.accuracy.value_or(0) >= value : point.loss <= value;
 }
 
 std::optional<double> SyncTarget::SecondsOf(const LearningCurve& curve) const {
+  if (!std::isfinite(curve.back().loss)) return std::nullopt;
   const auto first = std::find_if(curve.begin(), curve.end(),
                                   [this](const CurvePoint& point) { return ReachedBy(point); });
   if (first == curve.end()) return std::nullopt;
@@ -108,6 +113,23 @@ bool SyncTrial::BetterThan(const SyncTrial& other, const SyncTarget& target) con
   // A loss that is no number is the worst.
   if (own.empty()) return FinalLoss() < other.FinalLoss() || std::isnan(other.FinalLoss());
   return Mean(own) < Mean(others);
+}
+
+Result<SyncTarget> DefaultTarget(const std::vector<SyncTrial>& trials, bool classes) {
+  const SyncTrial* best = nullptr;
+  const SyncTarget unreachable{false, -1};  // Only the final loss is compared.
+  for (const SyncTrial& trial : trials) {
+    if (trial.sync != trials.front().sync) continue;
+    if (best == nullptr || trial.BetterThan(*best, unreachable)) best = &trial;
+  }
+  if (!std::isfinite(best->FinalLoss())) {
+    return Status::InvalidArgument(
+        fmt::format("--sync {0}: the training with {0} diverges with every rate, so there is no "
+                    "default target. Try smaller --rates, or give a {1}",
+                    best->sync, classes ? "--target-accuracy" : "--target-loss"));
+  }
+  if (classes) return SyncTarget{true, kOfAccuracy * best->FinalAccuracy().value_or(0)};
+  return SyncTarget{false, kOfLoss * best->FinalLoss()};
 }
 
 double Deviation(const std::vector<double>& values) {

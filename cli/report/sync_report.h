@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+
 namespace motley {
 
 // A version of the parameters that was evaluated.
@@ -24,8 +26,9 @@ struct SyncTarget {
   bool accuracy = false;  // At least this accuracy; false: at most this loss.
   double value = 0;
 
-  bool ReachedBy(const CurvePoint& point) const;
-  // The time of the first version that reaches it; none: no version does.
+  bool ReachedBy(const CurvePoint& point) const;  // False if the loss is not finite.
+  // The time of the first version that reaches it; none: no version does, or the training diverges
+  // at last.
   std::optional<double> SecondsOf(const LearningCurve& curve) const;
   std::string Text() const;  // "accuracy 0.95"
 };
@@ -53,6 +56,10 @@ struct SyncTrial {
   // does, and the final loss is lower.
   bool BetterThan(const SyncTrial& other, const SyncTarget& target) const;
 };
+
+// Almost as good as what the mode of the first trial reaches, on the cluster and with the rate that
+// are best for it. kInvalidArgument: it diverges on all clusters, with all rates.
+Result<SyncTarget> DefaultTarget(const std::vector<SyncTrial>& trials, bool classes);
 
 struct SyncComparison {
   std::string job;  // "digits.csv.gz, mlp:64, momentum, batch 32, 20 epochs"

@@ -51,6 +51,38 @@ TEST(SyncReport, ATrialIsBetterIfMoreSeedsReachTheTargetAndThenIfTheyDoSoEarlier
   EXPECT_FALSE(diverged.BetterThan(all.trials[3], nobodys));
 }
 
+TEST(SyncReport, ADivergedRunReachesNothing) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const LearningCurve diverged{{1, 0.2, 0.95}, {2, infinity, 0.0}};
+  const LearningCurve without_classes{{1, 0.2, std::nullopt}, {2, infinity, std::nullopt}};
+  EXPECT_EQ((SyncTarget{true, 0.9}.SecondsOf(diverged)), std::nullopt);
+  EXPECT_EQ((SyncTarget{true, 0}.SecondsOf(diverged)), std::nullopt);
+  EXPECT_EQ((SyncTarget{false, infinity}.SecondsOf(without_classes)), std::nullopt);
+  SyncComparison comparison = FourTrials();
+  comparison.trials[3].seeds = {without_classes};
+  const auto json = nlohmann::json::parse(SyncJson(comparison));
+  EXPECT_EQ(json[3]["seeds_that_reach_it"], 0);
+  for (const char* none : {"seconds_to_target_mean", "final_accuracy", "final_loss"}) {
+    EXPECT_TRUE(json[3][none].is_null()) << none;
+  }
+  EXPECT_TRUE(json[3]["by_seed"][0]["final_loss"].is_null());
+}
+
+TEST(SyncReport, TheDefaultTargetFollowsTheBestTrialOfTheFirstMode) {
+  SyncComparison all = FourTrials();
+  EXPECT_NEAR(DefaultTarget(all.trials, true)->value, 0.99 * 0.95, 1e-12);
+  EXPECT_NEAR(DefaultTarget(all.trials, false)->value, 1.05 * 0.4, 1e-12);
+  const LearningCurve diverged{{1, std::numeric_limits<double>::infinity(), 0.0}};
+  all.trials[0].seeds = {diverged};  // The mode has a result on the other cluster.
+  EXPECT_TRUE(DefaultTarget(all.trials, true).ok());
+  all.trials[2].seeds = {diverged};
+  const Status refused = DefaultTarget(all.trials, true).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.ToString(), HasSubstr("bsp diverges with every rate"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("--target-accuracy"));
+  EXPECT_THAT(DefaultTarget(all.trials, false).status().ToString(), HasSubstr("--target-loss"));
+}
+
 TEST(SyncReport, TheDeviationIsThatOfASample) {
   EXPECT_NEAR(Deviation({1, 3}), 1.41421356, 1e-8);
   EXPECT_EQ(Deviation({1}), 0);

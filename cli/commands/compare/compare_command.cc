@@ -26,9 +26,6 @@
 namespace motley {
 namespace {
 
-// The default target is this much worse than what the first mode reaches.
-constexpr double kOfAccuracy = 0.99, kOfLoss = 1.05;
-
 std::vector<std::string> CutAtCommas(std::string_view text) {
   std::vector<std::string> parts;
   for (;;) {
@@ -115,19 +112,6 @@ Result<SyncTarget> TargetFrom(const CompareFlags& flags, bool classes) {
   return SyncTarget{false, flags.loss};
 }
 
-// Without a target of the user's: almost as good as what the first mode reaches, on the cluster and
-// with the rate that are best for it.
-SyncTarget TargetOf(const std::vector<SyncTrial>& trials, bool classes) {
-  const SyncTrial* best = nullptr;
-  const SyncTarget unreachable{false, -1};  // Only the final loss is compared.
-  for (const SyncTrial& trial : trials) {
-    if (trial.sync != trials.front().sync) continue;
-    if (best == nullptr || trial.BetterThan(*best, unreachable)) best = &trial;
-  }
-  if (classes) return {true, kOfAccuracy * best->FinalAccuracy().value_or(0)};
-  return {false, kOfLoss * best->FinalLoss()};
-}
-
 // Keeps the best rate of each mode on each cluster, in the order of the trials.
 std::vector<SyncTrial> BestRates(std::vector<SyncTrial> trials, const SyncTarget& target) {
   std::vector<SyncTrial> best;
@@ -190,7 +174,10 @@ Result<int> Run(const CompareFlags& flags) {
   MOTLEY_ASSIGN_OR_RETURN(std::vector<SyncTrial> trials, RunTrials(request));
   SyncComparison comparison;
   comparison.job = JobText(flags, request);
-  comparison.target = given.value > 0 ? given : TargetOf(trials, classes);
+  comparison.target = given;
+  if (!(given.value > 0)) {
+    MOTLEY_ASSIGN_OR_RETURN(comparison.target, DefaultTarget(trials, classes));
+  }
   comparison.trials = BestRates(std::move(trials), comparison.target);
   const int code =
       PrintResult(flags.job.json ? SyncJson(comparison)

@@ -66,8 +66,10 @@ std::string ClusterName(const Simulation& sim, const std::string& file) {
 }
 
 // A diverged job is a result: its last evaluation has an infinite loss.
-CurvePoint Diverged(const SimResult& result) {
-  return {result.virtual_seconds, std::numeric_limits<double>::infinity(), 0.0};
+CurvePoint Diverged(const SimResult& result, bool classes) {
+  CurvePoint point{result.virtual_seconds, std::numeric_limits<double>::infinity(), {}};
+  if (classes) point.accuracy = 0;
+  return point;
 }
 
 class Trials {
@@ -189,7 +191,9 @@ class Trials {
     const bool diverged = result.job.status.code() == StatusCode::kDataError;
     if (!diverged) MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
     LearningCurve curve = recorder.Take();
-    if (diverged || curve.empty()) curve.push_back(Diverged(result));
+    if (diverged || curve.empty()) {
+      curve.push_back(Diverged(result, request_.train.classes > 0));
+    }
     trial.seeds.push_back(std::move(curve));
     trial.work.push_back(recorder.work());
     return Status::Ok();

@@ -192,11 +192,26 @@ class Compare(ProgramTest):
                                            expect=2)
                 self.assertIn(f"--cluster {pair[0]} and --cluster {pair[1]}: both are named lab", refused.stderr)
 
+    def test_a_run_that_diverges_reaches_nothing(self):
+        job = ("compare", "--data", self.data, "--steps", 30, "--seeds", 2, "--rates", 1e30)
+        for task, model, target in (("classify", "mlp:16", "--target-accuracy"),
+                                    ("regress", "linear", "--target-loss")):
+            kind = ("--task", task, "--model", model)
+            with self.subTest(task=task):
+                refused = self.run_program(*job, "--sync", "bsp,asp", *kind, expect=2)
+                self.assertIn(f"smaller --rates, or give a {target}", refused.stderr)
+                for trial in self.run_json(*job, "--sync", "bsp,asp", *kind, target, 0.5):
+                    self.assertEqual(trial["seeds_that_reach_it"], 0)
+                    self.assertIsNone(trial["final_loss"])
+                    self.assertEqual(trial["final_accuracy"], 0 if task == "classify" else None)
+
     def test_refuses_what_cannot_be(self):
         for wrong, words in ((("--sync", "bsp,ssq:1"), "ssp:S"),
                              (("--sync", "bsp,bsp"), "bsp is given twice"),
                              (("--rates", "0.1,none"), "'none' is not a learning rate"),
                              (("--plot", self.folder / "a.png"), "a.svg"),
+                             (("--target-loss", "inf"), "a finite loss above 0"),
+                             (("--target-loss", "nan"), "a finite loss above 0"),
                              (("--target-accuracy", 1.5), "fraction between 0 and 1")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program("compare", "--data", self.data, *wrong, expect=2).stderr)
