@@ -22,6 +22,7 @@
 #include "fmt/core.h"
 #include "runtime/coordinator/server_node.h"
 #include "scheduler/sync/sync_mode.h"
+#include "training/optimizers/optimizer_rule.h"
 
 namespace motley {
 namespace {
@@ -49,8 +50,12 @@ Result<std::vector<std::string>> ReadModes(const std::string& text) {
   }
   std::set<std::string> seen;
   for (const std::string& each : modes) {
-    const Result<SyncMode> mode = ParseSyncMode(each);
-    if (!mode.ok()) return mode.status().WithContext("--sync " + text);
+    if (each.empty()) {
+      return Status::InvalidArgument(fmt::format(
+          "--sync '{}': a mode is missing. Write modes with commas between them, like bsp,asp",
+          text));
+    }
+    MOTLEY_RETURN_IF_ERROR(ParseSyncMode(each).status());
     if (!seen.insert(each).second) {
       return Status::InvalidArgument(fmt::format("--sync {}: {} is given twice", text, each));
     }
@@ -77,10 +82,12 @@ Result<std::vector<double>> ReadRates(const CompareFlags& flags) {
   for (const std::string& each : CutAtCommas(flags.rates)) {
     double rate = 0;
     const auto [end, error] = std::from_chars(each.data(), each.data() + each.size(), rate);
-    if (error != std::errc() || end != each.data() + each.size() || !(rate > 0)) {
-      return Status::InvalidArgument(fmt::format(
-          "--rates {}: '{}' is not a learning rate. Write numbers above 0, like 0.1,0.03",
-          flags.rates, each));
+    const bool possible = static_cast<float>(rate) > 0 && rate <= kLargestOption;
+    if (error != std::errc() || end != each.data() + each.size() || !possible) {
+      return Status::InvalidArgument(
+          fmt::format("--rates {}: '{}' is not a learning rate. Write numbers above 0 and at most "
+                      "{:g}, like 0.1,0.03",
+                      flags.rates, each, kLargestOption));
     }
     rates.push_back(rate);
   }
