@@ -172,13 +172,15 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
                     "changed. Leave it out",
                     request.outer_rate != 0 ? "outer_rate" : "outer_momentum"));
   }
-  if (!(request.outer_rate >= 0 && request.outer_rate <= kMostOuterRate)) {
-    return Status::InvalidArgument(fmt::format("`outer_rate` {}: from 0 to {} is possible",
-                                               request.outer_rate, kMostOuterRate));
+  // Optimizers compute with float, where a number may round to one that is not possible.
+  const double rate = request.outer_rate, momentum = std::max(request.outer_momentum, 0.0);
+  if (rate != 0 && !(rate > 0 && rate <= kMostOuterRate && static_cast<float>(rate) > 0)) {
+    return Status::InvalidArgument(fmt::format(
+        "`outer_rate` {}: it must be above 0 and at most {} (in float32)", rate, kMostOuterRate));
   }
-  if (!(request.outer_momentum < 1)) {
+  if (!(momentum < 1 && static_cast<float>(momentum) < 1)) {
     return Status::InvalidArgument(
-        fmt::format("`outer_momentum` {}: it must be below 1", request.outer_momentum));
+        fmt::format("`outer_momentum` {}: it must be below 1 (in float32)", momentum));
   }
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`staleness`", request.staleness, {"none", "rate"}));
   job.rate_by_staleness = request.staleness == "rate";

@@ -238,7 +238,8 @@ void AddSyncFlags(CLI::App* train, JobFlags& job) {
       ->add_option("--outer-rate", job.options.outer_rate,
                    "--sync local:H: learning rate of updates; default: 0.7")
       ->type_name("RATE")
-      ->transform(CLI::PositiveNumber)
+      ->check(Fits<double>([](double rate) { return rate > 0 && std::isfinite(rate); },
+                           "a learning rate above 0"))
       ->group("Workers");
   train
       ->add_option("--outer-momentum", job.options.outer_momentum,

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace motley {
 namespace {
 
@@ -64,6 +66,20 @@ TEST(PlanJob, RoundsWhatTravels) {
   request.tolerate = 8;
   ExpectRefused(request, "multiplies the variance of rounding");
   request.wire = "float32";
+  EXPECT_TRUE(PlanJob(request, 0).ok());
+}
+
+TEST(PlanJob, RefusesOuterNumbersThatRoundToImpossibleOnes) {
+  JobRequest request;
+  request.sync = "local:2";
+  request.outer_momentum = 0.99999999;
+  ExpectRefused(request, "`outer_momentum` 0.99999999: it must be below 1");
+  request.outer_momentum = -1;
+  for (const double rate : {-1.0, 1e-320, 101.0, std::nan("")}) {
+    request.outer_rate = rate;
+    ExpectRefused(request, "it must be above 0 and at most 100");
+  }
+  request.outer_rate = 100;
   EXPECT_TRUE(PlanJob(request, 0).ok());
 }
 

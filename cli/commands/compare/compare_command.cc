@@ -82,7 +82,7 @@ Result<std::vector<double>> ReadRates(const CompareFlags& flags) {
   for (const std::string& each : CutAtCommas(flags.rates)) {
     double rate = 0;
     const auto [end, error] = std::from_chars(each.data(), each.data() + each.size(), rate);
-    const bool possible = static_cast<float>(rate) > 0 && rate <= kLargestOption;
+    const bool possible = rate <= kLargestOption && static_cast<float>(rate) > 0;
     if (error != std::errc() || end != each.data() + each.size() || !possible) {
       return Status::InvalidArgument(
           fmt::format("--rates {}: '{}' is not a learning rate. Write numbers above 0 and at most "

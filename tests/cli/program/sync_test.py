@@ -80,6 +80,12 @@ class Sync(ProgramTest):
         for wrong, words in ((("--sync", "ssp"), "such as ssp:2 or dssp:1,4"),
                              (("--sync", "bsp", "--outer-rate", 0.5), "local:H"),
                              (("--sync", "local:4", "--outer-momentum", 1), "below 1"),
+                             (("--sync", "local:4", "--outer-momentum", 0.99999999),
+                              "motley: --outer-momentum 0.99999999: it must be below 1"),
+                             *((("--sync", "local:4", "--outer-rate", rate), f"{rate} is not a learning rate above 0")
+                               for rate in ("0", "-1", "inf", "nan", "x")),
+                             (("--sync", "local:4", "--outer-rate", "1e-320"), "--outer-rate 1e-320: it must"),
+                             (("--sync", "local:4", "--outer-rate", 101), "at most 100"),
                              (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
                              (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
