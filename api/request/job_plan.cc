@@ -163,6 +163,19 @@ Status CheckScheduleOfLocalSteps(const JobRequest& request) {
       schedule, request.sync));
 }
 
+// Without a barrier, options about the answers that steps wait for have no meaning.
+Status CheckWithoutBarrier(const JobRequest& request) {
+  const bool tolerates = !request.open.tolerate && request.tolerate > 0;
+  if (!tolerates && request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "`{}`: with `sync` {} each answer is an update of its own, so there are no codes, and "
+      "no step waits for several answers. Leave it out, or use `sync` bsp",
+      tolerates            ? "tolerate"
+      : request.quorum > 0 ? "quorum"
+                           : "step_deadline",
+      request.sync));
+}
+
 // Sets which updates are open at a time.
 Status PlanSync(const JobRequest& request, JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(job.sync, ParseSyncMode(request.sync));
@@ -194,6 +207,7 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
   if (job.sync.own_momentum && request.open.optimizer) job.optimizer.name = "nag";
   if (!job.sync.answers_differ()) return Status::Ok();
   const bool local = job.sync.local_steps > 0;
+  if (!local) MOTLEY_RETURN_IF_ERROR(CheckWithoutBarrier(request));
   if (local) MOTLEY_RETURN_IF_ERROR(CheckScheduleOfLocalSteps(request));
   if (job.code == "auto") job.code = local ? "approximate" : "none";  // A round ends without some.
   if (local && request.open.tolerate) job.tolerate = 0;

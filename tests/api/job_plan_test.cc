@@ -69,6 +69,26 @@ TEST(PlanJob, RoundsWhatTravels) {
   EXPECT_TRUE(PlanJob(request, 0).ok());
 }
 
+TEST(PlanJob, UpdatesWithoutABarrierHaveNoCodes) {
+  JobRequest request;
+  request.sync = "asp";
+  request.workers = 4;
+  request.open.tolerate = false;
+  request.tolerate = 0;
+  EXPECT_TRUE(PlanJob(request, 0).ok());
+  request.tolerate = 1;
+  ExpectRefused(request, "`tolerate`: with `sync` asp each answer is an update of its own");
+  request.open.tolerate = true;
+  EXPECT_TRUE(PlanJob(request, 0).ok());
+  request.quorum = 2;
+  ExpectRefused(request, "`quorum`: with `sync` asp");
+  request.quorum = 0;
+  request.step_deadline = "1s";
+  ExpectRefused(request, "`step_deadline`: with `sync` asp");
+  request.sync = "local:2";
+  EXPECT_TRUE(PlanJob(request, 0).ok());
+}
+
 TEST(PlanJob, RefusesOuterNumbersThatRoundToImpossibleOnes) {
   JobRequest request;
   request.sync = "local:2";
