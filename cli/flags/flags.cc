@@ -242,10 +242,12 @@ void AddSyncFlags(CLI::App* train, JobFlags& job) {
                            "a learning rate above 0"))
       ->group("Workers");
   train
-      ->add_option("--outer-momentum", job.options.outer_momentum,
-                   "--sync local:H: Nesterov's momentum of updates, below 1; below 0: none; "
-                   "default: 0.9")
+      ->add_option_function<double>(
+          "--outer-momentum",
+          [&job](const double& given) { job.options.outer_momentum = given > 0 ? given : -1; },
+          "--sync local:H: Nesterov's momentum of updates, below 1; 0: none; default: 0.9")
       ->type_name("M")
+      ->check(Fits<double>([](double momentum) { return momentum < 1; }, "a momentum below 1"))
       ->group("Workers");
 }
 

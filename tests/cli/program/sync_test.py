@@ -47,7 +47,7 @@ class Sync(ProgramTest):
         self.assertGreater(report["test_accuracy"], 0.8)
 
     def test_takes_local_steps(self):
-        for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", -1)):
+        for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", 0)):
             with self.subTest(how=how):
                 report = self.run_json("train", "--data", self.data, "--model", "mlp:16", "--workers", 3, "--batch", 16,
                                        "--epochs", 30, "--split", 0.9, "--lr", 0.05, "--sync", "local:4", *how)
@@ -79,6 +79,8 @@ class Sync(ProgramTest):
         train = ("train", "--data", self.data, "--workers", 3)
         for wrong, words in ((("--sync", "ssp"), "such as ssp:2 or dssp:1,4"),
                              (("--sync", "bsp", "--outer-rate", 0.5), "local:H"),
+                             (("--sync", "bsp", "--outer-momentum", 0), "local:H"),
+                             (("--sync", "asp", "--outer-momentum", 0), "local:H"),
                              (("--sync", "local:4", "--outer-momentum", 1), "below 1"),
                              (("--sync", "local:4", "--outer-momentum", 0.99999999),
                               "motley: --outer-momentum 0.99999999: it must be below 1"),
