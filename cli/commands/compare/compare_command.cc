@@ -152,7 +152,8 @@ Status CheckOutputs(const CompareFlags& flags) {
 Result<TrialsRequest> RequestFrom(const CompareFlags& flags, const PreparedData& data) {
   TrialsRequest request;
   MOTLEY_ASSIGN_OR_RETURN(request.modes, ReadModes(flags.sync));
-  if (!flags.sync_given) LeaveOutUnfit(flags.job.optimizer, request.modes);
+  const bool known = FindOptimizerRule(flags.job.optimizer) != nullptr;
+  if (!flags.sync_given && known) LeaveOutUnfit(flags.job.optimizer, request.modes);
   MOTLEY_ASSIGN_OR_RETURN(request.rates, ReadRates(flags));
   const DataShape shape = data.train->shape();
   request.flags.job = flags.job;

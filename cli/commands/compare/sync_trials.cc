@@ -145,8 +145,8 @@ class Trials {
     const auto [named, is_new] = files_.emplace(name, &file);
     if (is_new || named->second == &file) return Status::Ok();
     return Status::InvalidArgument(
-        fmt::format("--cluster {} and --cluster {}: both are named {}. Give each file a `name` of "
-                    "its own",
+        fmt::format("--cluster {} and --cluster {}: both are named {}. Leave one out, or write "
+                    "another name into it",
                     *named->second, file, name));
   }
 

@@ -179,6 +179,8 @@ class Compare(ProgramTest):
                                 "--seeds", 1, "--json")
         self.assertEqual([trial["sync"] for trial in json.loads(done.stdout)], ["bsp", "local:4", "ssp:3", "asp"])
         self.assertIn("leaving dana out", done.stderr)
+        unknown = self.run_program("compare", "--data", self.data, "--optimizer", "foo", expect=2)
+        self.assertNotIn("leaving", unknown.stderr)
 
     def test_checks_every_mode_and_cluster_before_the_first_run(self):
         cluster = self.folder / "pair.toml"
@@ -201,7 +203,8 @@ class Compare(ProgramTest):
             with self.subTest(pair=pair):
                 refused = self.run_program("compare", "--data", self.data, "--cluster", pair[0], "--cluster", pair[1],
                                            expect=2)
-                self.assertIn(f"--cluster {pair[0]} and --cluster {pair[1]}: both are named lab", refused.stderr)
+                self.assertIn(f"--cluster {pair[0]} and --cluster {pair[1]}: both are named lab. Leave one out",
+                              refused.stderr)
 
     def test_a_run_that_diverges_reaches_nothing(self):
         job = ("compare", "--data", self.data, "--steps", 30, "--seeds", 2, "--rates", 1e30)
