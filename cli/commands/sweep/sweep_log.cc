@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 
+#include "cli/commands/sweep/trial_search.h"
 #include "data/files/file_io.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -58,11 +60,21 @@ ordered_json JsonOf(const SweptRun& run) {
   return json;
 }
 
-SweptRun RunOf(const ordered_json& json) {
+bool IsCount(const ordered_json& json) {
+  return json.is_number_unsigned() && json <= std::numeric_limits<uint32_t>::max();
+}
+
+Result<SweptRun> RunOf(std::string_view line) try {
+  const ordered_json json = ordered_json::parse(line);
   SweptRun run;
-  run.trial = json.at("trial").get<uint32_t>();
-  run.rung = json.at("rung").get<uint32_t>();
-  run.epochs = json.at("epochs").get<uint32_t>();
+  const std::pair<const char*, uint32_t*> counts[] = {
+      {"trial", &run.trial}, {"rung", &run.rung}, {"epochs", &run.epochs}};
+  for (const auto& [key, count] : counts) {
+    if (!IsCount(json.at(key))) {
+      return Status::DataError(fmt::format("'{}' is not a whole number of at least 0", key));
+    }
+    *count = json[key].get<uint32_t>();
+  }
   run.values = json.at("values").get<std::vector<std::string>>();
   const ordered_json& loss = json.at("loss");
   run.loss = loss.is_null() ? std::numeric_limits<double>::infinity() : loss.get<double>();
@@ -70,8 +82,47 @@ SweptRun RunOf(const ordered_json& json) {
   if (json.contains("test_loss")) run.test_loss = json["test_loss"].get<double>();
   if (json.contains("test_accuracy")) run.test_accuracy = json["test_accuracy"].get<double>();
   run.error = json.value("error", "");
+  if (loss.is_null() == run.error.empty()) {
+    return Status::DataError("a run has either a loss or an error");
+  }
   return run;
+} catch (const ordered_json::exception&) {
+  return Status::DataError("this is not the result of a run");
 }
+
+// Compares runs in a file with the plan, and with those that stand before them.
+class RunCheck {
+ public:
+  explicit RunCheck(const SearchPlan& plan)
+      : values_(ValuesOf(plan)),
+        flags_(plan.flags.size()),
+        search_(plan, static_cast<uint32_t>(values_.size())) {}
+
+  // Returns what is wrong; "" for nothing.
+  std::string Hear(const SweptRun& run) {
+    // A search that was made shorter does not know the values of its later trials.
+    const bool known = run.trial < values_.size();
+    if (known ? run.values != values_[run.trial] : run.values.size() != flags_) {
+      return fmt::format("these are not the values of trial {}", run.trial);
+    }
+    if (run.rung >= search_.rungs() || run.epochs != search_.EpochsOf(run.rung)) {
+      return fmt::format("run {} of a trial does not end at epoch {}", run.rung, run.epochs);
+    }
+    if (!seen_.emplace(run.trial, run.rung).second) {
+      return fmt::format("run {} of trial {} stands in the file twice", run.rung, run.trial);
+    }
+    if (run.rung > 0 && !seen_.contains({run.trial, run.rung - 1})) {
+      return fmt::format("run {} of trial {} is not in the file", run.rung - 1, run.trial);
+    }
+    return "";
+  }
+
+ private:
+  const std::vector<TrialValues> values_;
+  const size_t flags_;
+  const TrialSearch search_;
+  std::set<std::pair<uint32_t, uint32_t>> seen_;  // Trial and run.
+};
 
 // The lines of `text` that are complete.
 std::vector<std::string_view> LinesOf(std::string_view text) {
@@ -105,12 +156,16 @@ Result<std::unique_ptr<SweepLog>> SweepLog::Open(const std::string& path, const 
   }
   uint64_t whole = 0;
   for (const std::string_view line : lines) whole += line.size() + 1;
+  RunCheck check(plan.search);
   for (size_t i = 1; i < lines.size(); ++i) {
-    try {
-      log->earlier_.push_back(RunOf(ordered_json::parse(lines[i])));
-    } catch (const ordered_json::exception& error) {
-      return Status::DataError(fmt::format("{}:{}: {}", path, i + 1, error.what()));
-    }
+    Result<SweptRun> run = RunOf(lines[i]);
+    const std::string wrong = run.ok() ? check.Hear(*run) : run.status().message();
+    if (run.ok()) log->earlier_.push_back(*std::move(run));
+    if (wrong.empty()) continue;
+    return Status::DataError(
+        fmt::format("{}:{}: {}. The file is damaged. Remove this line, and the same command trains "
+                    "what is missing",
+                    path, i + 1, wrong));
   }
   if (ftruncate(fileno(log->file_.get()), static_cast<off_t>(whole)) != 0) return SystemError(path);
   if (whole == 0 && (fputs(head.c_str(), log->file_.get()) < 0 || fflush(log->file_.get()) != 0)) {
