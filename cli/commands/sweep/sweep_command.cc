@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <limits>
 #include <list>
 #include <memory>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "base/counted.h"
 #include "cli/commands/sweep/sweep_file.h"
 #include "cli/commands/sweep/sweep_log.h"
+#include "cli/commands/sweep/trial_end.h"
 #include "cli/report/svg.h"
 #include "cli/report/sweep_report.h"
 #include "cli/run/process.h"
@@ -27,7 +27,6 @@
 #include "cli/terminal/terminal.h"
 #include "fmt/core.h"
 #include "fmt/ranges.h"
-#include "nlohmann/json.hpp"
 #include "runtime/uv_loop.h"
 
 namespace motley {
@@ -91,8 +90,8 @@ class Sweep {
       search_.Started(again);
       search_.Ended(again, run.loss);
       runs_.push_back(run);
-      succeeded_ = succeeded_ || run.error.empty();
     }
+    logged_ = runs_.size();
     MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
     MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(*loop_, [this](int number) { Stop(number); }));
     free_.resize(AtOnce(plan_));
@@ -100,12 +99,17 @@ class Sweep {
     return Status::Ok();
   }
 
-  // Returns when all runs have ended, or after a signal or an error.
+  // Returns when all runs have ended, or after a signal or an error. If every trial is refused, the
+  // fault is hardly in their values, so that is an error.
   Status Run() {
     setpriority(PRIO_PROCESS, 0, std::max(kNiceness, getpriority(PRIO_PROCESS, 0)));
     StartMore();
     if (!active_.empty()) loop_->Run();
-    return status_;
+    if (!status_.ok() || stopped_by_ != 0 || runs_.empty() || logged_ > 0) return status_;
+    const auto by_trial = [](const SweptRun& a, const SweptRun& b) { return a.trial < b.trial; };
+    const SweptRun& first = *std::min_element(runs_.begin(), runs_.end(), by_trial);
+    return Status::InvalidArgument(fmt::format("every trial is refused; trial {} ({}) failed: {}",
+                                               first.trial, ValuesText(first), first.error));
   }
 
   int stopped_by() const { return stopped_by_; }
@@ -140,6 +144,7 @@ class Sweep {
   struct Active {
     TrialSearch::Run run;
     size_t slot = 0;
+    bool resumes = false;  // From the checkpoint of its earlier run.
     Time began{};
     std::string output;
     std::string last_error;
@@ -182,11 +187,7 @@ class Sweep {
       words.push_back("--devices=" + plan_.devices[active.slot % plan_.devices.size()]);
     }
     if (search_.rungs() > 1) words.push_back("--checkpoint=" + CheckpointOf(run.trial));
-    // A sweep that was done has removed it. If more trials follow, this one begins anew.
-    std::error_code ignored;
-    if (run.rung > 0 && std::filesystem::exists(CheckpointOf(run.trial), ignored)) {
-      words.push_back("--resume=" + CheckpointOf(run.trial));
-    }
+    if (active.resumes) words.push_back("--resume=" + CheckpointOf(run.trial));
     return words;
   }
 
@@ -194,6 +195,7 @@ class Sweep {
     while (stopped_by_ == 0 && status_.ok() && !free_.empty()) {
       const auto next = search_.Next();
       if (!next) break;
+      search_.Started(*next);
       Start(*next);
     }
     if (active_.empty()) loop_->Stop();
@@ -201,9 +203,12 @@ class Sweep {
 
   void Start(const TrialSearch::Run& run) {
     std::error_code ignored;
-    if (run.rung == 0) std::filesystem::remove_all(CheckpointOf(run.trial), ignored);
+    const std::string checkpoint = CheckpointOf(run.trial);
+    if (run.rung == 0) std::filesystem::remove_all(checkpoint, ignored);
     Active& active = active_.emplace_back();
     active.run = run;
+    // A sweep that was done has removed it. If more trials follow, this one begins anew.
+    active.resumes = run.rung > 0 && std::filesystem::exists(checkpoint, ignored);
     active.slot = free_.back();
     active.began = loop_->Now();
     ProcessOptions options;
@@ -222,61 +227,54 @@ class Sweep {
     if (!process.ok()) {
       status_ = process.status();
       active_.pop_back();
-      return;
+      return StopAll(SIGTERM);
     }
     active.process = *std::move(process);
     free_.pop_back();
-    search_.Started(run);
   }
 
   void OnEnd(Active& active, const ProcessExit& exit) {
-    if (stopped_by_ == 0 && status_.ok()) Record(active, exit);
     free_.push_back(active.slot);
+    if (stopped_by_ == 0 && status_.ok()) Judge(active, exit);
     active_.remove_if([&active](const Active& each) { return &each == &active; });
     StartMore();
   }
 
-  void Record(const Active& active, const ProcessExit& exit) {
+  void Judge(const Active& active, const ProcessExit& exit) {
+    const TrialEnd end = EndOfTrial(exit, active.output, active.last_error);
     SweptRun run{.trial = active.run.trial,
                  .rung = active.run.rung,
                  .epochs = active.run.epochs,
                  .values = values_[active.run.trial],
-                 .loss = std::numeric_limits<double>::infinity()};
-    run.seconds = ToSeconds(loop_->Now() - active.began);
-    if (exit.failed()) {
-      run.error = active.last_error.empty() ? "ended " + exit.Text() : active.last_error;
-    } else {
-      ReadReport(active.output, run);
+                 .loss = end.loss,
+                 .test_loss = end.test_loss,
+                 .test_accuracy = end.test_accuracy,
+                 .seconds = ToSeconds(loop_->Now() - active.began),
+                 .error = end.error};
+    if (active.resumes && !end.began && end.error.find("checkpoint") != end.error.npos) {
+      std::error_code ignored;
+      std::filesystem::remove_all(CheckpointOf(run.trial), ignored);
+      return Start(active.run);  // Anew.
     }
-    // A wrong flag or file would fail in every trial.
-    const bool hopeless = exit.code == kExitUsage || exit.code == kExitNotFound;
-    if (hopeless && !succeeded_) {
-      status_ = Status::InvalidArgument(
-          fmt::format("trial {} ({}) failed: {}", run.trial, ValuesText(run), run.error));
-      return StopAll(SIGTERM);
+    if (end.verdict != TrialVerdict::kDisturbed) {
+      return Record(active.run, run, end.verdict == TrialVerdict::kRefused);
     }
-    succeeded_ = succeeded_ || run.error.empty();
-    search_.Ended(active.run, run.loss);
-    status_ = log_->Add(run);
-    runs_.push_back(run);
-    if (!status_.ok()) return StopAll(SIGTERM);
-    if (!quiet_) Say(run);
+    status_ = ErrorOfSweep(
+        exit, fmt::format("trial {} ({}) failed: {}; once this is mended, the same command trains "
+                          "it again, and goes on from there",
+                          run.trial, ValuesText(run), run.error));
+    StopAll(SIGTERM);
   }
 
-  static void ReadReport(const std::string& text, SweptRun& run) {
-    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    const auto number = [&json](const char* path) -> std::optional<double> {
-      const nlohmann::json::json_pointer at(path);
-      if (!json.is_object() || !json.contains(at) || !json[at].is_number()) return std::nullopt;
-      return json[at].get<double>();
-    };
-    run.test_loss = number("/test_loss");
-    run.test_accuracy = number("/test_accuracy");
-    if (const auto loss = number("/judging/best_loss")) {
-      run.loss = *loss;
-    } else {
-      run.error = "the job was not judged on validation samples";
+  // Refused runs are recorded once another trial has got further than they.
+  void Record(const TrialSearch::Run& of, const SweptRun& run, bool refused) {
+    search_.Ended(of, run.loss);
+    runs_.push_back(run);
+    if (!refused || logged_ > 0) {
+      while (status_.ok() && logged_ < runs_.size()) status_ = log_->Add(runs_[logged_++]);
     }
+    if (!status_.ok()) return StopAll(SIGTERM);
+    if (!quiet_) Say(run);
   }
 
   std::string ValuesText(const SweptRun& run) const {
@@ -317,8 +315,8 @@ class Sweep {
   std::list<Active> active_;
   std::vector<size_t> free_;  // Slots.
   std::vector<SweptRun> runs_;
-  bool succeeded_ = false;  // Some run did.
-  int stopped_by_ = 0;      // The signal; 0: none.
+  size_t logged_ = 0;   // So many of them are in the log.
+  int stopped_by_ = 0;  // The signal; 0: none.
   Status status_;
 };
 

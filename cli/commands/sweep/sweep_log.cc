@@ -124,6 +124,12 @@ class RunCheck {
   std::set<std::pair<uint32_t, uint32_t>> seen_;  // Trial and run.
 };
 
+bool IsPlan(std::string_view line) {
+  const auto json = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("method") && json.contains("train") &&
+         json.contains("try");
+}
+
 // The lines of `text` that are complete.
 std::vector<std::string_view> LinesOf(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -149,7 +155,11 @@ Result<std::unique_ptr<SweepLog>> SweepLog::Open(const std::string& path, const 
   }
   const std::string head = Line(JsonOf(plan));
   MOTLEY_ASSIGN_OR_RETURN(const std::string text, ReadRawFile(path));
-  const std::vector<std::string_view> lines = LinesOf(text);
+  std::vector<std::string_view> lines = LinesOf(text);
+  // A search that has no results yet, for example because its file was wrong.
+  if (lines.size() == 1 && text.size() == lines.front().size() + 1 && IsPlan(lines.front())) {
+    lines.clear();
+  }
   if (!lines.empty() && std::string(lines.front()) + "\n" != head) {
     return Status::Conflict(fmt::format(
         "{} has the results of another search. Use another folder (--out), or remove it", path));

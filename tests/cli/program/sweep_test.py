@@ -3,6 +3,8 @@
 """motley sweep: searches that end, that are interrupted, and that cannot work."""
 
 import json
+import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -99,12 +101,56 @@ class Sweep(ProgramTest):
 
     def test_ends_at_once_if_no_trial_can_work(self):
         wrong = self.run_program("sweep", self.write("epochs = 2\nat_once = 1", "lrr = [0.1, 0.2]"), expect=2)
-        self.assertIn("trial 0 (lrr 0.1) failed", wrong.stderr)
+        self.assertIn("every trial is refused; trial 0 (lrr 0.1) failed", wrong.stderr)
         self.assertIn("--lrr", wrong.stderr)
         path = self.folder / "absent.toml"
         self.assertIn("absent.toml", self.run_program("sweep", path, expect=3).stderr)
         path = self.write("epochs = 2", "lr = []")
         self.assertIn(".toml:", self.run_program("sweep", path, expect=1).stderr)
+
+    def test_a_refused_value_is_the_result_of_its_trial_alone(self):
+        for name, batches in (("first", "[0, 16]"), ("last", "[16, 0]")):
+            with self.subTest(name):
+                self.results = self.folder / f"refused-{name}.out"
+                result = self.run_json("sweep", self.write("epochs = 2\nat_once = 2", f"batch = {batches}"))
+                self.assertEqual([trial["values"]["batch"] for trial in result["trials"]], ["16", "0"])
+                self.assertIn("--batch", result["trials"][1]["error"])
+                self.assertEqual(len((self.results / "runs.jsonl").read_text().splitlines()), 3)
+
+    def test_what_other_things_disturb_is_trained_again(self):
+        log = self.results / "runs.jsonl"
+        data, self.data = self.data, self.folder / "later.csv"
+        path = self.write("epochs = 2", "seed = [1, 2]")
+        absent = self.run_program("sweep", path, expect=3)
+        self.assertRegex(absent.stderr, r"trial \d \(seed \d\) failed: .*later.csv")
+        self.assertEqual(len(log.read_text().splitlines()), 1)
+        self.data.symlink_to(data)
+        self.assertEqual([trial.get("error") for trial in self.run_json("sweep", path)["trials"]], [None] * 2)
+
+    def test_a_trial_that_was_killed_is_trained_again(self):
+        path = self.write("epochs = 300", "seed = [1]")
+        sweep = subprocess.Popen([PROGRAM, "sweep", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        children = pathlib.Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children")
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and not children.read_text().split():
+            time.sleep(0.001)
+        os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+        self.assertIn("the same command trains it again", sweep.communicate(timeout=PATIENCE_S)[1])
+        self.assertEqual(sweep.returncode, 4)
+        self.assertEqual(len((self.results / "runs.jsonl").read_text().splitlines()), 1)
+        self.assertIsNone(self.run_json("sweep", path)["trials"][0].get("error"))
+
+    def test_a_trial_with_a_damaged_checkpoint_begins_anew(self):
+        path = self.write('method = "asha"\ntrials = 3\nepochs = 3\nat_once = 1', "lr = [0.05, 0.0001]")
+        best = self.run_json("sweep", path)["trials"][0]
+        self.assertEqual(best["epochs"], 3)
+        log = self.results / "runs.jsonl"
+        log.write_text("".join(line for line in log.read_text().splitlines(True) if '"rung":1' not in line))
+        checkpoint = self.results / f"trial-{best['trial']:04}.checkpoint"
+        checkpoint.mkdir()
+        (checkpoint / "step-1").write_text("damaged")
+        again = self.run_json("sweep", path)["trials"][0]
+        self.assertEqual({**again, "seconds": 0}, {**best, "seconds": 0})
 
     def test_two_sweeps_do_not_share_a_folder(self):
         path = self.write("epochs = 50\nat_once = 1", "seed = [1, 2, 3]")

@@ -62,6 +62,21 @@ TEST_F(SweepLogTest, ReadsWhatItWrote) {
   EXPECT_EQ(runs[1].error, "diverged");
 }
 
+TEST_F(SweepLogTest, OnlyResultsBindTheFileToASearch) {
+  ASSERT_TRUE(Open().ok());
+  plan_.search.epochs = 5;
+  {
+    const auto other = Open();
+    ASSERT_TRUE(other.ok()) << other.status().ToString();
+    SweptRun run = TrialOne();
+    run.epochs = 5;
+    ASSERT_TRUE((*other)->Add(run).ok());
+  }
+  EXPECT_EQ((*Open())->earlier().size(), 1u);
+  plan_.search.epochs = 6;
+  EXPECT_EQ(Open().status().code(), StatusCode::kConflict);
+}
+
 TEST_F(SweepLogTest, NamesTheLineThatIsDamaged) {
   const struct {
     const char* line;
