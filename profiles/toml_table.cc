@@ -81,6 +81,14 @@ uint64_t TomlTable::Count(std::string_view key, uint64_t fallback, uint64_t high
   return fallback;
 }
 
+bool TomlTable::Truth(std::string_view key) {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return false;
+  if (const auto* value = node->as_boolean()) return value->get();
+  Fail(node->source(), fmt::format("'{}' must be true or false, without quotes", key));
+  return false;
+}
+
 void TomlTable::Require(std::string_view key) {
   if (table_.get(key) == nullptr) {
     Fail(table_.source(), fmt::format("'{}' is missing here", key));

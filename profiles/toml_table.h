@@ -43,6 +43,7 @@ class TomlTable {
   // A count of bytes; integers are read exactly.
   uint64_t Bytes(std::string_view key);
   uint64_t Count(std::string_view key, uint64_t fallback, uint64_t high);
+  bool Truth(std::string_view key);  // False if it is not there.
   void Require(std::string_view key);
   const toml::node* Node(std::string_view key) const { return table_.get(key); }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "profiles/toml_table.h"
@@ -19,6 +20,12 @@ constexpr std::array<std::string_view, 14> kTaken = {
     "epochs",         "steps",  "seconds",          "out",    "json",   "quiet",
     "checkpoint",     "resume", "checkpoint-every", "remote", "listen", "devices",
     "evaluate-every", "verbose"};
+
+bool IsZero(const std::string& text) {
+  double number = 1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number == 0;
+}
 
 class Reader {
  public:
@@ -58,6 +65,27 @@ class Reader {
     return std::nullopt;
   }
 
+  // Fails for values with which trials could not be run or compared.
+  bool IsUsable(const std::string& flag, const std::string& text,
+                const toml::source_region& where) {
+    if (text.empty()) {
+      root_.Fail(where,
+                 fmt::format("'{}' is an empty text; give it a value, or leave it out", flag));
+      return false;
+    }
+    const bool zero = IsZero(text);
+    if (zero && flag == "validation") {
+      root_.Fail(where,
+                 "'validation' is 0, and trials are compared on validation samples; give the part "
+                 "of the samples to hold out, or leave it out for a tenth");
+    } else if (zero && flag == "patience") {
+      root_.Fail(where,
+                 "'patience' is 0, and then trials would not keep their best versions; leave it "
+                 "out, and no trial ends early");
+    }
+    return root_.status().ok();
+  }
+
   void ReadTrain(const toml::table& table) {
     for (auto&& [key, node] : table) {
       const std::string flag(key.str());
@@ -65,6 +93,7 @@ class Reader {
       if (const auto* on = node.as_boolean()) {
         if (on->get()) plan_.train.emplace_back(flag, "");
       } else if (const auto text = Typed(node)) {
+        if (!IsUsable(flag, *text, node.source())) return;
         plan_.train.emplace_back(flag, *text);
       } else {
         return root_.Fail(node.source(),
@@ -149,6 +178,7 @@ class Reader {
         return root_.Fail(node.source(),
                           fmt::format("'{}': a value must be a text or a number", flag.name));
       }
+      if (!IsUsable(flag.name, *text, node.source())) return;
       values.push_back(*text);
     }
     if (values.empty()) root_.Fail(list.source(), fmt::format("'{}' has no values", flag.name));
@@ -174,13 +204,17 @@ class Reader {
     if (!range.logarithmic && scale != "linear") {
       table.Fail(table.Node("scale")->source(), "'scale' must be linear or log");
     }
-    if (const toml::node* whole = table.Node("whole")) range.whole = whole->value_or(false);
+    range.whole = table.Truth("whole");
     if (table.status().ok() && !(range.from < range.to)) {
       table.Fail(toml.source(), fmt::format("'{}': 'from' must be below 'to'", flag.name));
     }
     if (table.status().ok() && range.logarithmic && !(range.from > 0)) {
       table.Fail(toml.source(),
                  fmt::format("'{}': 'from' must be above 0 on a log scale", flag.name));
+    }
+    if (table.status().ok() && range.whole && std::ceil(range.from) > std::floor(range.to)) {
+      table.Fail(toml.source(), fmt::format("'{}': there is no whole number from {} to {}",
+                                            flag.name, range.from, range.to));
     }
     root_.Merge(table);
     flag.values = range;

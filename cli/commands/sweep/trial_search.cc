@@ -14,7 +14,10 @@ std::string Draw(const DrawnRange& range, Random& random) {
   const double part = random.NextDouble();
   double value = range.logarithmic ? range.from * std::pow(range.to / range.from, part)
                                    : range.from + (range.to - range.from) * part;
-  if (range.whole) return fmt::format("{:.0f}", std::clamp(value, range.from, range.to));
+  if (range.whole) {
+    value = std::clamp(std::round(value), std::ceil(range.from), std::floor(range.to));
+    return fmt::format("{:.0f}", value + 0.0);  // Writes -0 as 0.
+  }
   // Four digits are enough for a rate, and can be typed again.
   return fmt::format("{:.4g}", value);
 }

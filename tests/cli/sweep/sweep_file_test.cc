@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/core.h"
+
 namespace motley {
 namespace {
 
@@ -68,6 +70,14 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
        "above 0 on a log scale"},
       {"method = \"asha\"\ntrials = 2\nepochs = 2\nfirst_epochs = 3\n", "lr = [1]\n",
        "first_epochs 3 is above epochs 2"},
+      {"method = \"random\"\ntrials = 2\n", "lr = { from = 1, to = 2, whole = \"yes\" }\n",
+       "'whole' must be true or false"},
+      {"method = \"random\"\ntrials = 2\n", "lr = { from = 1, to = 2, whole = 1 }\n",
+       "'whole' must be true or false"},
+      {"method = \"random\"\ntrials = 2\n", "lr = { from = 0.2, to = 0.4, whole = true }\n",
+       "'lr': there is no whole number from 0.2 to 0.4"},
+      {"", "model = [\"mlp:8\", \"\"]\n", "s.toml:7:19: 'model' is an empty text"},
+      {"", "patience = [3, 0]\n", "'patience' is 0"},
   };
   for (const auto& each : cases) {
     const Status status = Read(each.sweep, each.tried).status();
@@ -77,6 +87,16 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_THAT(ParseSweep("[sweep]\n[try]\n", "s").status().message(), HasSubstr("'train'"));
   EXPECT_THAT(ParseSweep("[train]\n[sweep]\n[try]\nlr=[1]\n", "s").status().message(),
               HasSubstr("'data' is missing"));
+  for (const char* none : {"0", "0.0", "\"0\""}) {
+    const auto plan = ParseSweep(
+        fmt::format("[train]\ndata = \"a\"\nvalidation = {}\n[sweep]\n[try]\nlr = [1]\n", none),
+        "s");
+    EXPECT_THAT(plan.status().message(), HasSubstr("s:3:14: 'validation' is 0"));
+  }
+  EXPECT_THAT(ParseSweep("[train]\ndata = \"a\"\ninit = \"\"\n[sweep]\n[try]\nlr = [1]\n", "s")
+                  .status()
+                  .message(),
+              HasSubstr("s:3:8: 'init' is an empty text"));
   EXPECT_THAT(ParseSweep("[train\n", "s").status().message(), HasSubstr("s:1:"));
 }
 

@@ -54,6 +54,21 @@ TEST(TrialSearch, DrawnValuesStayInTheirRangesAndFollowFromSeedAndTrial) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), longer.begin()));
 }
 
+TEST(TrialSearch, WholeNumbersStayInARangeWithFractions) {
+  SearchPlan plan;
+  plan.method = SearchMethod::kRandom;
+  plan.flags = {{"depth", DrawnRange{0.2, 2.9, false, true}},
+                {"shift", DrawnRange{-0.9, 0.9, false, true}}};
+  plan.trials = 200;
+  std::set<std::string> depths, shifts;
+  for (const TrialValues& trial : ValuesOf(plan)) {
+    depths.insert(trial[0]);
+    shifts.insert(trial[1]);
+  }
+  EXPECT_EQ(depths, (std::set<std::string>{"1", "2"}));
+  EXPECT_EQ(shifts, (std::set<std::string>{"0"}));
+}
+
 TEST(TrialSearch, AllTrialsOfARandomSearchAreTrainedToTheirEnd) {
   TrialSearch search(Plan(SearchMethod::kRandom, 3), 3);
   EXPECT_EQ(search.rungs(), 1u);
