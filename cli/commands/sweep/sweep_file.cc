@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "profiles/toml_table.h"
+#include "scheduler/sync/sync_mode.h"
 
 namespace motley {
 namespace {
@@ -36,10 +37,11 @@ class Reader {
     root_.OnlyKeys(kKeys);
     for (const std::string_view key : kKeys) root_.Require(key);
     MOTLEY_RETURN_IF_ERROR(root_.status());
+    // The method first, because the flags depend on it.
+    if (const auto* table = InnerTable(root_, "sweep", "a [sweep] table")) ReadMethod(*table);
     if (const auto* table = InnerTable(root_, "train", "a [train] table of flags")) {
       ReadTrain(*table);
     }
-    if (const auto* table = InnerTable(root_, "sweep", "a [sweep] table")) ReadMethod(*table);
     if (const auto* table = InnerTable(root_, "try", "a [try] table of values")) ReadTried(*table);
     MOTLEY_RETURN_IF_ERROR(root_.status());
     MOTLEY_RETURN_IF_ERROR(CheckSize());
@@ -72,6 +74,14 @@ class Reader {
       root_.Fail(where,
                  fmt::format("'{}' is an empty text; give it a value, or leave it out", flag));
       return false;
+    }
+    // What is no mode at all is left to motley train.
+    const auto sync = flag == "sync" ? ParseSyncMode(text) : SyncMode();
+    if (plan_.search.method == SearchMethod::kAsha && sync.ok() && sync->answers_differ()) {
+      root_.Fail(where,
+                 fmt::format("method asha goes on from checkpoints, and a job with sync {} has "
+                             "none; use method grid or random, or sync bsp",
+                             text));
     }
     const bool zero = IsZero(text);
     if (zero && flag == "validation") {

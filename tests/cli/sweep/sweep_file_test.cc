@@ -77,6 +77,9 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
       {"method = \"random\"\ntrials = 2\n", "lr = { from = 0.2, to = 0.4, whole = true }\n",
        "'lr': there is no whole number from 0.2 to 0.4"},
       {"", "model = [\"mlp:8\", \"\"]\n", "s.toml:7:19: 'model' is an empty text"},
+      {"method = \"asha\"\ntrials = 2\n", "sync = [\"backup:1\", \"local:2\"]\n",
+       "method asha goes on from checkpoints, and a job with sync local:2 has none; use method "
+       "grid"},
       {"", "patience = [3, 0]\n", "'patience' is 0"},
   };
   for (const auto& each : cases) {
@@ -97,6 +100,11 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
                   .status()
                   .message(),
               HasSubstr("s:3:8: 'init' is an empty text"));
+  const auto asynchronous = ParseSweep(
+      "[train]\ndata = \"a\"\nsync = \"asp\"\n[sweep]\nmethod = \"asha\"\ntrials = 2\n[try]\nlr = "
+      "[1]\n",
+      "s");
+  EXPECT_THAT(asynchronous.status().message(), HasSubstr("s:3:8: method asha"));
   EXPECT_THAT(ParseSweep("[train\n", "s").status().message(), HasSubstr("s:1:"));
 }
 
