@@ -210,6 +210,11 @@ std::string SweepTable(const SweepResult& result, size_t columns) {
         fmt::format("{} failed; trial {}: {}\n", Counted(static_cast<uint64_t>(failed), "trial"),
                     ranked.back().trial, ranked.back().error);
   }
+  if (!result.best_command.empty() && ranked.front().epochs < result.epochs) {
+    text += fmt::format(
+        "no trial was trained for all {} epochs; with more trials or a smaller `keep`, some are\n",
+        result.epochs);
+  }
   if (!result.best_command.empty()) {
     text += fmt::format("best: trial {}, model {}\n  {}\n", ranked.front().trial, result.best_model,
                         result.best_command);

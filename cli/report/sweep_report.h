@@ -25,6 +25,7 @@ struct SweepResult {
   std::vector<std::string> names;  // Flags that were tried.
   std::vector<SweptRun> runs;      // All of them.
   uint32_t trials = 0;             // Planned.
+  uint32_t epochs = 0;             // A trial that is trained to its end has so many.
   std::string best_command;        // Trains the best trial again.
   std::string best_model;          // Its file.
 

@@ -54,6 +54,12 @@ std::string FlagText(const std::string& flag, const std::string& value) {
   return value.empty() ? "--" + flag : fmt::format("--{}={}", flag, value);
 }
 
+std::string Quoted(const std::string& word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 // Quoted for a shell where that is needed.
 std::string Shown(const std::vector<std::string>& words) {
   std::string text;
@@ -62,7 +68,7 @@ std::string Shown(const std::vector<std::string>& words) {
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                            "0123456789-_=./:,@+%") == std::string::npos;
     text += text.empty() ? "" : " ";
-    text += plain ? word : "'" + word + "'";
+    text += plain ? word : Quoted(word);
   }
   return text;
 }
@@ -92,6 +98,7 @@ class Sweep {
       runs_.push_back(run);
     }
     logged_ = runs_.size();
+    RemoveLeftovers();
     MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
     MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(*loop_, [this](int number) { Stop(number); }));
     free_.resize(AtOnce(plan_));
@@ -120,12 +127,12 @@ class Sweep {
     for (const TriedFlag& flag : plan_.search.flags) result.names.push_back(flag.name);
     result.runs = runs_;
     result.trials = static_cast<uint32_t>(values_.size());
+    result.epochs = plan_.search.epochs;
     const std::vector<SweptRun> ranked = result.Ranked();
     if (ranked.empty() || !ranked.front().error.empty()) return result;
     const SweptRun& best = ranked.front();
     std::vector<std::string> words{"motley", "train"};
-    AddFlags(best.trial, words);
-    words.push_back(fmt::format("--epochs={}", best.epochs));
+    AddFlags(best.trial, best.epochs, words);
     result.best_command = Shown(words);
     result.best_model = ModelOf(best.trial);
     return result;
@@ -157,7 +164,19 @@ class Sweep {
   std::string ModelOf(uint32_t trial) const { return PathOf(trial, ".safetensors"); }
   std::string CheckpointOf(uint32_t trial) const { return PathOf(trial, ".checkpoint"); }
 
-  void AddFlags(uint32_t trial, std::vector<std::string>& words) const {
+  // Files that trials had not written to their ends when they were killed.
+  void RemoveLeftovers() const {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("trial-") && name.ends_with(".tmp")) {
+        std::filesystem::remove(entry.path(), ignored);
+      }
+    }
+  }
+
+  // All flags that the trained model depends on.
+  void AddFlags(uint32_t trial, uint32_t epochs, std::vector<std::string>& words) const {
     for (const auto& [flag, value] : plan_.train) words.push_back(FlagText(flag, value));
     for (size_t i = 0; i < values_[trial].size(); ++i) {
       words.push_back(FlagText(plan_.search.flags[i].name, values_[trial][i]));
@@ -166,6 +185,10 @@ class Sweep {
       const bool device = flag == std::string_view("threads") && !plan_.devices.empty();
       if (!Has(flag) && !device) words.push_back(FlagText(flag, "1"));
     }
+    words.push_back(fmt::format("--epochs={}", epochs));
+    words.push_back("--evaluate-every=1epoch");
+    // Keeps the best version. No trial has so many judgements, so none ends early.
+    if (!Has("patience")) words.push_back(fmt::format("--patience={}", plan_.search.epochs + 1));
   }
 
   bool Has(std::string_view flag) const {
@@ -177,12 +200,8 @@ class Sweep {
   std::vector<std::string> CommandOf(const Active& active) const {
     const TrialSearch::Run& run = active.run;
     std::vector<std::string> words{ThisProgram(), "train"};
-    AddFlags(run.trial, words);
-    for (const std::string& flag :
-         {std::string("--json"), std::string("--quiet"), std::string("--evaluate-every=1epoch"),
-          fmt::format("--epochs={}", run.epochs), "--out=" + ModelOf(run.trial)}) {
-      words.push_back(flag);
-    }
+    AddFlags(run.trial, run.epochs, words);
+    words.insert(words.end(), {"--json", "--quiet", "--out=" + ModelOf(run.trial)});
     if (!plan_.devices.empty()) {
       words.push_back("--devices=" + plan_.devices[active.slot % plan_.devices.size()]);
     }
@@ -296,7 +315,9 @@ class Sweep {
   void Stop(int number) {
     const bool again = stopped_by_ != 0;
     stopped_by_ = number;
-    if (!again && !quiet_) Warn("stopping; the same command goes on later");
+    if (!again && !quiet_) {
+      Warn("stopping; the same command goes on later. A second Ctrl-C ends the trials at once");
+    }
     StopAll(again ? SIGKILL : SIGTERM);
     if (active_.empty()) loop_->Stop();
   }
