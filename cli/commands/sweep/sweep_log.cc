@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <utility>
@@ -143,9 +144,28 @@ Status SystemError(const std::string& path) {
   return Status::Resource(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
+// The folder of a new log must not have files that its trials would overwrite.
+Status CheckNew(const std::string& path) {
+  std::error_code failed;
+  if (const auto size = std::filesystem::file_size(path, failed); !failed && size > 0) {
+    return Status::Ok();
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("trial-")) continue;
+    return Status::Conflict(fmt::format(
+        "{} has {}, and no results of a search in {}: trials would overwrite it. Use another "
+        "folder (--out), or remove it",
+        folder.string(), name, std::filesystem::path(path).filename().string()));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SweepLog>> SweepLog::Open(const std::string& path, const SweepPlan& plan) {
+  MOTLEY_RETURN_IF_ERROR(CheckNew(path));
   auto log = std::make_unique<SweepLog>();
   log->path_ = path;
   log->file_.reset(fopen(path.c_str(), "abe"));
@@ -159,6 +179,11 @@ Result<std::unique_ptr<SweepLog>> SweepLog::Open(const std::string& path, const 
   // A search that has no results yet, for example because its file was wrong.
   if (lines.size() == 1 && text.size() == lines.front().size() + 1 && IsPlan(lines.front())) {
     lines.clear();
+  }
+  // A first line that was cut off is the plan's, unless something else wrote the file.
+  if (text.find('\n') == text.npos && !head.starts_with(text)) {
+    return Status::Conflict(fmt::format(
+        "{} is not a file of motley sweep. Use another folder (--out), or remove it", path));
   }
   if (!lines.empty() && std::string(lines.front()) + "\n" != head) {
     return Status::Conflict(fmt::format(

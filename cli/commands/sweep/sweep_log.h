@@ -17,7 +17,8 @@ namespace motley {
 class SweepLog {
  public:
   // Creates the file at `path`, or reads the runs that are in it. A last line that was cut off is
-  // dropped. kConflict: the file has results of another plan. kDataError, kResource.
+  // dropped. kConflict: the file has results of another plan or is of something else, or
+  // its folder has the files of trials that no log names. kDataError, kResource.
   static Result<std::unique_ptr<SweepLog>> Open(const std::string& path, const SweepPlan& plan);
 
   // The runs of earlier calls, in the order in which they ended.

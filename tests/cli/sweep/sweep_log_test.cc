@@ -77,6 +77,30 @@ TEST_F(SweepLogTest, OnlyResultsBindTheFileToASearch) {
   EXPECT_EQ(Open().status().code(), StatusCode::kConflict);
 }
 
+TEST_F(SweepLogTest, LeavesFilesOfOthersAlone) {
+  for (const char* text : {"notes", "notes\n", "notes\nof others"}) {
+    std::filesystem::remove(path_);
+    Append(text);
+    EXPECT_EQ(Open().status().code(), StatusCode::kConflict) << text;
+    EXPECT_EQ(Text(), text);
+  }
+  std::filesystem::remove(path_);
+  const std::string model = folder_ + "/trial-0001.safetensors";
+  std::ofstream(model) << "theirs";
+  const Status status = Open().status();
+  EXPECT_EQ(status.code(), StatusCode::kConflict);
+  EXPECT_THAT(status.message(), HasSubstr("trial-0001.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(SweepLogTest, WritesItsPlanAgainWhereThatWasCutOff) {
+  ASSERT_TRUE(Open().ok());
+  const std::string plan = Text();
+  std::filesystem::resize_file(path_, plan.size() / 2);
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Text(), plan);
+}
+
 TEST_F(SweepLogTest, NamesTheLineThatIsDamaged) {
   const struct {
     const char* line;
