@@ -133,6 +133,8 @@ class Sweep {
     const SweptRun& best = ranked.front();
     std::vector<std::string> words{"motley", "train"};
     AddFlags(best.trial, best.epochs, words);
+    // With several it is unknown which one it was, and any of them can do it.
+    if (plan_.devices.size() == 1) words.push_back("--devices=" + plan_.devices.front());
     result.best_command = Shown(words);
     result.best_model = ModelOf(best.trial);
     return result;

@@ -41,10 +41,11 @@ class Sweep(ProgramTest):
         # At this rate the loss goes up and down, so the last version is not the best.
         data, self.data = self.data, self.folder / "it's.csv"
         self.data.symlink_to(data)
-        path = self.write("epochs = 6", "lr = [3.0]", train='optimizer = "sgd"')
+        path = self.write('epochs = 6\ndevices = ["cpu"]', "lr = [3.0]", train='optimizer = "sgd"')
         result = self.run_json("sweep", path)
         best = result["trials"][0]
         again = self.folder / "again.safetensors"
+        self.assertIn("--devices=cpu", result["best_command"])
         words = [*shlex.split(result["best_command"])[1:], "--out", again]
         report = self.run_json(*words)
         self.assertTrue(report["judging"]["kept_best"])
