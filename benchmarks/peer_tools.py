@@ -67,7 +67,7 @@ def torch_python():
 
 
 def has_mpi():
-    return bool(shutil.which("mpicc") and shutil.which("mpirun"))
+    return bool(shutil.which("mpicc")) and is_open_mpi()
 
 
 def mpi_program(source, folder):
@@ -75,6 +75,13 @@ def mpi_program(source, folder):
     program = os.path.join(folder, "mpi_program")
     subprocess.run(["mpicc", "-O3", "-o", program, source], check=True)
     return program
+
+
+def is_open_mpi():
+    """The mpirun of this machine is that of Open MPI, whose options mpirun() gives."""
+    if shutil.which("mpirun") is None:
+        return False
+    return "Open MPI" in subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout
 
 
 def mpirun(workers, transport, interface="lo"):

@@ -19,9 +19,8 @@ import peer_tools  # noqa: E402
 
 def run(processes, *words):
     """Over shared memory and over TCP with Open MPI, and as it comes with another MPI."""
-    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
     commands = [["mpirun", "-n", str(processes)]]
-    if "Open MPI" in version:
+    if peer_tools.is_open_mpi():
         commands = [peer_tools.mpirun(processes, transport) for transport in ("vader", "tcp")]
     for command in commands:
         yield subprocess.run([*command, *words], capture_output=True, text=True, timeout=250,
