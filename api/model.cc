@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "api/request/train_data.h"
 #include "api/versioned.h"
 #include "base/counted.h"
+#include "base/thread_owned.h"
 #include "data/files/byte_stream.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/model_files/safetensors.h"
@@ -26,8 +28,10 @@ namespace {
 
 // The last evaluation on this thread; empty: none.
 std::string& LastEvaluation() {
-  thread_local std::string text;
-  return text;
+  struct Evaluation {
+    std::string text;
+  };
+  return ThreadOwned<Evaluation>().text;
 }
 
 // An open model, its data and its device.
@@ -178,8 +182,8 @@ Status PredictFile(const motley_predict_options& options, motley_evaluation* eva
 motley_status motley_predict(const motley_predict_options* options, motley_evaluation* evaluation,
                              uint64_t* count) {
   using motley::CheckNotNull;
-  motley::LastEvaluation().clear();
   return motley::Enter([&]() -> motley::Status {
+    motley::LastEvaluation().clear();
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options", options));
     MOTLEY_ASSIGN_OR_RETURN(
         const motley_predict_options given,
@@ -194,8 +198,8 @@ motley_status motley_predict(const motley_predict_options* options, motley_evalu
 motley_status motley_evaluate(const char* model, const char* data, const char* label,
                               motley_evaluation* evaluation) {
   using motley::CheckNotNull;
-  motley::LastEvaluation().clear();
   return motley::Enter([&]() -> motley::Status {
+    motley::LastEvaluation().clear();
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_evaluate", "model", model));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_evaluate", "data", data));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_evaluate", "evaluation", evaluation));
@@ -207,6 +211,10 @@ motley_status motley_evaluate(const char* model, const char* data, const char* l
 }
 
 const char* motley_last_evaluation(void) {
-  const std::string& text = motley::LastEvaluation();
-  return text.empty() ? nullptr : text.c_str();
+  try {
+    const std::string& text = motley::LastEvaluation();
+    return text.empty() ? nullptr : text.c_str();
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // This thread had no text yet, and there is no memory for one.
+  }
 }

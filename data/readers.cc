@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "data/files/data_files.h"
 #include "data/files/file_io.h"
 #include "data/formats/csv_format.h"

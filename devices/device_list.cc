@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "devices/cpu/cpu_device.h"
 #include "devices/drivers/accelerators.h"
 #include "devices/drivers/driver_aborts.h"

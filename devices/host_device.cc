@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host_memory.h"
+#include "base/host.h"
 
 namespace motley {
 namespace {

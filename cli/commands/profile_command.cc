@@ -11,7 +11,7 @@
 
 #include "api/fresh_ids.h"
 #include "api/workers/worker_environment.h"
-#include "base/host_name.h"
+#include "base/host.h"
 #include "cli/machine/hardware.h"
 #include "cli/machine/link_probe.h"
 #include "cli/machine/own_address.h"

@@ -17,7 +17,7 @@
 #include "api/workers/emulation.h"
 #include "api/workers/worker_environment.h"
 #include "base/counted.h"
-#include "base/host_name.h"
+#include "base/host.h"
 #include "base/status.h"
 #include "cli/run/hosts.h"
 #include "cli/run/launch.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "api/device_call.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "data/readers.h"
 #include "fmt/core.h"
 

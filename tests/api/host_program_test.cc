@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "api/workers/local_workers.h"
-#include "base/host_memory.h"
+#include "base/host.h"
 #include "runtime/memory_need.h"
 #include "tests/api/api_world.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/thread_owned.h"
 
 namespace motley {
 
@@ -27,8 +28,7 @@ struct BatchSchedule::Recent {
 };
 
 BatchSchedule::Recent& BatchSchedule::recent() {
-  thread_local Recent recent;
-  return recent;
+  return ThreadOwned<Recent>();
 }
 
 BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch)

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "base/thread_owned.h"
 #include "control_generated.h"  // Made from control.fbs by the build.
 #include "transport/wire/header.h"
 
@@ -15,7 +16,7 @@ namespace motley {
 template <typename T>  // T: wire::JoinT, wire::OrderT, ...
 Bytes EncodeControl(const T& message) {
   // The builder is kept, since making one costs more than packing a message.
-  thread_local flatbuffers::FlatBufferBuilder builder;
+  auto& builder = ThreadOwned<flatbuffers::FlatBufferBuilder>();
   builder.Clear();
   const auto body = T::TableType::Pack(builder, &message).Union();
   builder.Finish(wire::CreateControl(builder, wire::BodyUnionTraits<T>::enum_value, body));

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "base/thread_owned.h"
 #include "devices/cpu/kernels/gemm_pack.h"
 #include "devices/cpu/kernels/gemm_tile.h"
 #include "devices/cpu/kernels/operations.h"
@@ -111,13 +111,8 @@ void MultiplyBlock(const Product& p, const Tile& block, const Split& panels, siz
   }
 }
 
-Workspace& OwnWorkspace() {
-  thread_local const std::unique_ptr<Workspace> own(new Workspace);
-  return *own;
-}
-
 void MultiplyTile(const Product& p, const Tile& tile) {
-  Workspace& space = OwnWorkspace();
+  Workspace& space = ThreadOwned<Workspace>();
   if (p.beta != 0 && p.beta != 1) ScaleTarget(p, tile);
   const Split across = Split::OfAtMost(tile.columns, kBlockColumns, kPanel);
   const Split down = Split::OfAtMost(tile.rows, kBlockRows);

@@ -33,6 +33,8 @@ class Sweep(ProgramTest):
         return job.returncode, said
 
     def check_end(self, code, said):
+        if code == 127 and "error while loading shared libraries" in said:
+            return  # Not even the program's libraries fit, which the system's loader says.
         self.assertIn(code, (0, 1, 4), said)  # Done, failed, or no worker is left.
         if code != 0:
             self.assertRegex(said, "(?m)^motley: .*(memory|may be used here|bad_alloc|start (a thread|the threads))")

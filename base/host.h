@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process may use. Three things limit it: the machine's memory, the control
-// groups (containers) above the process, and its own limits (ulimit -v, -d). Any thread; every call
-// reads the system's files again.
+// This machine's name, and how much of its memory this process may use. Three things limit memory:
+// the machine has so much, the control groups (containers) above the process allow so much, and so
+// do the process's own limits (ulimit -v, -d). Any thread; every call asks the system again.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace motley {
+
+// The name of this machine, or "this-machine" if it has none.
+std::string HostName();
 
 // Every path to /proc and /sys starts with `root`, so that tests can use a folder of their own.
 

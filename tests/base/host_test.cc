@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests how much memory a process may use, with files as containers show them.
-#include "base/host_memory.h"
+#include "base/host.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

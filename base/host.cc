@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/host_memory.h"
+#include "base/host.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -141,6 +142,12 @@ uint64_t MachineBytes(const std::string& root) {
 uint64_t OrUnknown(uint64_t bytes) { return bytes == kNoLimit ? 0 : bytes; }
 
 }  // namespace
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "this-machine";
+  return name.data();
+}
 
 uint64_t SharedMemoryBytes(const std::string& root) {
   return OrUnknown(std::min(MachineBytes(root), GroupLimit(root)));
