@@ -154,6 +154,7 @@ struct SendRow {
 struct CancelWork {
   WorkerId worker;
   StepId step;
+  bool held = false;  // Its answers were there and held, so it is not late.
 };
 // Cancels one row of the open step; the worker's other rows are still needed.
 struct CancelRow {

@@ -3,12 +3,14 @@
 
 #include "base/random.h"
 #include "coding/schemes.h"
+#include "scheduler/rows/send_grants.h"
 
 namespace motley {
 namespace {
 
 constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69;
-constexpr uint32_t kMostSurveyed = 5;  // Workers. Measuring the links of more takes long.
+constexpr double kMostBytes = 4 * 512;  // Of a scenario's vector.
+constexpr uint32_t kMostSurveyed = 5;   // Workers. Measuring the links of more takes long.
 
 void SurveyLinks(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kSurveyDraws);
@@ -35,11 +37,14 @@ void RoundVectors(SimOptions& options) {
 
 void HoldAnswers(SimOptions& options) {
   Random random(options.seed, Stream::kSimulation, kGrantDraws);
-  const Scheme& scheme = SchemeNamed(options.job.code);
-  const bool fits = scheme.plain_rows() && scheme.keeps_copies;
-  if (!fits || !random.Chance(0.2)) return;
-  options.job.grant_sends = true;
-  options.job.keep_reserve = random.Chance(0.5);
+  if (!AnswersMayWait(options.job)) return;
+  if (random.Chance(0.2)) {
+    options.job.grant_sends = true;
+    options.job.keep_reserve = random.Chance(0.5);
+  } else if (random.Chance(0.125)) {
+    const double seconds = 0.02 + 0.1 * random.NextDouble();  // For the longest vector.
+    options.server_bytes_per_second = kMostBytes / seconds;
+  }
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ const std::vector<std::string>& ReachedStates::All() {
     std::vector<std::string> states = {
         "all workers gone for a while",
         "answer held and not needed",
+        "answer held by choice",
         "answer held and sent",
         "answer late",
         "answers for what was kept",
@@ -166,6 +167,7 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("row reassigned", result.scheduler.rows_reassigned);
   Count("step restarted", result.scheduler.steps_restarted);
   Count("answer held and not needed", result.scheduler.answers_held);
+  if (!must_hold_) Count("answer held by choice", result.scheduler.answers_held);
   Count("answer held and sent", result.scheduler.held_answers_sent);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);

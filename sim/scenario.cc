@@ -431,10 +431,11 @@ class Generator {
     cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
   }
 
-  // In a quarter of the scenarios all workers share the server's link.
+  // In a quarter of the scenarios all workers share the server's link. It may be thin already.
   void ShareThePort() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kPortDraws);
-    if (random_.Chance(0.25)) scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
+    if (!random_.Chance(0.25) || scenario_.options.server_bytes_per_second > 0) return;
+    scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
   }
 
   // In 15 % of the scenarios connections break, one or all, and strangers come.

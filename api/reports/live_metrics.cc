@@ -119,7 +119,8 @@ void LiveMetrics::On(const event::WorkComputed& event) {
 
 // A step that ends takes back what it still waits for.
 void LiveMetrics::On(const event::CommandGiven& event) {
-  if (const auto* cancel = std::get_if<CancelWork>(&event.command)) {
+  const auto* cancel = std::get_if<CancelWork>(&event.command);
+  if (cancel != nullptr && !cancel->held) {
     ++of_worker_[cancel->worker].values.late;
   }
 }

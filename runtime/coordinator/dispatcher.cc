@@ -15,6 +15,7 @@
 #include "runtime/coordinator/step_watch.h"
 #include "runtime/links/messages.h"
 #include "runtime/shard/answers.h"
+#include "scheduler/rows/send_grants.h"
 
 namespace motley {
 
@@ -164,9 +165,9 @@ void Dispatcher::Publish(Session& to) {
   const JobOptions& options = server_.options;
   const uint64_t sent = to.Publish(server_.model->version(), server_.model->parameters());
   // Such a job chooses by the links, or may hold answers on them.
-  const Scheme& scheme = SchemeNamed(options.code);
-  const bool may_hold = scheme.plain_rows() && options.tolerate > 0 && !options.grant_sends;
-  const bool asks = scheme.chosen_later() || may_hold;
+  const bool may_hold =
+      AnswersMayWait(options) && options.tolerate > 0 && !options.grant_sends.has_value();
+  const bool asks = SchemeNamed(options.code).chosen_later() || may_hold;
   if (asks && options.workers > 1) to.turn.Ask();
   if (options.measure_links) to.link.Ask(sent);
 }

@@ -180,16 +180,15 @@ Time RowBook::NextDue() const {
   return next_due_;
 }
 
-bool RowBook::Hold(WorkerId worker, RowId row, Time now) {
+void RowBook::Hold(WorkerId worker, RowId row, Time now) {
   Assignment* const held = FindIn(pending_, worker, row);
-  if (held == nullptr || held->sending != Sending::kUnasked) return false;
+  if (held == nullptr || held->sending != Sending::kUnasked) return;
   if (std::exchange(held->overdue, false)) --rows_[row].overdue;
   held->sending = Sending::kHeld;
   held->patience = held->due - held->assigned;
   held->asked = now;
   held->due = kNever;
   due_known_ = false;
-  return true;
 }
 
 void RowBook::Grant(WorkerId worker, RowId row, Time now, Time send_due) {

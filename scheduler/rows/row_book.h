@@ -68,9 +68,9 @@ class RowBook {
   bool InHand(RowId row) const { return rows_[row].pending > rows_[row].overdue; }
   const std::vector<Assignment>& pending() const { return pending_; }
 
-  // The worker has asked for a grant: the row is not due before it has one. Returns false if the
-  // row was not to ask.
-  bool Hold(WorkerId worker, RowId row, Time now);
+  // The worker has asked for a grant: the row is not due before it has one. Does
+  // nothing if the row was not to ask.
+  void Hold(WorkerId worker, RowId row, Time now);
   // The worker gets the grant. The time for which the row was held does not count. The row is due
   // at `send_due` at the earliest.
   void Grant(WorkerId worker, RowId row, Time now, Time send_due);

@@ -236,7 +236,9 @@ void RowWork::CancelOnce(const std::vector<Assignment>& assignments) {
   for (const Assignment& assignment : assignments) {
     if (told[assignment.worker] || IsTried(assignment.worker)) continue;
     told[assignment.worker] = true;
-    job_.Do(CancelWork{assignment.worker, update_.id});
+    // Only a worker's one row is ever held.
+    const bool held = assignment.sending == Sending::kHeld;
+    job_.Do(CancelWork{assignment.worker, update_.id, held});
   }
 }
 

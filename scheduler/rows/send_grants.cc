@@ -13,8 +13,11 @@ constexpr uint32_t kLeastSteps = 8;     // Fewer steps show too little of the li
 constexpr double kLeastSeconds = 0.01;  // What grants have to save in a step,
 constexpr double kLeastRounds = 3;      // and also in round trips.
 constexpr size_t kRounds = 16;          // The last round trips that count,
-constexpr size_t kSends = 32;           // and the last answers,
-constexpr size_t kEnoughSends = 8;      // of which fewer show too little.
+constexpr size_t kSends = 32;           // and the last answers.
+constexpr size_t kEnough = 8;           // Fewer of either show too little.
+// After round trips that took too long, answers wait again after 2^7 steps, and after twice as many
+// each time.
+constexpr uint32_t kFirstRest = 7, kMostRests = 12;
 // Limits for answers that are sent. Little is known of the first ones.
 constexpr double kColdFactor = 4;
 constexpr double kColdSeconds = 1;
@@ -23,10 +26,18 @@ constexpr double kLimitFactor = 1.5;
 constexpr double kLimitSeconds = 0.05;
 constexpr double kReserve = 2;  // The spare time is at least this many times that of computing.
 constexpr double kSlowLink = 1.5;
+// A vector alone takes this part of the way from the time of one answer on the server's link to
+// that of all that are needed. Above it, the worker's own link is the thin one.
+constexpr double kOwnLink = 0.75;
 constexpr uint32_t kMostMissed = 10;  // A worker rests for at most 2^10 steps.
 constexpr Duration kVerdictPatience = std::chrono::milliseconds(50);
 
 }  // namespace
+
+bool AnswersMayWait(const SchedulerOptions& options) {
+  const Scheme& scheme = SchemeNamed(options.code);
+  return scheme.plain_rows() && scheme.keeps_copies && !options.sync.one_each;
+}
 
 SendGrants::SendGrants(JobState& job, RowBook& book)
     : job_(job), book_(book), sends_(kSends), rounds_(kRounds) {}
@@ -43,8 +54,13 @@ void SendGrants::Open(const Plan& plan, StepId step) {
   step_ = step;
   verdict_due_ = kNever;
   reserve_.clear();
+  complete_.clear();
+  slow_.clear();
   waiting_ = WorthIt(plan);
   if (!waiting_) return;
+  for (WorkerId id = 0; job_.transfers.link().KnowsLinks() && id < job_.members.size(); ++id) {
+    slow_.push_back(!LinkIsFast(id));
+  }
   const size_t members = plan.members.size();
   for (size_t i = 0; i < answers_.rows - answers_.needed && ComputesShortly(plan); ++i) {
     reserve_.push_back(plan.members[(step * (answers_.rows - answers_.needed) + i) % members]);
@@ -58,9 +74,7 @@ void SendGrants::Open(const Plan& plan, StepId step) {
 // takes little of it.
 bool SendGrants::WorthIt(const Plan& plan) {
   const CodeForm& code = *plan.code;
-  const bool fits = SchemeNamed(job_.options.code).exact && code.lists.empty() && code.parts == 1 &&
-                    code.stragglers > 0 && !job_.options.sync.one_each;
-  if (!fits) return false;
+  if (!AnswersMayWait(job_.options) || code.stragglers == 0) return false;
   const VectorWatch& link = job_.transfers.link();
   answers_ = {};
   for (const auto& row : code.rows) answers_.rows += row.empty() ? 0 : 1;
@@ -68,15 +82,28 @@ bool SendGrants::WorthIt(const Plan& plan) {
   answers_.each_seconds = link.message_seconds();
   answers_.needed_seconds = answers_.needed * answers_.each_seconds;
   if (job_.options.grant_sends) return *job_.options.grant_sends;
-  if (!link.KnowsLinks() || steps_ <= kLeastSteps) return false;
+  if (!link.KnowsLinks() || steps_ <= kLeastSteps || steps_ < waits_again_) return false;
   uint32_t fast = 0;
   for (const WorkerId member : plan.members) {
     fast += !plan.RowsOf(member).empty() && LinkIsFast(member) ? 1 : 0;
   }
   const double saved =
       fast > answers_.needed ? (fast - answers_.needed) * answers_.each_seconds : 0;
-  const double least = std::max(kLeastSeconds, kLeastRounds * rounds_.Limit(0));
-  return saved >= (waiting_ ? least / 2 : least);  // The choice does not swing.
+  const double gain = waiting_ ? 2 * saved : saved;  // The choice does not swing.
+  return gain >= kLeastSeconds && RoundsAreShort(gain);
+}
+
+// Only answers that wait show how long a round trip takes. So they wait again from time to time.
+bool SendGrants::RoundsAreShort(double saved) {
+  if (rounds_.count() < kEnough) return true;
+  if (saved >= kLeastRounds * rounds_.Limit(0)) {
+    rests_ = 0;
+    return true;
+  }
+  waits_again_ = steps_ + (1u << (kFirstRest + rests_));
+  rests_ = std::min(rests_ + 1, kMostRests - kFirstRest);
+  rounds_ = RobustWindow(kRounds);
+  return false;
 }
 
 // A worker in reserve gets parameters while the others send. If it is needed, it must be ready
@@ -103,7 +130,8 @@ bool SendGrants::InReserve(WorkerId worker) const {
 bool SendGrants::LinkIsFast(WorkerId worker) const {
   const double alone = job_.transfers.link().SendSeconds(worker) + answers_.each_seconds;
   if (waiting_) return alone <= kSlowLink * answers_.needed_seconds;
-  return 4 * alone <= answers_.each_seconds + 3 * answers_.needed_seconds;
+  const double others = answers_.needed_seconds - answers_.each_seconds;
+  return alone <= answers_.each_seconds + kOwnLink * others;
 }
 
 // --- What workers do ---
@@ -151,7 +179,7 @@ void SendGrants::Gone(WorkerId worker) {
 // The worker's own link is not too slow, and it was not late with grants.
 bool SendGrants::ReliedUpon(WorkerId worker) const {
   if (worker < seats_.size() && step_ < seats_[worker].rests_until) return false;
-  return !job_.transfers.link().KnowsLinks() || LinkIsFast(worker);
+  return worker >= slow_.size() || !slow_[worker];
 }
 
 std::vector<bool> SendGrants::There() const {
@@ -177,11 +205,16 @@ std::vector<SendGrants::Held> SendGrants::HeldRows() const {
   return held;
 }
 
-// How many rows the step lacks besides these.
-size_t SendGrants::Lacking(const std::vector<bool>& there) const {
+// How many rows the step lacks besides these. More rows than those that decode do so, too.
+size_t SendGrants::Lacking(const std::vector<bool>& there) {
+  bool known = complete_.size() == there.size();
+  for (RowId row = 0; known && row < there.size(); ++row) known = !complete_[row] || there[row];
+  if (known) return 0;
   std::vector<bool> absent = there;
   absent.flip();
-  return code_->RowsFor(absent).size();
+  const size_t lacking = code_->RowsFor(absent).size();
+  if (lacking == 0) complete_ = there;
+  return lacking;
 }
 
 void SendGrants::Give(bool all) {
@@ -242,7 +275,7 @@ void SendGrants::AwaitVerdict(const std::vector<Held>& held, const std::vector<b
 // How long a granted answer takes at most.
 Duration SendGrants::SendLimit() const {
   const double expected = answers_.needed_seconds;
-  if (sends_.count() < kEnoughSends) {
+  if (sends_.count() < kEnough) {
     return FromSeconds(std::max(kColdFactor * expected, kColdSeconds));
   }
   const double usual = std::max(sends_.Limit(0), expected);

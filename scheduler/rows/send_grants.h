@@ -28,6 +28,9 @@
 
 namespace motley {
 
+// True if such a job, with rows of one answer each, may let these wait where the link is thin.
+bool AnswersMayWait(const SchedulerOptions& options);
+
 class SendGrants {
  public:
   // Both must outlive it. It grants the sends of rows in the book.
@@ -66,18 +69,19 @@ class SendGrants {
   };
   struct Seat {
     Time dismissed{};        // When its held answer was cancelled; zero: it ended since then.
-    uint32_t missed = 0;     // Grants in a row after which its answer was late.
+    uint32_t missed = 0;     // One more for a late answer, half for one in time. Doubles its rest.
     StepId rests_until = 0;  // It is not relied upon before this step.
   };
 
   Seat& SeatOf(WorkerId worker);
   bool WorthIt(const Plan& plan);
+  bool RoundsAreShort(double saved);
   bool ComputesShortly(const Plan& plan) const;
   bool LinkIsFast(WorkerId worker) const;
   bool ReliedUpon(WorkerId worker) const;
   std::vector<bool> There() const;
   std::vector<Held> HeldRows() const;
-  size_t Lacking(const std::vector<bool>& there) const;
+  size_t Lacking(const std::vector<bool>& there);
   // The granted answer did not come in the time that sending takes.
   bool Late(const Assignment& granted) const { return granted.send_due <= job_.now; }
   void Missed(WorkerId worker);
@@ -93,11 +97,16 @@ class SendGrants {
   bool announced_ = false;  // The user knows.
   StepId step_ = 0;
   uint32_t steps_ = 0;  // Steps that opened.
+  // Round trips took too long. Answers do not wait before this many steps have opened.
+  uint32_t waits_again_ = 0;
+  uint32_t rests_ = 0;  // How often that was so in a row.
   struct {
     uint32_t rows = 0, needed = 0;
     double each_seconds = 0;    // The time of an answer on the server's link.
     double needed_seconds = 0;  // The time of those that are needed.
   } answers_;                   // The answers to the open step.
+  std::vector<bool> slow_;      // By worker: its own link is slow. Empty: no link is known.
+  std::vector<bool> complete_;  // Rows of the open step that decode. Empty: none are known.
   std::vector<WorkerId> reserve_;
   Time verdict_due_ = kNever;  // All granted answers came; the step should decode by then.
   RobustWindow sends_;         // Seconds from a grant to the answer.

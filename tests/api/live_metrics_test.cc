@@ -15,6 +15,7 @@ class LiveMetricsOfAWorker : public testing::Test {
   LiveMetricsOfAWorker() { Join(); }
   void Join() { metrics_.OnEvent(event::WorkerJoined{1, name_}); }
   void Notice(const JobNotice& notice) { metrics_.OnEvent(event::Noticed{notice}); }
+  void Cancel(bool held) { metrics_.OnEvent(event::CommandGiven{CancelWork{1, 5, held}, Time()}); }
   uint32_t state() const { return metrics_.Worker(1)->state; }
 
   const std::string name_ = "pc";
@@ -41,6 +42,13 @@ TEST_F(LiveMetricsOfAWorker, ThatIsLostIsNoLongerLate) {
   Notice(notice::Silent{1, seconds(1)});
   Join();
   EXPECT_EQ(state(), uint32_t{MOTLEY_WORKER_UP});
+}
+
+TEST_F(LiveMetricsOfAWorker, AnAnswerThatWasHeldIsNotLate) {
+  Cancel(/*held=*/true);
+  EXPECT_EQ(metrics_.Worker(1)->late, 0u);
+  Cancel(/*held=*/false);
+  EXPECT_EQ(metrics_.Worker(1)->late, 1u);
 }
 
 TEST_F(LiveMetricsOfAWorker, NoticesOfOthersDoNotCount) {

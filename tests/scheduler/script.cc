@@ -55,7 +55,8 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
         lines.push_back(fmt::format("send {} step {} row {}", c.worker, c.step, c.row));
       },
       [&](const CancelWork& c) {
-        lines.push_back(fmt::format("cancel {} step {}", c.worker, c.step));
+        lines.push_back(
+            fmt::format("cancel {} step {}{}", c.worker, c.step, c.held ? " held" : ""));
       },
       [&](const CancelRow& c) {
         lines.push_back(fmt::format("cancel {} step {} row {}", c.worker, c.step, c.row));

@@ -63,7 +63,8 @@ TEST_F(SendGrantsTest, TheFirstThatDecodeAreSentAndTheOthersAreCancelled) {
   const uint64_t late = script.Stats().workers[1].late;
   EXPECT_THAT(script.Arrive(4, 4), IsEmpty());
   EXPECT_THAT(script.Arrive(2, 2), IsEmpty());
-  EXPECT_THAT(script.Arrive(0, 0), ElementsAre("commit 8", "cancel 1 step 8", "cancel 3 step 8"));
+  EXPECT_THAT(script.Arrive(0, 0),
+              ElementsAre("commit 8", "cancel 1 step 8 held", "cancel 3 step 8 held"));
   EXPECT_EQ(script.Stats().workers[1].late, late) << "the answer was there in time";
   EXPECT_EQ(script.Stats().answers_held, 9 * 2u);
   EXPECT_EQ(script.Stats().held_answers_sent, 0u);
@@ -299,21 +300,55 @@ TEST(SendGrants, AWorkerBehindASlowLinkIsNotReliedUpon) {
   EXPECT_THAT(script.Asks(4, 4), IsEmpty());
 }
 
-TEST(SendGrants, EndWhereARoundTripTakesAsLong) {
-  MeasuredLink link(0.02, std::vector<double>(kWorkers, 0.001));  // 40 ms are saved.
-  Script& script = link.script;
-  for (int step = 0; step < 9; ++step) {
+// A server's link on which 40 ms are saved in a step, where any three of five answers decode.
+class RoundTrips : public testing::Test {
+ protected:
+  RoundTrips() : link(0.02, std::vector<double>(kWorkers, 0.001)), script(link.script) {}
+
+  // A cancel goes to the workers whose answers are held, and their messages come back after this
+  // time. Returns true if answers waited.
+  bool Step(double round_seconds) {
     script.Advance(1.2);
-    for (WorkerId id = 0; id < kWorkers; ++id) script.Asks(id, id);
+    size_t sent = 0;
+    for (WorkerId id = 0; id < kWorkers; ++id) sent += script.Asks(id, id).size();
     for (const WorkerId id : {0, 1, 2}) {
       script.Send(RowArrived{id, script.step(), id, FromSeconds(0.06)});
     }
     script.Send(StepDecodable{script.step()});
-    script.Advance(0.1);  // The cancel goes to the held workers, and their messages come back.
+    script.Advance(round_seconds);
     for (WorkerId id = 0; id < kWorkers; ++id) script.Free(id, 120, 1.2);
     script.Applied();
+    return sent > 0;
   }
-  EXPECT_THAT(script.Asks(0, 0), IsEmpty());
+  uint32_t StepsThatWait(uint32_t steps, double round_seconds) {
+    uint32_t waited = 0;
+    for (uint32_t step = 0; step < steps; ++step) waited += Step(round_seconds) ? 1 : 0;
+    return waited;
+  }
+
+  MeasuredLink link;
+  Script& script;
+};
+
+TEST_F(RoundTrips, ThatTakeAsLongEndTheWait) {
+  StepsThatWait(9, 0.1);
+  EXPECT_FALSE(Step(0.1));
+}
+
+TEST_F(RoundTrips, OneThatTakesLongChangesNothing) {
+  Step(1);
+  EXPECT_EQ(StepsThatWait(100, 0.002), 100u);
+}
+
+TEST_F(RoundTrips, ThatTakeLongForAWhileEndTheWaitForAWhile) {
+  StepsThatWait(10, 0.1);
+  EXPECT_EQ(StepsThatWait(100, 0.002), 0u);
+  StepsThatWait(50, 0.002);
+  EXPECT_EQ(StepsThatWait(100, 0.002), 100u);
+}
+
+TEST_F(RoundTrips, ThatAlwaysTakeLongAreTriedMoreAndMoreRarely) {
+  EXPECT_LT(StepsThatWait(4000, 0.1), 40u);
 }
 
 }  // namespace
