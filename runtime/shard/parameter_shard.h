@@ -4,7 +4,7 @@
 // does what. The sum of an open update has a part for each shard (UpdateSum); the coordinator
 // decides which answers count there (Answers), and commits an update for all shards at once.
 //
-//   commit     optimizer()->Apply(...) on the device's thread makes the range of the next version
+//   commit     optimizer()->Advance(...) on the device's thread makes the range of the next version
 //   publish    publisher().Publish(worker, ...)
 //
 // So far all shards of a job are in the server's process, over vectors that they share. Loop thread

@@ -20,11 +20,6 @@ DecodeLimits LimitsOf(const Route& route, bool keep_rows) {
   return limits;
 }
 
-// The attempt at an update that a slice is for. Later ones are greater.
-std::pair<StepId, uint32_t> AttemptOf(const Header& header) {
-  return {header.step, header.attempt};
-}
-
 }  // namespace
 
 RangeAnswers::RangeAnswers(Shape shape, SpareSlices& spare, ParallelFor& parallel,
@@ -63,23 +58,22 @@ void RangeAnswers::Open(const Update& update, uint32_t attempt,
     row_done_.clear();
   }
   cut_ = CutOf(whole_, form_.get());
-  // A hook may open the update again. The rest is then compared with that.
-  std::list<Early> early = std::exchange(early_, {});
-  while (!early.empty()) {
-    Early next = std::move(early.front());
-    early.pop_front();
-    const Header& header = next.slice.header;
-    const auto of_slice = AttemptOf(header);
-    if (of_slice > std::pair(update_.id, attempt_)) {
-      early_.push_back(std::move(next));
-    } else if (of_slice == std::pair(update_.id, attempt_) && open_) {
-      // A slice that does not fit was the fault of its worker, and is reported like that.
-      if (Status fine = Take(next.worker, next.slice); !fine.ok()) {
-        const Answer answer{next.worker, header.row_id, header.row, header.tally};
-        hooks_.refused(answer, false, fine);
-      }
-    }
+  std::map<WorkerId, Early> early = std::exchange(early_, {});
+  for (auto& [worker, of_worker] : early) TakeEarly(worker, of_worker);
+}
+
+// A hook may open the update again. The rest is then compared with that.
+void RangeAnswers::TakeEarly(WorkerId worker, Early& early) {
+  while (!early.slices.empty() && early.attempt == Now() && open_) {
+    Slice next = std::move(early.slices.front());
+    early.slices.pop_front();
+    const Status fine = Take(worker, next);
+    if (fine.ok()) continue;
+    // A slice that does not fit was the fault of its worker, and is reported like that.
+    const Header& header = next.header;
+    hooks_.refused({worker, header.row_id, header.row, header.tally}, false, fine);
   }
+  if (early.attempt > Now()) early_[worker] = std::move(early);
 }
 
 Slicing RangeAnswers::CutOf(const Slicing& whole, const CodeForm* form) {
@@ -104,14 +98,24 @@ Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) 
 
 // --- Slices ---
 
-// What the worker has sent for this attempt or a later one. Finish drops what it sent for others.
-size_t RangeAnswers::WaitingFrom(WorkerId worker, const Header& newest) const {
-  size_t floats = 0;
-  for (const auto& [sender, slice] : early_) {
-    const bool counts = sender == worker && AttemptOf(slice.header) >= AttemptOf(newest);
-    if (counts) floats += slice.values.size();
+// Whether a slice of a later attempt may wait.
+Status RangeAnswers::Overtakes(WorkerId worker, const Header& header) const {
+  const WireFormat format = whole_.format();
+  const size_t floats = WireFloats(format, header.length);
+  if (floats > whole_.length() || header.format != format ||
+      WireBytes(header.format, floats) != header.length) {
+    return Status::DataError(fmt::format("a slice of {} bytes as {}, where {} as {} are the most",
+                                         header.length, NameOf(header.format),
+                                         WireBytes(format, whole_.length()), NameOf(format)));
   }
-  return floats;
+  const auto found = early_.find(worker);
+  const bool same = found != early_.end() && found->second.attempt == AttemptOf(header);
+  if ((same ? found->second.floats : 0) + floats > shape_.most_waiting) {
+    return Status::DataError(
+        fmt::format("worker {} sent more for step {} than a step can have, while step {} is open",
+                    worker, header.step, update_.id));
+  }
+  return Status::Ok();
 }
 
 AnswerLog* RangeAnswers::LogNow() const {
@@ -146,28 +150,17 @@ Result<size_t> RangeAnswers::LocalSlice(const Header& header) const {
 
 Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& slice) {
   slice.coming = false;
-  const auto of_slice = AttemptOf(header);
-  const auto now = std::pair(update_.id, attempt_);
-  if (of_slice < now || (of_slice == now && !open_)) return false;
-  const size_t floats = WireFloats(whole_.format(), header.length);
-  if (of_slice == now) {
+  const Attempt of_slice = AttemptOf(header);
+  if (of_slice < Now() || (of_slice == Now() && !open_)) return false;
+  if (of_slice == Now()) {
     const Result<size_t> index = LocalSlice(header);
     if (!index.ok()) return index.status();
     const auto found = parts_.find({worker, header.row_id, header.row});
     if (found != parts_.end() && NotWanted(found->second)) return false;
-  } else if (floats > whole_.length() || header.format != whole_.format() ||
-             WireBytes(header.format, floats) != header.length) {
-    return Status::DataError(fmt::format("a slice of {} bytes as {}, where {} as {} are the most",
-                                         header.length, NameOf(header.format),
-                                         WireBytes(whole_.format(), whole_.length()),
-                                         NameOf(whole_.format())));
-  } else if (WaitingFrom(worker, header) + floats > shape_.most_waiting) {
-    return Status::DataError(
-        fmt::format("more slices of worker {} for steps after {}, which is open, "
-                    "than a step has",
-                    worker, update_.id));
+  } else {
+    MOTLEY_RETURN_IF_ERROR(Overtakes(worker, header));
   }
-  MOTLEY_RETURN_IF_ERROR(spare_.MakeRoom(slice.values, floats));
+  MOTLEY_RETURN_IF_ERROR(spare_.MakeRoom(slice.values, WireFloats(whole_.format(), header.length)));
   MOTLEY_RETURN_IF_ERROR(slice.packed.Begin(header));
   slice.header = header;
   slice.coming = true;
@@ -176,18 +169,17 @@ Result<bool> RangeAnswers::Begin(WorkerId worker, const Header& header, Slice& s
 
 Status RangeAnswers::Finish(WorkerId worker, Slice& slice) {
   if (!std::exchange(slice.coming, false)) return Status::Ok();
-  const auto of_slice = AttemptOf(slice.header);
-  const auto now = std::pair(update_.id, attempt_);
-  if (of_slice < now || (of_slice == now && !open_)) return Status::Ok();  // The update ended.
+  const Attempt of_slice = AttemptOf(slice.header);
+  if (of_slice < Now() || (of_slice == Now() && !open_)) return Status::Ok();  // The update ended.
   (void)slice.packed.Finish(slice.values);  // Bytes that make no sense become NaN.
-  if (of_slice > now) {
-    std::erase_if(early_, [&](const Early& each) {
-      return each.worker == worker && AttemptOf(each.slice.header) < of_slice;
-    });
-    early_.push_back({worker, std::exchange(slice, Slice())});
-    return Status::Ok();
+  if (of_slice == Now()) return Take(worker, slice);
+  Early& early = early_[worker];
+  if (early.attempt < of_slice) early = {.attempt = of_slice};
+  if (early.attempt == of_slice) {
+    early.floats += slice.values.size();
+    early.slices.push_back(std::exchange(slice, Slice()));
   }
-  return Take(worker, slice);
+  return Status::Ok();
 }
 
 Status RangeAnswers::Take(WorkerId worker, Slice& slice) {

@@ -14,8 +14,8 @@
 // norm, sketch and tally.
 //
 // Slices may overtake the message that opens their update, because they come over other
-// connections. Such slices wait. A worker waits with one attempt at a time: its slices of a newer
-// one show that the coordinator has given up the older one.
+// connections. Such slices wait. A worker has slices of one attempt waiting at a time: those of a
+// newer one show that the coordinator has given up the older one.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_memory.h"
@@ -135,13 +136,18 @@ class RangeAnswers {
     bool arrived = false;
     bool refused = false;
   };
-  struct Early {
-    WorkerId worker;
-    Slice slice;
+  using Attempt = std::pair<StepId, uint32_t>;  // At an update. Later ones are greater.
+  struct Early {                                // A worker's slices that wait for their update.
+    Attempt attempt;
+    size_t floats = 0;
+    std::list<Slice> slices;  // In the order of arrival.
   };
 
   size_t slices() const;
-  size_t WaitingFrom(WorkerId worker, const Header& newest) const;  // Floats.
+  static Attempt AttemptOf(const Header& header) { return {header.step, header.attempt}; }
+  Attempt Now() const { return {update_.id, attempt_}; }
+  Status Overtakes(WorkerId worker, const Header& header) const;
+  void TakeEarly(WorkerId worker, Early& early);
   AnswerLog* LogNow() const;
   bool NotWanted(const Part& part) const;
   Result<size_t> LocalSlice(const Header& header) const;
@@ -166,7 +172,7 @@ class RangeAnswers {
   bool decodable_ = false;
   std::vector<bool> row_done_;
   std::map<Key, Part> parts_;
-  std::list<Early> early_;  // In the order of arrival.
+  std::map<WorkerId, Early> early_;
 };
 
 }  // namespace motley
