@@ -231,8 +231,8 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   const bool enough = placed.nodes.size() > 1 && !exchange.workers.empty() &&
                       (!sharded() || !exchange.servers.empty());
   const bool measured = links.coordinator.up > 0 && links.coordinator.down > 0;
-  if (choosing() && !enough) return KeepStar(notice::StarKept::Why::kAlone);
-  if (choosing() && !measured) return KeepStar(notice::StarKept::Why::kUnmeasured);
+  if (choosing() && Usual().size() < 2) return KeepStar(notice::StarKept::Why::kAlone);
+  if (choosing() && (!enough || !measured)) return KeepStar(notice::StarKept::Why::kUnmeasured);
   if (!enough) return PlaceEqually();
   if (choosing() && links.unreached) {
     placed.unreached = links.unreached;
