@@ -32,6 +32,7 @@ constexpr Source kSources[] = {
     {"Open MPI", "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"MPICH and others", "mpirun", "PMI_RANK", "PMI_SIZE"},
     {"Slurm", "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+    {"PyTorch", "torchrun", "RANK", "WORLD_SIZE"},
 };
 
 std::string Variable(const char* name) {
@@ -63,6 +64,8 @@ std::string JobName() {
   add("OMPI_MCA_ess_base_jobid");
   // The first task of mpirun may have no step, while srun starts the others in one.
   if (name.size() == allocation) add("SLURM_STEP_ID");
+  // Torchrun calls every run "none" that gets no name.
+  if (name.empty() && Variable("TORCHELASTIC_RUN_ID") != "none") add("TORCHELASTIC_RUN_ID");
   return name.empty() ? name : "job" + name;
 }
 

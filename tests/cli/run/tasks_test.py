@@ -188,6 +188,17 @@ class Tasks(RunTest):
         self.assertEqual(task.finish()[0], 2)
         self.assertIn("SLURM_PROCID is 'first'", task.text())
 
+    def test_variables_of_torchrun(self):
+        torch = {"RANK": 0, "WORLD_SIZE": 2, "SLURM_PROCID": None, "SLURM_STEP_NUM_TASKS": None, "SLURM_JOB_ID": None,
+                 "SLURM_STEP_ID": None}
+        first = self.task(0, 2, self.pretends(), **torch, TORCHELASTIC_RUN_ID="seven")
+        self.meeting("job-seven")
+        self.say_end()
+        self.assertEqual(first.finish()[0], 0)
+        nameless = self.task(0, 2, "true", **torch, TORCHELASTIC_RUN_ID="none")
+        self.assertEqual(nameless.finish()[0], 2)
+        self.assertIn("this torchrun gives its tasks no name", nameless.text())
+
     def test_flags_that_contradict_the_tasks(self):
         for flags, words in ((["--workers", 2], "Leave out --workers"), (["--hosts", "a"], "Leave out --hosts")):
             task = self.task(0, 3, *flags, "true")
