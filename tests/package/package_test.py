@@ -360,14 +360,23 @@ class Example(unittest.TestCase):
         run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)
 
 
-class LoopExample(unittest.TestCase):
-    """examples/loop.c finds the weights that it made up."""
-
+class WeightsExample(unittest.TestCase):
     def check_weights(self, text):
         found = re.findall(r"(-?[0-9.]+) \((-?[0-9.]+)\)", text)
         self.assertEqual(len(found), 8, text)
         for value, wanted in found:
             self.assertAlmostEqual(float(value), float(wanted), delta=1e-3)
+
+
+class RowsExample(WeightsExample):
+    """examples/rows.cc finds the weights that it made up."""
+
+    def test_in_one_process(self):
+        self.check_weights(run(os.environ["MOTLEY_ROWS_EXAMPLE"]))
+
+
+class LoopExample(WeightsExample):
+    """examples/loop.c finds the weights that it made up."""
 
     def test_in_one_process(self):
         self.check_weights(run(os.environ["MOTLEY_LOOP_EXAMPLE"]))
