@@ -16,8 +16,8 @@ struct WorkerStats {
   double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
   uint64_t samples = 0;        // Computed, whether used or not.
   uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
-  // Rows meant for the worker that it did not answer, but for answers that were held. In a list of rows, a row that another worker
-  // answered first counts only if it was overdue.
+  // Rows meant for the worker that it did not answer, but for those that were held. In a list of
+  // rows, a row that another worker answered first counts only if it was overdue.
   uint64_t late = 0;
   uint64_t rejected = 0;           // Refused answers.
   uint64_t placed_partitions = 0;  // Number of partitions sent to it.

@@ -9,7 +9,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69;
-constexpr double kMostBytes = 4 * 512;  // Of a scenario's vector.
+constexpr double kMostBytes = 4 * 512;  // The longest vector of a scenario.
 constexpr uint32_t kMostSurveyed = 5;   // Workers. Measuring the links of more takes long.
 
 void SurveyLinks(SimOptions& options) {

@@ -85,7 +85,7 @@ void ReachedStates::OnEvent(const JobEvent& event) {
 }
 
 void ReachedStates::On(const event::WorkerJoined& event) {
-  if (++joins_ > workers_) Count("worker joined again");
+  if (++joins_ > job_.workers) Count("worker joined again");
   if (known_.insert(event.worker).second && form_.get() != nullptr) {
     Count("worker came while the job ran");
   }
@@ -120,9 +120,9 @@ void ReachedStates::On(const event::StepOpened& event) {
     Count(event.code.rows.empty() ? "leases after rows" : "rows after leases");
   }
   if (event.code.rows.empty()) return;  // Leases.
-  const bool meant = event.code.name == code_ &&
-                     (!SchemeNamed(code_).keeps_copies || event.code.stragglers == tolerate_);
-  if (!SchemeNamed(code_).chosen_later() && !meant && !answers) {
+  const bool meant = event.code.name == job_.code && (!SchemeNamed(job_.code).keeps_copies ||
+                                                      event.code.stragglers == job_.tolerate);
+  if (!SchemeNamed(job_.code).chosen_later() && !meant && !answers) {
     Count("code compromised");
   }
   if (event.code.owners() == 1 && event.step > 0) Count("one worker left");
@@ -167,7 +167,8 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("row reassigned", result.scheduler.rows_reassigned);
   Count("step restarted", result.scheduler.steps_restarted);
   Count("answer held and not needed", result.scheduler.answers_held);
-  if (!must_hold_) Count("answer held by choice", result.scheduler.answers_held);
+  // Otherwise the scenario chose it.
+  if (!job_.grant_sends) Count("answer held by choice", result.scheduler.answers_held);
   Count("answer held and sent", result.scheduler.held_answers_sent);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);

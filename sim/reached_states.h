@@ -16,11 +16,7 @@ namespace motley {
 
 class ReachedStates final : public JobObserver {
  public:
-  explicit ReachedStates(const JobOptions& job)
-      : code_(job.code),
-        tolerate_(job.tolerate),
-        workers_(job.workers),
-        must_hold_(job.grant_sends.value_or(false)) {}
+  explicit ReachedStates(const JobOptions& job) : job_(job) {}
 
   void OnEvent(const JobEvent& event) override;
   // Adds what the job's statistics tell.
@@ -49,10 +45,7 @@ class ReachedStates final : public JobObserver {
   void On(const event::StepDecoded& event);
   void On(const event::UpdateTakenBack&) { Count("update taken back"); }
 
-  const std::string code_;
-  const uint32_t tolerate_;
-  const uint32_t workers_;
-  const bool must_hold_;  // Answers wait for grants by the scenario's choice, not by the job's.
+  const JobOptions job_;
   KeptForm form_;
   std::vector<bool> arrived_;
   std::vector<uint32_t> kept_;  // By row that is kept: how often it is.

@@ -98,7 +98,7 @@ Result<ApproximateDecoding> RangeAnswers::EndSum(const std::vector<bool>& rows) 
 
 // --- Slices ---
 
-// Whether a slice of a later attempt may wait.
+// An error if a slice of a later attempt may not wait.
 Status RangeAnswers::Overtakes(WorkerId worker, const Header& header) const {
   const WireFormat format = whole_.format();
   const size_t floats = WireFloats(format, header.length);

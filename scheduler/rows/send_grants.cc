@@ -39,8 +39,39 @@ bool AnswersMayWait(const SchedulerOptions& options) {
   return scheme.plain_rows() && scheme.keeps_copies && !options.sync.one_each;
 }
 
-SendGrants::SendGrants(JobState& job, RowBook& book)
-    : job_(job), book_(book), sends_(kSends), rounds_(kRounds) {}
+RoundTrips::RoundTrips() : seconds_(kRounds) {}
+
+bool RoundTrips::AreShortFor(double saved, uint32_t step) {
+  if (step < again_) return false;
+  if (seconds_.count() < kEnough) return true;
+  if (saved >= kLeastRounds * seconds_.Limit(0)) {
+    rests_ = 0;
+    return true;
+  }
+  again_ = step + (1u << (kFirstRest + rests_));
+  rests_ = std::min(rests_ + 1, kMostRests - kFirstRest);
+  seconds_ = RobustWindow(kRounds);
+  return false;
+}
+
+void LackingRows::Open(const std::shared_ptr<const CodeForm>& code) {
+  complete_.clear();
+  if (!code_ || code_->form() != code) code_.emplace(code);
+}
+
+// More rows than those that decode do so, too.
+size_t LackingRows::Besides(const std::vector<bool>& there) {
+  bool known = complete_.size() == there.size();
+  for (RowId row = 0; known && row < there.size(); ++row) known = !complete_[row] || there[row];
+  if (known) return 0;
+  std::vector<bool> absent = there;
+  absent.flip();
+  const size_t lacking = code_->RowsFor(absent).size();
+  if (lacking == 0) complete_ = there;
+  return lacking;
+}
+
+SendGrants::SendGrants(JobState& job, RowBook& book) : job_(job), book_(book), sends_(kSends) {}
 
 SendGrants::Seat& SendGrants::SeatOf(WorkerId worker) {
   seats_.resize(std::max<size_t>(seats_.size(), worker + 1));
@@ -54,18 +85,15 @@ void SendGrants::Open(const Plan& plan, StepId step) {
   step_ = step;
   verdict_due_ = kNever;
   reserve_.clear();
-  complete_.clear();
-  slow_.clear();
   waiting_ = WorthIt(plan);
   if (!waiting_) return;
-  for (WorkerId id = 0; job_.transfers.link().KnowsLinks() && id < job_.members.size(); ++id) {
-    slow_.push_back(!LinkIsFast(id));
-  }
+  const bool links = job_.transfers.link().KnowsLinks();
+  for (WorkerId id = 0; id < job_.members.size(); ++id) SeatOf(id).slow = links && !LinkIsFast(id);
   const size_t members = plan.members.size();
   for (size_t i = 0; i < answers_.rows - answers_.needed && ComputesShortly(plan); ++i) {
     reserve_.push_back(plan.members[(step * (answers_.rows - answers_.needed) + i) % members]);
   }
-  if (!code_ || code_->form() != plan.code) code_.emplace(plan.code);
+  lacking_.Open(plan.code);
   if (std::exchange(announced_, true)) return;
   job_.Say(notice::SendsInTurn{answers_.needed, answers_.rows, FromSeconds(answers_.each_seconds)});
 }
@@ -82,7 +110,7 @@ bool SendGrants::WorthIt(const Plan& plan) {
   answers_.each_seconds = link.message_seconds();
   answers_.needed_seconds = answers_.needed * answers_.each_seconds;
   if (job_.options.grant_sends) return *job_.options.grant_sends;
-  if (!link.KnowsLinks() || steps_ <= kLeastSteps || steps_ < waits_again_) return false;
+  if (!link.KnowsLinks() || steps_ <= kLeastSteps) return false;
   uint32_t fast = 0;
   for (const WorkerId member : plan.members) {
     fast += !plan.RowsOf(member).empty() && LinkIsFast(member) ? 1 : 0;
@@ -90,20 +118,7 @@ bool SendGrants::WorthIt(const Plan& plan) {
   const double saved =
       fast > answers_.needed ? (fast - answers_.needed) * answers_.each_seconds : 0;
   const double gain = waiting_ ? 2 * saved : saved;  // The choice does not swing.
-  return gain >= kLeastSeconds && RoundsAreShort(gain);
-}
-
-// Only answers that wait show how long a round trip takes. So they wait again from time to time.
-bool SendGrants::RoundsAreShort(double saved) {
-  if (rounds_.count() < kEnough) return true;
-  if (saved >= kLeastRounds * rounds_.Limit(0)) {
-    rests_ = 0;
-    return true;
-  }
-  waits_again_ = steps_ + (1u << (kFirstRest + rests_));
-  rests_ = std::min(rests_ + 1, kMostRests - kFirstRest);
-  rounds_ = RobustWindow(kRounds);
-  return false;
+  return gain >= kLeastSeconds && rounds_.AreShortFor(gain, steps_);
 }
 
 // A worker in reserve gets parameters while the others send. If it is needed, it must be ready
@@ -167,7 +182,7 @@ void SendGrants::End() {
 void SendGrants::Freed(WorkerId worker) {
   if (worker >= seats_.size()) return;
   const Time dismissed = std::exchange(seats_[worker].dismissed, Time{});
-  if (dismissed != Time{}) rounds_.Add(ToSeconds(job_.now - dismissed));
+  if (dismissed != Time{}) rounds_.Add(job_.now - dismissed);
 }
 
 void SendGrants::Gone(WorkerId worker) {
@@ -178,8 +193,8 @@ void SendGrants::Gone(WorkerId worker) {
 
 // The worker's own link is not too slow, and it was not late with grants.
 bool SendGrants::ReliedUpon(WorkerId worker) const {
-  if (worker < seats_.size() && step_ < seats_[worker].rests_until) return false;
-  return worker >= slow_.size() || !slow_[worker];
+  if (worker >= seats_.size()) return true;
+  return step_ >= seats_[worker].rests_until && !seats_[worker].slow;
 }
 
 std::vector<bool> SendGrants::There() const {
@@ -205,18 +220,6 @@ std::vector<SendGrants::Held> SendGrants::HeldRows() const {
   return held;
 }
 
-// How many rows the step lacks besides these. More rows than those that decode do so, too.
-size_t SendGrants::Lacking(const std::vector<bool>& there) {
-  bool known = complete_.size() == there.size();
-  for (RowId row = 0; known && row < there.size(); ++row) known = !complete_[row] || there[row];
-  if (known) return 0;
-  std::vector<bool> absent = there;
-  absent.flip();
-  const size_t lacking = code_->RowsFor(absent).size();
-  if (lacking == 0) complete_ = there;
-  return lacking;
-}
-
 void SendGrants::Give(bool all) {
   if (!waiting_) return;
   std::vector<Held> held = HeldRows();
@@ -229,7 +232,7 @@ void SendGrants::Give(bool all) {
 }
 
 void SendGrants::GiveNeeded(const std::vector<Held>& held, std::vector<bool> there) {
-  size_t lacking = Lacking(there);
+  size_t lacking = lacking_.Besides(there);
   std::vector<Held> rest;
   for (const Held& each : held) {
     if (!ReliedUpon(each.worker)) {
@@ -237,7 +240,7 @@ void SendGrants::GiveNeeded(const std::vector<Held>& held, std::vector<bool> the
       continue;
     }
     there[each.row] = true;
-    const size_t left = lacking > 0 ? Lacking(there) : 0;
+    const size_t left = lacking > 0 ? lacking_.Besides(there) : 0;
     if (left < lacking) {
       Grant(each);
       lacking = left;
@@ -249,10 +252,10 @@ void SendGrants::GiveNeeded(const std::vector<Held>& held, std::vector<bool> the
   if (lacking == 0) return AwaitVerdict(rest, there);
   // Together they may do what none of them does alone. Those that asked last are left out first.
   for (const Held& each : rest) there[each.row] = true;
-  if (Lacking(there) > 0) return;
+  if (lacking_.Besides(there) > 0) return;
   for (auto each = rest.rbegin(); each != rest.rend(); ++each) {
     there[each->row] = false;
-    if (Lacking(there) == 0) continue;
+    if (lacking_.Besides(there) == 0) continue;
     there[each->row] = true;
     Grant(*each);
   }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +31,34 @@ namespace motley {
 
 // True if such a job, with rows of one answer each, may let these wait where the link is thin.
 bool AnswersMayWait(const SchedulerOptions& options);
+
+// The time of round trips, as held answers show it when they are cancelled. Where it is too long,
+// answers do not wait for a while, and then wait again to show it anew.
+class RoundTrips {
+ public:
+  RoundTrips();
+
+  void Add(Duration took) { seconds_.Add(ToSeconds(took)); }
+  // True if answers may wait in the job's step of this number, where that saves so many seconds.
+  bool AreShortFor(double saved, uint32_t step);
+
+ private:
+  RobustWindow seconds_;
+  uint32_t again_ = 0;  // Answers do not wait before this step.
+  uint32_t rests_ = 0;  // How often in a row round trips were too long.
+};
+
+// How many rows the open step lacks. Rows that decode are remembered, because the code takes long
+// to say so.
+class LackingRows {
+ public:
+  void Open(const std::shared_ptr<const CodeForm>& code);
+  size_t Besides(const std::vector<bool>& there);
+
+ private:
+  std::optional<Replacement> code_;
+  std::vector<bool> complete_;  // Empty: no rows that decode are known.
+};
 
 class SendGrants {
  public:
@@ -71,17 +100,16 @@ class SendGrants {
     Time dismissed{};        // When its held answer was cancelled; zero: it ended since then.
     uint32_t missed = 0;     // One more for a late answer, half for one in time. Doubles its rest.
     StepId rests_until = 0;  // It is not relied upon before this step.
+    bool slow = false;       // Its own link is too slow for the open step.
   };
 
   Seat& SeatOf(WorkerId worker);
   bool WorthIt(const Plan& plan);
-  bool RoundsAreShort(double saved);
   bool ComputesShortly(const Plan& plan) const;
   bool LinkIsFast(WorkerId worker) const;
   bool ReliedUpon(WorkerId worker) const;
   std::vector<bool> There() const;
   std::vector<Held> HeldRows() const;
-  size_t Lacking(const std::vector<bool>& there);
   // The granted answer did not come in the time that sending takes.
   bool Late(const Assignment& granted) const { return granted.send_due <= job_.now; }
   void Missed(WorkerId worker);
@@ -92,26 +120,21 @@ class SendGrants {
 
   JobState& job_;
   RowBook& book_;
-  std::optional<Replacement> code_;  // That of the open step, if its answers wait.
+  LackingRows lacking_;  // Knows the open step, if its answers wait.
   bool waiting_ = false;
   bool announced_ = false;  // The user knows.
   StepId step_ = 0;
   uint32_t steps_ = 0;  // Steps that opened.
-  // Round trips took too long. Answers do not wait before this many steps have opened.
-  uint32_t waits_again_ = 0;
-  uint32_t rests_ = 0;  // How often that was so in a row.
   struct {
     uint32_t rows = 0, needed = 0;
     double each_seconds = 0;    // The time of an answer on the server's link.
     double needed_seconds = 0;  // The time of those that are needed.
   } answers_;                   // The answers to the open step.
-  std::vector<bool> slow_;      // By worker: its own link is slow. Empty: no link is known.
-  std::vector<bool> complete_;  // Rows of the open step that decode. Empty: none are known.
   std::vector<WorkerId> reserve_;
   Time verdict_due_ = kNever;  // All granted answers came; the step should decode by then.
   RobustWindow sends_;         // Seconds from a grant to the answer.
-  RobustWindow rounds_;        // Seconds of a round trip.
-  std::vector<Seat> seats_;    // By worker.
+  RoundTrips rounds_;
+  std::vector<Seat> seats_;  // By worker.
 };
 
 }  // namespace motley
