@@ -119,7 +119,7 @@ def percent(gain):
 def print_link(found):
     print("\nsamples per second, and seconds to an accuracy of 94 % (R2SP's abstract: up to 25 % faster)\n")
     names = [f"`{sync}`, batches of {batch}" for sync, batch, _, _ in LINK_MODES]
-    heads = [*names, "`r2sp` beside the faster `bsp`", "all eight in `bsp`, computed"]
+    heads = [*names, "`r2sp` beside the faster `bsp`", "all eight in `bsp`, by formula"]
     print(f"| server's link | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}")
     for cluster in dict.fromkeys(one["cluster"] for one in found):
         own = [one for one in found if one["cluster"] == cluster]

@@ -365,7 +365,10 @@ std::string TextOf(const notice::StarKept& n, const Names&) {
   switch (n.why) {
     case Why::kHere: why = "all workers are on its own machine, where no link limits it"; break;
     case Why::kAlone: why = "only one worker could hold a part of it so far"; break;
-    case Why::kShort: why = "messages of so short a vector take longer than its bytes"; break;
+    case Why::kShort:
+      why =
+          "for so short a vector, the cost of more messages is larger than what is saved in bytes";
+      break;
     case Why::kNoBarrier:
       why = "without a barrier, updates need all parameters in one place";
       break;

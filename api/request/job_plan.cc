@@ -21,7 +21,7 @@ namespace {
 // The outer optimizer of DiLoCo (arXiv 2311.08105).
 constexpr double kOuterRate = 0.7;
 constexpr double kOuterMomentum = 0.9;
-constexpr double kMostOuterRate = 100;
+constexpr double kLeastOuterRate = 1e-45, kMostOuterRate = 100;  // A float is 0 below the least.
 constexpr uint64_t kMostInRound = uint64_t{1} << 31;  // Samples.
 
 Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t elsewhere) {
@@ -187,9 +187,9 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
   }
   // Optimizers compute with float, where a number may round to one that is not possible.
   const double rate = request.outer_rate, momentum = std::max(request.outer_momentum, 0.0);
-  if (rate != 0 && !(rate > 0 && rate <= kMostOuterRate && static_cast<float>(rate) > 0)) {
-    return Status::InvalidArgument(fmt::format(
-        "`outer_rate` {}: it must be above 0 and at most {} (in float32)", rate, kMostOuterRate));
+  if (rate != 0 && !(rate >= kLeastOuterRate && rate <= kMostOuterRate)) {
+    return Status::InvalidArgument(fmt::format("`outer_rate` {}: it must be from {} to {}", rate,
+                                               kLeastOuterRate, kMostOuterRate));
   }
   if (!(momentum < 1 && static_cast<float>(momentum) < 1)) {
     return Status::InvalidArgument(

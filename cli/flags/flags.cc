@@ -269,8 +269,8 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->add_option(
           "--staleness", flags.job.staleness,
           "With --sync asp and others whose workers have updates of their own, what becomes of "
-          "gradients that are updates old: none: nothing, default; rate: their learning rate is "
-          "divided by that number")
+          "gradients that are updates old: rate: divide an update's learning rate by the number of "
+          "updates that its gradient is old; none (default): do not")
       ->type_name("HOW")
       ->group("Workers");
   train

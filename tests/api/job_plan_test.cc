@@ -97,8 +97,10 @@ TEST(PlanJob, RefusesOuterNumbersThatRoundToImpossibleOnes) {
   request.outer_momentum = -1;
   for (const double rate : {-1.0, 1e-320, 101.0, std::nan("")}) {
     request.outer_rate = rate;
-    ExpectRefused(request, "it must be above 0 and at most 100");
+    ExpectRefused(request, "it must be from 1e-45 to 100");
   }
+  request.outer_rate = 1e-45;
+  EXPECT_TRUE(PlanJob(request, 0).ok());
   request.outer_rate = 100;
   EXPECT_TRUE(PlanJob(request, 0).ok());
 }

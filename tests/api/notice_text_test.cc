@@ -151,9 +151,10 @@ TEST(NoticeText, OfWhoSumsTheVector) {
 
 TEST(NoticeText, OfAVectorThatStaysWithTheServer) {
   using Why = notice::StarKept::Why;
-  EXPECT_EQ(Text(notice::StarKept{Why::kShort, 20480}),
-            "the server sums the vector of 20.5 kB: messages of so short a vector take longer than "
-            "its bytes");
+  EXPECT_EQ(
+      Text(notice::StarKept{Why::kShort, 20480}),
+      "the server sums the vector of 20.5 kB: for so short a vector, the cost of more messages "
+      "is larger than what is saved in bytes");
   EXPECT_EQ(
       Text(notice::StarKept{Why::kHere, 92e6}),
       "the server sums the vector of 92 MB: all workers are on its own machine, where no link "

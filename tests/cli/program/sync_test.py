@@ -87,7 +87,7 @@ class Sync(ProgramTest):
                              *((("--sync", "local:4", "--outer-rate", rate), f"{rate} is not a learning rate")
                                for rate in ("0", "-1", "inf", "nan", "x")),
                              (("--sync", "local:4", "--outer-rate", "1e-320"), "--outer-rate 1e-320: it must"),
-                             (("--sync", "local:4", "--outer-rate", 101), "at most 100"),
+                             (("--sync", "local:4", "--outer-rate", 101), "from 1e-45 to 100"),
                              (("--sync", "local:4", "--code", "cyclic"), "leave --code"),
                              (("--sync", "local:4", "--audit", 0.5), "--audit 0"),
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
