@@ -52,6 +52,17 @@ Status KeepVectorHere(const JobRequest& request, const ForeignTrainer& foreign,
                   request.reduce));
 }
 
+Status Tell(motley_event_callback callback, void* context, const motley_event& event) {
+  try {
+    callback(context, &event);
+    return Status::Ok();
+  } catch (const std::exception& error) {
+    return Status::Callback(fmt::format("the event callback threw an exception: {}", error.what()));
+  } catch (...) {
+    return Status::Callback("the event callback threw an exception");
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
@@ -207,15 +218,22 @@ Status Job::RunHere() {
       job.shared_.control.newest()->Set(std::make_shared<const std::vector<float>>(), 0);
     }
   } ended{*this};
-  // Not when the job is made: a program may fork between that and this, and two processes must not
-  // share an event loop's descriptors.
-  MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
-  MOTLEY_RETURN_IF_ERROR(shared_.stop.Open(*loop_));
-  if (shared_.stop.thrown() > 0) return Status::Cancelled("stopped before it began");
-  const PipeSignalGuard guard;
-  std::optional<ChildSignalGuard> children;
-  if (!request_.worker_command.empty()) children.emplace();
-  return request_.joins() ? Work() : Train();
+  const auto run = [this]() -> Status {
+    // Not when the job is made: a program may fork between that and this, and two processes must
+    // not share an event loop's descriptors.
+    MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
+    MOTLEY_RETURN_IF_ERROR(shared_.stop.Open(*loop_));
+    if (shared_.stop.thrown() > 0) return Status::Cancelled("stopped before it began");
+    const PipeSignalGuard guard;
+    std::optional<ChildSignalGuard> children;
+    if (!request_.worker_command.empty()) children.emplace();
+    return request_.joins() ? Work() : Train();
+  };
+  const Status status = run();
+  if (!status.ok() && *outcome_.failure == '\0') {
+    outcome_.failure = status.code() == StatusCode::kCancelled ? "stopped" : "other";
+  }
+  return status;
 }
 
 Status Job::Train() {
@@ -223,9 +241,10 @@ Status Job::Train() {
   EventStream events([&](const motley_event& event) { PassOn(event, thrown); }, loop_.get());
   JobRequest request = request_;
   if (!request.resume.empty()) {
-    MOTLEY_ASSIGN_OR_RETURN(const auto saved, LoadResume(request, [&](const std::string& text) {
-                              events.Tell(MOTLEY_EVENT_NOTICE, text);
-                            }));
+    const auto loaded = LoadResume(
+        request, [&](const std::string& text) { events.Tell(MOTLEY_EVENT_NOTICE, text); });
+    if (IsLost(loaded.status())) outcome_.failure = "checkpoint";
+    MOTLEY_ASSIGN_OR_RETURN(const auto saved, loaded);
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
     shared_.control.SetGroups(request.optimizer.groups.size());
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
@@ -251,19 +270,8 @@ Status Job::Train() {
 // An exception is kept in `thrown`, and ends the job.
 void Job::PassOn(const motley_event& event, Status& thrown) {
   if (events_.callback == nullptr || !thrown.ok()) return;
-  thrown = Tell(event);
+  thrown = Tell(events_.callback, events_.context, event);
   if (!thrown.ok()) Stop();
-}
-
-Status Job::Tell(const motley_event& event) const {
-  try {
-    events_.callback(events_.context, &event);
-    return Status::Ok();
-  } catch (const std::exception& error) {
-    return Status::Callback(fmt::format("the event callback threw an exception: {}", error.what()));
-  } catch (...) {
-    return Status::Callback("the event callback threw an exception");
-  }
 }
 
 Status Job::Work() {

@@ -53,6 +53,8 @@ class Job {
   Result<motley_metrics> metrics() const;
   Result<motley_worker_metrics> WorkerMetrics(uint32_t worker) const;
   Result<const char*> report() const;
+  // The word of motley_job_failure.
+  const char* failure() const { return state_ == State::kDone ? outcome_.failure : ""; }
   Result<std::span<const float>> parameters() const;
   Status Save(const std::string& path) const;
 
@@ -65,7 +67,6 @@ class Job {
   Status Train();
   Status Work();
   void PassOn(const motley_event& event, Status& thrown);
-  Status Tell(const motley_event& event) const;
   Status CheckFresh(const char* what) const;
   Status CheckBringsTrainer(const char* what) const;
   LoopDoor Door();

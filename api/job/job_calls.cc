@@ -91,6 +91,10 @@ const char* motley_job_report(motley_job* job) {
   return report;
 }
 
+const char* motley_job_failure(const motley_job* job) {
+  return job != nullptr ? job->job->failure() : "";
+}
+
 motley_status motley_job_parameters(const motley_job* job, float* parameters, uint64_t count,
                                     uint64_t* all) {
   return Enter([&]() -> Status {

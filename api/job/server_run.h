@@ -49,6 +49,8 @@ class ServerRun {
   // switch ends the job early (result.status is kCancelled); thrown twice, no worker is waited for.
   // Once only.
   Result<JobResult> Run(const StartWorkers& start, bool others_come);
+  // The job has ended with an error because training diverged.
+  bool diverged() const { return finished_ && server_->diverged(); }
 
  private:
   // Who joined, whether training began, and what callbacks said.

@@ -245,7 +245,7 @@ LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) cons
   return options;
 }
 
-Result<JobResult> TrainingRun::Train() {
+Result<JobResult> TrainingRun::Train(TrainingOutcome& outcome) {
   const JobRequest& request = parts_.request;
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
@@ -292,21 +292,21 @@ Result<JobResult> TrainingRun::Train() {
                         plan_.job.validation.patience > 0);
   Introduce();
   TellDevices();
+  ServerRun::StartWorkers start;
   if (threads()) {
-    return server.Run(
-        [&](const std::string& address, LocalWorkers::Exited exited) {
-          return StartWorkerThreads(loop, *network_, parts_.foreign, WorkersOptions(address),
-                                    std::move(exited));
-        },
-        /*others_come=*/false);
+    start = [&](const std::string& address, LocalWorkers::Exited exited) {
+      return StartWorkerThreads(loop, *network_, parts_.foreign, WorkersOptions(address),
+                                std::move(exited));
+    };
+  } else if (spawns()) {
+    start = [&](const std::string& address, LocalWorkers::Exited exited) {
+      return StartWorkerProcesses(loop, request.worker_command,
+                                  WorkersOptions(FromThisMachine(address)), std::move(exited));
+    };
   }
-  if (!spawns()) return server.Run(nullptr, /*others_come=*/true);
-  return server.Run(
-      [&](const std::string& address, LocalWorkers::Exited exited) {
-        return StartWorkerProcesses(loop, request.worker_command,
-                                    WorkersOptions(FromThisMachine(address)), std::move(exited));
-      },
-      /*others_come=*/!local());
+  Result<JobResult> result = server.Run(start, /*others_come=*/!local());
+  if (server.diverged()) outcome.failure = "diverged";
+  return result;
 }
 
 // Audits that nobody asked for need not fit. Those that a request names must.
@@ -420,11 +420,13 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   MOTLEY_RETURN_IF_ERROR(Listen());
   const Status opened = OpenData();
   if (stopped()) return early;
+  const StatusCode code = opened.code();
+  if (code == StatusCode::kDataError || code == StatusCode::kNotFound) outcome.failure = "data";
   MOTLEY_RETURN_IF_ERROR(opened);
   MOTLEY_RETURN_IF_ERROR(Emulate());
   MOTLEY_RETURN_IF_ERROR(OpenDevice());
   if (stopped()) return early;
-  Result<JobResult> trained = Train();
+  Result<JobResult> trained = Train(outcome);
   transport_ = nullptr;
   MOTLEY_ASSIGN_OR_RETURN(outcome.job, std::move(trained));
   const JobResult& job = outcome.job;

@@ -30,6 +30,8 @@ namespace motley {
 // The results that a job keeps after its run.
 struct TrainingOutcome {
   bool ended = false;  // The server ran, and the other members are valid.
+  // The word of motley_job_failure, also if the server did not run; empty for other failures.
+  const char* failure = "";
   JobResult job;
   ModelSpec model;  // Unless the job has a trainer.
   std::vector<double> class_labels;
@@ -70,7 +72,7 @@ class TrainingRun {
   Status Emulate();
   void Introduce() const;
   void TellDevices() const;
-  Result<JobResult> Train();
+  Result<JobResult> Train(TrainingOutcome& outcome);
   Status FitMemory();
   Status CheckHostMemory() const;
   Status Record();

@@ -115,6 +115,12 @@ Result<std::shared_ptr<const SavedJob>> LoadResume(
   return std::make_shared<const SavedJob>(std::move(saved).value());
 }
 
+bool IsLost(const Status& status) {
+  const StatusCode code = status.code();
+  return code == StatusCode::kDataError || code == StatusCode::kNotDecodable ||
+         code == StatusCode::kNotFound;
+}
+
 Status TakeUp(const SavedJob& saved, JobRequest& request) {
   const JobDescription& was = saved.about;
   const JobRequest::Open& open = request.open;

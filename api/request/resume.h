@@ -19,6 +19,9 @@ namespace motley {
 // such folder, or no such checkpoint in it. kNotDecodable names the lost shards.
 Result<std::shared_ptr<const SavedJob>> LoadResume(
     const JobRequest& request, const std::function<void(const std::string&)>& say);
+// True for an error of LoadResume that comes from the checkpoint itself: it is damaged or missing.
+// A disk that cannot be read now, for example, is another matter.
+bool IsLost(const Status& status);
 
 // Fills options that `request` leaves open from the saved job. kConflict: an option differs from
 // the saved job although the batches, and so the loss curve, depend on it.

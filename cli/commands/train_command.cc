@@ -136,9 +136,10 @@ class TrainRun {
   void ExpectJob();
   Progress::Workers LookAtWorkers() const;
   int Failed(int code, const std::string& why);
+  std::string FailureKind() const;
   int Ended(motley_status status);
   void SpareAGoodModel();
-  std::string WhatIsLeft(const motley_metrics& job, motley_status status) const;
+  std::string WhatIsLeft(const motley_metrics& job) const;
   int ReportAndSave(int code, const std::string& why);
   int EndLog();
 
@@ -299,15 +300,21 @@ int TrainRun::Failed(int code, const std::string& why) {
   Warn(why);
   if (!flags_.job.json) return code;
   const char* report = job_.get() != nullptr ? motley_job_report(job_.get()) : nullptr;
-  const int printed = PrintResult(FailureJson(report != nullptr ? report : "{}", code, why));
+  const int printed =
+      PrintResult(FailureJson(report != nullptr ? report : "{}", FailureKind(), code, why));
   return printed == kExitOk ? code : printed;
+}
+
+std::string TrainRun::FailureKind() const {
+  const std::string kind = motley_job_failure(job_.get());
+  return kind.empty() ? "other" : kind;  // The job did not begin.
 }
 
 // Says what a user can do with a job that ended early. A job that diverged reports its checkpoints
 // itself.
-std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status) const {
+std::string TrainRun::WhatIsLeft(const motley_metrics& job) const {
   std::string left;
-  if (status != MOTLEY_DATA_ERROR) {
+  if (FailureKind() != "diverged") {
     if (flags_.checkpoint.empty()) {
       if (flags_.out.empty() || job.steps == 0) {
         return "; nothing was saved: --out and --checkpoint would keep it";
@@ -343,8 +350,8 @@ int TrainRun::Ended(motley_status status) {
   const bool signalled = status == MOTLEY_CANCELLED && signals_.caught() != 0;
   const int code = signalled ? 128 + signals_.caught() : ExitCodeOf(status);
   if (signalled) why = fmt::format("signal {}: {}", signals_.caught(), why);
-  if (status == MOTLEY_DATA_ERROR) SpareAGoodModel();
-  if (signalled || job.steps > 0) why += WhatIsLeft(job, status);
+  if (FailureKind() == "diverged") SpareAGoodModel();
+  if (signalled || job.steps > 0) why += WhatIsLeft(job);
   return job.steps > 0 ? ReportAndSave(code, why) : Failed(code, why);
 }
 
@@ -355,7 +362,7 @@ int TrainRun::ReportAndSave(int code, const std::string& why) {
   if (report == nullptr) return Failed(ExitCodeOf(MOTLEY_INTERNAL), motley_last_error());
   if (!why.empty()) Warn(why);
   const auto also = [&code](int other) { code = code == kExitOk ? other : code; };
-  const std::string json = why.empty() ? report : FailureJson(report, code, why);
+  const std::string json = why.empty() ? report : FailureJson(report, FailureKind(), code, why);
   also(PrintResult(flags_.job.json ? json : TrainTable(report)));
   if (const std::string error = CheckpointError(report); !error.empty()) {
     also(NotSaved("checkpoint", error));

@@ -253,9 +253,10 @@ std::string CheckpointWeakness(const std::string& text) {
   return Said("checkpoint", "degraded", text);
 }
 
-std::string FailureJson(const std::string& report, int exit_code, const std::string& why) {
+std::string FailureJson(const std::string& report, const std::string& kind, int exit_code,
+                        const std::string& why) {
   nlohmann::ordered_json failure = {
-      {"error", {{"exit_code", exit_code}, {"message", WithFlags(why)}}}};
+      {"error", {{"kind", kind}, {"exit_code", exit_code}, {"message", WithFlags(why)}}}};
   failure.update(nlohmann::ordered_json::parse(report));
   return failure.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -22,9 +22,10 @@ std::string AuditFailure(const std::string& report);
 std::string CheckpointError(const std::string& report);
 // Why the newest checkpoint is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);
-// The report of a failed job ("{}" if there is none) with a first member `error`: the message and
-// the program's exit code.
-std::string FailureJson(const std::string& report, int exit_code, const std::string& why);
+// The report of a failed job ("{}" if there is none) with a first member `error`: the word of
+// motley_job_failure, the program's exit code and the message.
+std::string FailureJson(const std::string& report, const std::string& kind, int exit_code,
+                        const std::string& why);
 // The path of the recorded steps that belong to a profile.
 std::string RecordedStepsFile(const std::string& profile);
 // Why the run is not recorded; empty: it is, or nobody asked for it.

@@ -171,6 +171,17 @@ MOTLEY_API motley_status motley_job_worker(const motley_job* job, uint32_t worke
 MOTLEY_API const char* motley_job_report(motley_job* job);
 
 /**
+ * Why a job failed, in one word for programs. "" before its end, if it did well, and for NULL.
+ *     diverged    parameters or gradients were no longer finite
+ *     checkpoint  the checkpoint of `resume` is damaged or missing
+ *     data        the samples are malformed or missing
+ *     stopped     the caller or user stopped it
+ *     other       anything else; later versions may have more words
+ * A static string.
+ */
+MOTLEY_API const char* motley_job_failure(const motley_job* job);
+
+/**
  * Copies the first `count` parameters after the run, or all if there are fewer. *all (may be NULL)
  * is set to their number.
  */

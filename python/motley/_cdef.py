@@ -314,6 +314,7 @@ motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics)
 motley_status motley_job_worker(const motley_job* job, uint32_t worker,
                                            motley_worker_metrics* metrics);
 const char* motley_job_report(motley_job* job);
+const char* motley_job_failure(const motley_job* job);
 motley_status motley_job_parameters(const motley_job* job, float* parameters,
                                                uint64_t count, uint64_t* all);
 motley_status motley_job_save(const motley_job* job, const char* path);

@@ -23,14 +23,17 @@ void JobEnding::Start(ServerNode::Finished finished) {
   server_.model->SetIdle([this] { Check(); });
 }
 
-void JobEnding::End(Status status) {
+void JobEnding::End(Status status, bool diverged) {
   if (std::exchange(ended_, true)) {
     // The update that was being applied when the job ended well has failed.
     const bool stop = status.code() == StatusCode::kCancelled;
-    if (status_.ok() && !said_goodbye_ && !stop) status_ = std::move(status);
+    if (!status_.ok() || said_goodbye_ || stop) return;
+    status_ = std::move(status);
+    diverged_ = diverged;
     return;
   }
   status_ = std::move(status);
+  diverged_ = diverged;
   server_.audits.auditor().End(/*hurry=*/!status_.ok());
   server_.pump.Stop();
   server_.watch.Stop();
@@ -58,7 +61,8 @@ void JobEnding::Do(const EndJob& command) {
     status = Status::Unavailable(
         fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_));
   }
-  End(std::move(status));
+  const bool diverged = status.code() == StatusCode::kDataError;
+  End(std::move(status), diverged);
 }
 
 void JobEnding::Stuck() {

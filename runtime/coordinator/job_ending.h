@@ -18,15 +18,16 @@ class JobEnding {
   // `finished` receives the result. The end goes no further before this call.
   void Start(ServerNode::Finished finished);
 
-  // The job ends with this status, unless it has ended.
-  void End(Status status);
+  // The job ends with this status, unless it has ended. `diverged`: because training diverged.
+  void End(Status status, bool diverged = false);
   // Validation stops the job before all steps are done.
   void StopEarly(std::string why);
-  // The scheduler ends the job.
+  // The scheduler ends the job. kDataError: training diverged.
   void Do(const EndJob& command);
   // The open step makes no progress.
   void Stuck();
   bool ended() const { return ended_; }
+  bool diverged() const { return diverged_; }
   bool said_goodbye() const { return said_goodbye_; }
 
   // Takes the next part of the end, if the job has ended and nothing holds the end up. Call it
@@ -50,6 +51,7 @@ class JobEnding {
   Status status_;
   std::string why_stopped_;    // Why validation stopped the job; empty if it did not.
   std::string last_to_leave_;  // The last worker that left, and why; empty if none did.
+  bool diverged_ = false;      // That is why `status_` is an error.
   bool ended_ = false;
   bool lost_ = false;  // The newest version can never come.
   bool said_goodbye_ = false;

@@ -39,6 +39,7 @@ class ServerJob final : public ServerNode {
   void Stop(const std::string& reason) override { end_.End(Status::Cancelled(reason)); }
   void Fail(const Status& why) override { end_.End(why); }
   void Follow(const Guidance& guidance) override;
+  bool diverged() const override { return end_.diverged(); }
 
  private:
   Answers::Hooks AnswerHooks();

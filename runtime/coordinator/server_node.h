@@ -85,6 +85,8 @@ class ServerNode {
   virtual void Fail(const Status& why) = 0;
   // Before Start and at any time after it. allowed_steps must not go down.
   virtual void Follow(const Guidance& guidance) = 0;
+  // The job has ended with an error because training diverged.
+  virtual bool diverged() const = 0;
 };
 
 }  // namespace motley

@@ -185,7 +185,8 @@ void Updater::Apply(const Sum& sum) {
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
   server_.model->Commit(step, sum.values, from, std::move(copy),
                         [this, step, from](const Status& status) {
-                          if (!status.ok()) return server_.end.End(status);
+                          const bool diverged = status.code() == StatusCode::kDataError;
+                          if (!status.ok()) return server_.end.End(status, diverged);
                           OnApplied(step, server_.model->version(), from);
                         });
 }
@@ -211,7 +212,8 @@ void Updater::ApplyAtWorkers(const Sum& sum, const Contribution& from) {
       return server_.end.Check();
     }
     server_.model->Spoil();
-    server_.end.End(status.code() == StatusCode::kDataError ? Diverged(step) : status);
+    const bool diverged = status.code() == StatusCode::kDataError;
+    server_.end.End(diverged ? Diverged(step) : status, diverged);
   };
   server_.remote->shards().Apply(apply, applied);
 }

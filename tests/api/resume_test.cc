@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/api/api_world.h"
@@ -161,6 +162,57 @@ TEST_F(Resume, ErrorsNameOptionsAndNoFlags) {
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
   EXPECT_THAT(motley_last_error(), HasSubstr("`resume`"));
   EXPECT_THAT(motley_last_error(), Not(HasSubstr("--")));
+}
+
+TEST_F(Resume, SaysInOneWordIfTheCheckpointIsLost) {
+  const auto run = [](const motley_job_options& options) -> std::string {
+    TestJob job(options);
+    EXPECT_STREQ(motley_job_failure(job.get()), "");
+    EXPECT_NE(job.Run(), MOTLEY_OK);
+    return motley_job_failure(job.get());
+  };
+  motley_job_options options = Resumed();
+  options.batch = 20;
+  EXPECT_EQ(run(options), "other");
+  options = Resumed();
+  options.data = "/absent.csv";
+  EXPECT_EQ(run(options), "data");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), 10);
+  }
+  EXPECT_EQ(run(Resumed()), "checkpoint");
+  options = Resumed();
+  options.resume = "/absent";
+  EXPECT_EQ(run(options), "checkpoint");
+}
+
+TEST(JobFailure, IsTheReasonInOneWord) {
+  EXPECT_STREQ(motley_job_failure(nullptr), "");
+  motley_job_options options = SmallJob();
+  TestJob fine(options);
+  fine.RunFine();
+  EXPECT_STREQ(motley_job_failure(fine.get()), "");
+
+  options.optimizer = "sgd";
+  options.learning_rate = 1e30;
+  options.l2 = 1e6;
+  TestJob diverges(options);
+  EXPECT_EQ(diverges.Run(), MOTLEY_DATA_ERROR);
+  EXPECT_STREQ(motley_job_failure(diverges.get()), "diverged");
+
+  const std::string path = TemporaryPath("wrong.csv");
+  std::ofstream(path) << "a,b\n1,2\n1\n";
+  options = SmallJob();
+  options.data = path.c_str();
+  TestJob malformed(options);
+  EXPECT_EQ(malformed.Run(), MOTLEY_DATA_ERROR);
+  EXPECT_STREQ(motley_job_failure(malformed.get()), "data");
+  std::filesystem::remove(path);
+
+  TestJob stopped(SmallJob());
+  motley_job_stop(stopped.get());
+  EXPECT_EQ(stopped.Run(), MOTLEY_CANCELLED);
+  EXPECT_STREQ(motley_job_failure(stopped.get()), "stopped");
 }
 
 TEST(ResumeOptions, ThatMeanNothingAreRefused) {

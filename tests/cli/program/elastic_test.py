@@ -69,7 +69,7 @@ def type_the_lines(test, start, origin, leave):
     code, out = laptop.finish()
     test.assertEqual(code, 130, laptop.text())
     report = json.loads(out)
-    test.assertEqual(report["error"]["exit_code"], 130)
+    test.assertEqual((report["error"]["kind"], report["error"]["exit_code"]), ("stopped", 130))
     test.assertTrue(report["stopped_early"])
     rows = {worker["name"]: worker for worker in report["workers"]}
     test.assertEqual(set(rows), {socket.gethostname(), "pc2", "pc3"})
@@ -170,7 +170,7 @@ class Elastic(ProgramTest):
         self.assertTrue(job.said("all workers are gone .*Waiting 1 s for one to come back"))
         self.assertTrue(job.said(rf"none came within 1 s.*; the model so far goes to {model}$"))
         report = json.loads(out)
-        self.assertEqual(report["error"]["exit_code"], 4)
+        self.assertEqual((report["error"]["kind"], report["error"]["exit_code"]), ("other", 4))
         self.assertGreater(report["steps"], 0)
         self.assertTrue(report["workers"][0]["lost"])
         self.run_program("predict", "--model", model, "--data", self.data)

@@ -212,7 +212,9 @@ JobResult Diverge(uint64_t checkpoint_every, SimStore& store,
           .value();
   world.server->Start([&world](JobResult end) { world.result = std::move(end); });
   world.StartWorkers();
-  return world.Run();
+  JobResult result = world.Run();
+  EXPECT_TRUE(world.server->diverged());
+  return result;
 }
 
 // The optimizer is then ahead of the parameters, so a run that resumed from both would go wrong.
