@@ -5,9 +5,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "profiles/toml_table.h"
 #include "scheduler/sync/sync_mode.h"
+#include "training/optimizers/rate_schedule.h"
 
 namespace motley {
 namespace {
@@ -16,11 +19,36 @@ constexpr uint32_t kMostTrials = 100'000;
 constexpr uint32_t kMostEpochs = 1'000'000;
 constexpr const char* kRangeForm = "{ from = 1e-4, to = 1e-1, scale = \"log\" }";
 
-// Flags that a trial gets from the sweep itself.
-constexpr std::array<std::string_view, 14> kTaken = {
-    "epochs",         "steps",  "seconds",          "out",    "json",   "quiet",
-    "checkpoint",     "resume", "checkpoint-every", "remote", "listen", "devices",
-    "evaluate-every", "verbose"};
+// Flags that a file must not have, and why.
+constexpr const char* kSet = "is set by motley sweep; leave it out";
+constexpr const char* kSetHere = "is set by motley sweep; leave it out, or set it in [sweep]";
+constexpr const char* kFile = "names a file, which all trials would write; leave it out";
+constexpr const char* kElsewhere =
+    "is for workers elsewhere, and those of trials run here; leave it out";
+constexpr std::pair<std::string_view, const char*> kTaken[] = {
+    {"epochs", kSetHere},
+    {"devices", kSetHere},
+    {"steps", kSet},
+    {"seconds", kSet},
+    {"out", kSet},
+    {"json", kSet},
+    {"quiet", kSet},
+    {"verbose", kSet},
+    {"checkpoint", kSet},
+    {"checkpoint-every", kSet},
+    {"resume", kSet},
+    {"resume-step", kSet},
+    {"evaluate-every", kSet},
+    {"log", kFile},
+    {"curve", kFile},
+    {"trace", kFile},
+    {"record-profile", kFile},
+    {"remote", kElsewhere},
+    {"listen", kElsewhere},
+    {"no-local-worker", kElsewhere},
+    {"wait", kElsewhere},
+    {"min-workers", kElsewhere},
+    {"help", "trains nothing; leave it out"}};
 
 bool IsZero(const std::string& text) {
   double number = 1;
@@ -50,10 +78,10 @@ class Reader {
 
  private:
   bool IsFree(std::string_view flag, const toml::source_region& where) {
-    if (std::find(kTaken.begin(), kTaken.end(), flag) == kTaken.end()) return true;
-    root_.Fail(where,
-               fmt::format("'{}' is set by motley sweep; leave it out{}", flag,
-                           flag == "epochs" || flag == "devices" ? ", or set it in [sweep]" : ""));
+    const auto* taken = std::find_if(std::begin(kTaken), std::end(kTaken),
+                                     [flag](const auto& each) { return each.first == flag; });
+    if (taken == std::end(kTaken)) return true;
+    root_.Fail(where, fmt::format("'{}' {}", flag, taken->second));
     return false;
   }
 
@@ -81,6 +109,15 @@ class Reader {
       root_.Fail(where,
                  fmt::format("method asha goes on from checkpoints, and a job with sync {} has "
                              "none; use method grid or random, or sync bsp",
+                             text));
+    }
+    const auto schedule = flag == "schedule" ? ParseSchedule(text) : RateSchedule();
+    if (plan_.search.method == SearchMethod::kAsha && schedule.ok() &&
+        schedule->kind == RateSchedule::Kind::kCosine) {
+      root_.Fail(where,
+                 fmt::format("schedule {} follows the length of a training, and a trial of method "
+                             "asha is made longer after its beginning; use method grid or random, "
+                             "or another schedule",
                              text));
     }
     const bool zero = IsZero(text);

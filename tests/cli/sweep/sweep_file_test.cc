@@ -62,6 +62,8 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
       {"", "validation = [0.1]\n", "'validation' is in [train], too"},
       {"", "epochs = [1, 2]\n", "'epochs' is set by motley sweep; leave it out, or set it in"},
       {"", "out = [\"a\"]\n", "'out' is set by motley sweep; leave it out"},
+      {"method = \"asha\"\ntrials = 2\n", "schedule = [\"constant\", \"cosine:warmup=5\"]\n",
+       "s.toml:9:25: schedule cosine:warmup=5 follows the length of a training"},
       {"", "", "[try] has no flag"},
       {"keep = 1\n", "lr = [1]\n", "'keep' must be at least 2"},
       {"devices = [1]\n", "lr = [1]\n", "'devices' must be a list"},
@@ -106,6 +108,25 @@ TEST(SweepFile, NamesTheLineOfWhatIsWrong) {
       "s");
   EXPECT_THAT(asynchronous.status().message(), HasSubstr("s:3:8: method asha"));
   EXPECT_THAT(ParseSweep("[train\n", "s").status().message(), HasSubstr("s:1:"));
+}
+
+TEST(SweepFile, RefusesFlagsThatTrialsCannotHave) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"resume-step", "'resume-step' is set by motley sweep"},
+      {"log", "'log' names a file, which all trials would write"},
+      {"curve", "'curve' names a file"},
+      {"trace", "'trace' names a file"},
+      {"record-profile", "'record-profile' names a file"},
+      {"wait", "'wait' is for workers elsewhere"},
+      {"min-workers", "'min-workers' is for workers elsewhere"},
+      {"no-local-worker", "'no-local-worker' is for workers elsewhere"},
+      {"help", "'help' trains nothing"},
+  };
+  for (const auto& [flag, message] : cases) {
+    const std::string text = fmt::format("{} = [1]\n", flag);
+    EXPECT_THAT(Read("", text).status().message(),
+                HasSubstr(std::string("s.toml:7:1: ") + message));
+  }
 }
 
 TEST(SweepFile, RefusesAGridThatWouldTakeForever) {
