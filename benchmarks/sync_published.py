@@ -38,6 +38,7 @@ LINK_MODES = (("bsp", 256, "1,0.5,0.3", 40), ("bsp", 32, "1,0.5,0.3", 20), ("asp
 # for 71 s, as in data parallel training, the goodput would be 26.3 / (26.3 + 71) = 27 %.
 GAP, PAUSE = 26.3, 71.0
 DATA_PARALLEL = GAP / (GAP + PAUSE)
+LEAST_LENGTH = 200
 LEARNERS = (8, 16, 32)
 BATCH = 16  # Samples of a learner's step, which takes a second.
 
@@ -147,12 +148,19 @@ def print_chaos(found):
     print(f"\nannounced: Decoupled DiLoCo 88 %, data parallel 27 %; here, if all wait: {DATA_PARALLEL * 100:.0f} %")
 
 
+def length(text):
+    """A training must last for several pauses."""
+    if not text.isdecimal() or not LEAST_LENGTH <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {LEAST_LENGTH:g} to 1000000")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("motley")
     parser.add_argument("--only", choices=("link", "chaos"))
     parser.add_argument("--learners", type=int, choices=LEARNERS, help="of chaos; default: all")
-    parser.add_argument("--seconds", type=int, default=1800, help="length of a training of chaos without pauses")
+    parser.add_argument("--seconds", type=length, default=1800, help="length of a training of chaos without pauses")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     result = {}

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <numbers>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,15 +97,25 @@ Result<RateSchedule> ParseSchedule(std::string_view text) {
   RateSchedule schedule;
   const Word* found = std::find_if(std::begin(kWords), std::end(kWords),
                                    [&](const Word& each) { return each.name == word; });
+  if (found == std::end(kWords) && word.find('=') != word.npos) {
+    return Status::InvalidArgument(fmt::format(
+        "`schedule` {}: the form of the schedule is missing, like constant:{}", text, text));
+  }
   if (found == std::end(kWords)) {
     std::vector<std::string> names;
     for (const Word& each : kWords) names.emplace_back(each.name);
     return CheckChoice("`schedule`", std::string(word), names);
   }
   schedule.kind = found->kind;
+  std::set<std::string_view> seen;  // Names of parts.
   for (size_t begin = colon + 1; begin <= text.size() && colon < text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    MOTLEY_RETURN_IF_ERROR(TakePart(text.substr(begin, end - begin), schedule));
+    const std::string_view part = text.substr(begin, end - begin);
+    MOTLEY_RETURN_IF_ERROR(TakePart(part, schedule));
+    const std::string_view name = part.substr(0, part.find('='));
+    if (!seen.insert(name).second) {
+      return Status::InvalidArgument(fmt::format("`schedule` {}: {} is given twice", text, name));
+    }
     begin = end + 1;
   }
   if (schedule.kind == RateSchedule::Kind::kStep && schedule.every == 0) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -88,6 +89,10 @@ Result<std::vector<double>> ReadRates(const CompareFlags& flags) {
           fmt::format("--rates {}: '{}' is not a learning rate. Write numbers above 0 and at most "
                       "{:g}, like 0.1,0.03",
                       flags.rates, each, kLargestOption));
+    }
+    if (std::find(rates.begin(), rates.end(), rate) != rates.end()) {
+      return Status::InvalidArgument(
+          fmt::format("--rates {}: {} is given twice", flags.rates, each));
     }
     rates.push_back(rate);
   }

@@ -127,7 +127,7 @@ class Trials {
   // Borrows `data`, to copy them only once.
   Status Check(const Choice& choice, Dataset& data) {
     Result<Simulation> sim = Prepare(choice, std::move(data));
-    if (!sim.ok()) return OrLeaveOut(choice.mode, sim.status());
+    if (!sim.ok()) return OrLeaveOut(choice, sim.status());
     data = std::move(sim->data);
     const JobOptions& job = sim->options.job;
     MOTLEY_RETURN_IF_ERROR(CheckName(ClusterName(*sim, choice.cluster), choice.cluster));
@@ -150,13 +150,16 @@ class Trials {
                     *named->second, file, name));
   }
 
-  // Adds to an error about `mode` that the other modes can be compared without it.
-  Status OrLeaveOut(const std::string& mode, const Status& status) const {
-    const std::string text = status.ToString();
-    if (request_.modes.size() < 2 || text.find("`sync` " + mode) == std::string::npos) {
-      return status;
-    }
-    return Status(status.code(), fmt::format("{}; or leave {} out of `sync`", text, mode));
+  // Adds to an error that only this mode has that the others can be compared without it.
+  Status OrLeaveOut(const Choice& choice, const Status& status) const {
+    const bool others = std::any_of(
+        request_.modes.begin(), request_.modes.end(), [&](const std::string& mode) {
+          const Choice other{choice.cluster, mode, choice.rate};
+          return mode != choice.mode && Prepare(other, request_.train).ok();
+        });
+    if (!others) return status;
+    return Status(status.code(),
+                  fmt::format("{}; or leave {} out of `sync`", status.ToString(), choice.mode));
   }
 
   Result<SyncTrial> RunOne(const Choice& choice) {

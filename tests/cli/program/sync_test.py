@@ -155,6 +155,13 @@ class Compare(ProgramTest):
             self.assertGreater(found[sync]["goodput"], least * found[sync]["there"], sync)
             self.assertLess(found[sync]["goodput"], 1.05 * found[sync]["there"], sync)
 
+    def test_trainings_shorter_than_some_pauses_are_refused(self):
+        script = ROOT / "benchmarks" / "sync_published.py"
+        refused = subprocess.run([sys.executable, script, PROGRAM, "--seconds", "1"], text=True, capture_output=True,
+                                 check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("'1' is not a whole number from 200", refused.stderr)
+
     def test_repeats_itself(self):
         job = self.compare("--sync", "bsp,asp", "--lr", 0.02, "--quiet")
         first = self.run_program(*job, "--plot", self.folder / "sync.svg")
@@ -226,6 +233,7 @@ class Compare(ProgramTest):
                              (("--sync", "bsp,"), "--sync 'bsp,': a mode is missing"),
                              (("--rates", "0.1,none"), "'none' is not a learning rate"),
                              (("--rates", "0.1,inf"), "--rates 0.1,inf: 'inf' is not"),
+                             (("--rates", "0.1,0.10"), "--rates 0.1,0.10: 0.10 is given twice"),
                              (("--rates", "1e300"), "--rates 1e300: '1e300' is not"),
                              (("--lr", "inf"), "motley: --lr inf"),
                              (("--model", "mlp:x"), "motley: mlp:x"),
