@@ -18,7 +18,8 @@ latter counts whole Ethernet frames, and also the acknowledgements of the parame
 
 The losses of all steps are compared with those of a job without a code on one machine.
 
-Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
+Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links, and with 1 if a run fails, a loss is wrong
+or no answers were held.
 """
 
 import argparse
@@ -40,6 +41,16 @@ from wire_training import CLASSES, INPUTS, PORT, Failed, samples, start
 LIMIT_S = 600
 FIRST = 2  # Steps that do not count: data are sent, and TCP looks for its rate.
 HELD = "are held"  # In the notice of the step with which it begins.
+
+
+class NoMachines(Exception):
+    """Machines with limited links cannot be made here."""
+
+
+def reason(error):
+    """What an OSError says, or the program that failed."""
+    said = getattr(error, "stderr", None) or str(error)
+    return (said.decode(errors="replace") if isinstance(said, bytes) else said).strip()
 
 
 def bytes_received(lab, machine):
@@ -147,16 +158,26 @@ def figures(marks, needed_bytes):
             "received": (marks[-1][2] - marks[0][2]) / steps / needed_bytes}
 
 
+def machines(case, congestion_control, ends):
+    """One for each worker, and the server's."""
+    try:
+        lab = ends.enter_context(contextlib.closing(
+            Lab(case.workers + 1, "10.79.0.1", [*case.links, max(case.links)])))
+        for machine in range(case.workers + 1 if congestion_control else 0):
+            subprocess.run([*lab.on(machine), "sysctl", "-qw", f"{CONGESTION}={congestion_control}"], check=True,
+                           capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoMachines(reason(error)) from None
+    return lab
+
+
 def run(flags):
     widths = [INPUTS, *flags.hidden, CLASSES]
     megabytes = sum((a + 1) * b for a, b in zip(widths, widths[1:])) * 4 / 1e6
     case = Case(megabytes, tuple(flags.links))
     needed_bytes = (len(flags.links) - flags.tolerate) * megabytes * 1e6
-    with contextlib.closing(Lab(case.workers + 1, "10.79.0.1", [*case.links, max(case.links)])) as lab, \
-            tempfile.TemporaryDirectory() as folder:
-        for machine in range(case.workers + 1 if flags.congestion else 0):
-            subprocess.run([*lab.on(machine), "sysctl", "-qw", f"{CONGESTION}={flags.congestion}"], check=True,
-                           capture_output=True)
+    with contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
+        lab = machines(case, flags.congestion, ends)
         data = samples(pathlib.Path(folder))
         marks, losses, held_from = train(lab, flags, data, folder)
         for step, (loss, direct) in enumerate(zip(losses, direct_losses(flags, data, folder), strict=True)):
@@ -189,13 +210,20 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         row = run(flags)
-    except (OSError, subprocess.CalledProcessError) as error:
-        why = (getattr(error, "stderr", None) or str(error)).strip()
-        print(f"wire_coded.py: skipped: machines with limited links need root, ip and tc: {why}", file=sys.stderr)
+    except NoMachines as error:
+        print(f"wire_coded.py: skipped: machines with limited links need root, ip and tc: {error}", file=sys.stderr)
         sys.exit(77)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"wire_coded.py: {reason(error)}")
     except Failed as error:
         sys.exit(f"wire_coded.py: {error}")
-    if flags.json:
+    show(row, flags.json)
+    if row["held"] is None:
+        sys.exit("wire_coded.py: no answers were held, so nothing shows what that saves")
+
+
+def show(row, as_json):
+    if as_json:
         print(json.dumps(row, indent=2))
         return
     print(f"{row['links']} Mbit/s, vectors of {row['megabytes']} MB, {row['code']}")
