@@ -36,11 +36,17 @@ struct Reference {
   ReferenceKind kind = ReferenceKind::kOurSimulation;
   std::string source;  // The citation, or what was computed.
   double value = 0;
+  // The end of a range that begins at `value`; empty: one value.
+  std::optional<double> up_to = std::nullopt;
 };
+
+// The value of the reference, or the value of its range that is nearest to `measured`.
+double NearestIn(const Reference& reference, double measured);
 
 // One figure. With a reference, `tolerance` is relative, in both directions, and `pass` says that
 // the measured figure lies within it. Without a reference, `tolerance` is the bound that passes. It
-// is nullopt if there is no bound (times on this machine, figures for comparison).
+// is nullopt if there is no bound (times on this machine, figures for comparison, and those that
+// differ from a stated range).
 struct ReproducedRow {
   std::string experiment;
   std::string scheme;

@@ -16,6 +16,11 @@ class RowList {
   // Passes if the figure is within `tolerance` (relative) of the reference.
   void Compare(std::string scheme, std::string setting, Reference reference, double measured,
                double tolerance);
+  // Passes if the figure is within `rounding` of a stated range. A statement comes without its
+  // settings, so another figure is shown as a difference, and is no failure. Returns true if it
+  // passes.
+  bool CompareRange(std::string scheme, std::string setting, Reference range, double measured,
+                    double rounding);
   // A figure of our own; passes up to `most`.
   void AtMost(std::string scheme, std::string setting, double measured, double most);
   // A gain of our own; passes from `least` on.

@@ -67,6 +67,21 @@ std::optional<double> ReferenceValue(const ReproducedRow& row, bool published) {
   return row.reference->value;
 }
 
+// "2.5", or "2 to 3" for a range; "" if the kind of the reference is another one.
+std::string ReferenceText(const ReproducedRow& row, bool published) {
+  const auto value = ReferenceValue(row, published);
+  if (!value) return "";
+  return Figure(*value) + (row.reference->up_to ? " to " + Figure(*row.reference->up_to) : "");
+}
+
+// "pass" and "FAIL" for figures with a bound, and "differs" outside of a range that is stated
+// without its settings.
+const char* Verdict(const ReproducedRow& row) {
+  if (!row.pass) return "FAIL";
+  if (row.tolerance) return "pass";
+  return row.reference ? "differs" : "";
+}
+
 // Lists each reference once, in the order of the rows.
 std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
   std::vector<std::string> lines;
@@ -80,8 +95,6 @@ std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
   for (const std::string& line : lines) text += line;
   return text.empty() ? "" : "\n" + text;
 }
-
-std::string OptionalFigure(std::optional<double> value) { return value ? Figure(*value) : ""; }
 
 void Say(const ReproduceFlags& flags, const std::string& text) {
   if (flags.quiet) return;
@@ -191,14 +204,13 @@ std::string ReproduceTable(const Experiment& experiment, const ExperimentResult&
                "kind"});
   for (const ReproducedRow& row : result.rows) {
     const bool compared = row.reference && row.reference->value != 0;
-    const double differs = compared ? row.measured / row.reference->value - 1 : 0;
+    const double differs =
+        compared ? row.measured / NearestIn(*row.reference, row.measured) - 1 : 0;
     table.Add({narrow ? fmt::format("{}, {}", row.scheme, row.setting)
                       : fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
-               OptionalFigure(ReferenceValue(row, true)),
-               OptionalFigure(ReferenceValue(row, false)), Figure(row.measured),
+               ReferenceText(row, true), ReferenceText(row, false), Figure(row.measured),
                compared ? fmt::format("{:+.1f} %", differs * 100) : "", ToleranceText(row),
-               row.pass ? (row.tolerance ? "pass" : "") : "FAIL",
-               row.reference ? KindName(row.reference->kind) : ""});
+               Verdict(row), row.reference ? KindName(row.reference->kind) : ""});
   }
   table.Fit(columns, {"kind", "tolerance", "differs", "reference", "published"});
   text += table.Format() + ReferenceList(result.rows);
@@ -216,6 +228,7 @@ std::string ReproduceJson(const std::vector<ReproducedRow>& rows) {
          {"scheme", row.scheme},
          {"setting", row.setting},
          {"published", number(ReferenceValue(row, true))},
+         {"published_up_to", row.reference ? number(row.reference->up_to) : Json()},
          {"reference_value", number(ReferenceValue(row, false))},
          {"reference_kind", row.reference ? Json(KindName(row.reference->kind)) : Json()},
          {"reference", row.reference ? Json(row.reference->source) : Json()},

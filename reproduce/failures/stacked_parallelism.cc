@@ -108,9 +108,9 @@ class StackedParallelism {
       const TrainingTime stacked = TimeWith(site, true, copies);
       const TrainingTime replicated = TimeWith(site, false, copies);
       const std::string with = fmt::format("{} copies", copies);
-      rows_.Compare("SPARe, " + with, "computing in a step, mean until a restart",
-                    {ReferenceKind::kStatement, "abstract: 2 to 3 (the middle)", 2.5},
-                    stacked.depth, 0.25);
+      rows_.CompareRange("SPARe, " + with, "computing in a step, mean until a restart",
+                         {ReferenceKind::kStatement, "abstract: 2 to 3", 2, 3}, stacked.depth,
+                         0.05);
       rows_.Show("replication, " + with, "computing in a step", replicated.depth);
       rows_.Compare("SPARe, " + with, "groups lost before a restart",
                     {ReferenceKind::kFormula, "n^(1-1/r) Gamma(1+1/r)", LossesOf(kGroups, copies)},
@@ -138,14 +138,12 @@ class StackedParallelism {
     if (more == 1) rows_.Show("no copies", setting, TimeWith(site, false, 1).time);
     rows_.Show("replication, best copies", setting, replicated);
     rows_.Show("SPARe, best copies", setting, stacked);
-    const std::string saving = "SPARe, less time than replication";
-    if (more > 1 && restart > 600) {
-      rows_.Compare(saving, setting,
-                    {ReferenceKind::kStatement, "abstract: 40 to 50 % (the middle)", 0.45},
-                    1 - stacked / replicated, 0.15);
-    } else {
-      rows_.Show(saving, setting, 1 - stacked / replicated);
-    }
+    ++settings_;
+    const bool saves =
+        rows_.CompareRange("SPARe, less time than replication", setting,
+                           {ReferenceKind::kStatement, "abstract: 40 to 50 %", 0.4, 0.5},
+                           1 - stacked / replicated, 0.005);
+    if (saves) ++saving_;
     double leased = std::numeric_limits<double>::infinity();
     for (const uint32_t most : {1U, 3U, 10U, 30U, 60U, 100U, 150U, 200U, 300U}) {
       leased = std::min(leased, Time(site, [&](Random&) {
@@ -161,9 +159,7 @@ class StackedParallelism {
         "of "
         "failures of Llama 3 (arXiv 2407.21783: 419 interruptions of 16,384 cards in 54 days), and "
         "ten times that; steps of 10 s; checkpoints of 60 s at Young's interval; restarts of 10 "
-        "and of 60 minutes. Nothing comes back before a restart. Only the hardest of these "
-        "settings "
-        "shows the abstract's gain over replication.");
+        "and of 60 minutes. Nothing comes back before a restart.");
     rows_.Note(
         "SPARe's copies are on neighbouring groups here, and its order of execution is the best "
         "one. "
@@ -175,11 +171,16 @@ class StackedParallelism {
         "sample, "
         "so no loss ends a course, and the job starts again when that is best. Motley does not run "
         "at this scale: the rows compare schedules, not systems.");
+    rows_.Note(
+        fmt::format("The abstract's gain of 40 to 50 % over replication appeared in {} of {} "
+                    "settings. It does not say in which ones to expect it.",
+                    saving_, settings_));
   }
 
   const ReproduceContext& context_;
   RowList rows_{"SPARe"};
   LeaseSteps leases_;
+  int settings_ = 0, saving_ = 0;  // All, and those with the abstract's gain.
   uint64_t stream_ = kStream;
 };
 

@@ -8,10 +8,12 @@
 #include <sstream>
 
 #include "nlohmann/json.hpp"
+#include "reproduce/rows.h"
 
 namespace motley {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 std::vector<std::string> Names(const std::vector<const Experiment*>& experiments) {
@@ -51,13 +53,14 @@ TEST(ReproduceJson, HasExactlyTheseMembers) {
                                      {"scheme", "GC"},
                                      {"setting", "load 6"},
                                      {"published", 2.0},
+                                     {"published_up_to", nullptr},
                                      {"reference_value", nullptr},
                                      {"reference_kind", "paper"},
                                      {"reference", "Table IV"},
                                      {"measured", 2.1},
                                      {"tolerance", 0.1},
                                      {"pass", true}}));
-  EXPECT_EQ(json[1].size(), 10U);
+  EXPECT_EQ(json[1].size(), 11U);
   EXPECT_TRUE(json[1]["published"].is_null());
   EXPECT_TRUE(json[1]["reference_value"].is_null());
   EXPECT_TRUE(json[1]["reference_kind"].is_null());
@@ -100,6 +103,21 @@ TEST(ReproduceTable, PutsAFigureUnderThePublishedOnesOnlyWhenItIsOne) {
     const size_t figure_end = text.find(" 2 ", row_line) + 2 - row_line;
     EXPECT_EQ(figure_end, end_of(published ? "published" : "reference"));
   }
+}
+
+TEST(ReproduceTable, ShowsDifferencesFromAStatedRange) {
+  RowList rows("A1");
+  const Reference range{ReferenceKind::kStatement, "abstract: 2 to 3", 2, 3};
+  EXPECT_TRUE(rows.CompareRange("GC", "low", range, 1.96, 0.05));
+  EXPECT_TRUE(rows.CompareRange("GC", "within", range, 2.4, 0.05));
+  EXPECT_FALSE(rows.CompareRange("GC", "high", range, 3.3, 0.05));
+  const ExperimentResult result = std::move(rows).Take();
+  for (const ReproducedRow& row : result.rows) EXPECT_TRUE(row.pass) << row.setting;
+  const std::string table = ReproduceTable(*FindExperiment("A1"), result, 0);
+  EXPECT_THAT(table, ContainsRegex("low +2 to 3 +1.96 +-2.0 % +2.5 % +pass"));
+  EXPECT_THAT(table, ContainsRegex("within +2 to 3 +2.4 +.0.0 % +[0-9.]+ % +pass"));
+  EXPECT_THAT(table, ContainsRegex("high +2 to 3 +3.3 +.10.0 % +differs"));
+  EXPECT_EQ(nlohmann::json::parse(ReproduceJson(result.rows))[2]["published_up_to"], 3);
 }
 
 TEST(ReproduceTable, FitsANarrowTerminal) {

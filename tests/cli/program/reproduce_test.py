@@ -9,7 +9,7 @@ import unittest
 
 from tools.program import PATIENCE_S, PROGRAM, ProgramTest
 
-MEMBERS = {"experiment", "scheme", "setting", "published", "reference_value", "reference_kind",
+MEMBERS = {"experiment", "scheme", "setting", "published", "published_up_to", "reference_value", "reference_kind",
            "reference", "measured", "tolerance", "pass"}
 PUBLISHED_KINDS = {"paper", "artefact"}
 
