@@ -94,7 +94,11 @@ class Run {
       MOTLEY_RETURN_IF_ERROR(PlanTask(*task));
     }
     MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
-    MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(*loop_, [this](int number) { Stop(number); }));
+    MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(
+                                          *loop_, [this](int number) { Stop(number); },
+                                          [this](int number) {
+                                            if (launch_ != nullptr) launch_->SignalAll(number);
+                                          }));
     if (plan_.listen.empty()) {
       MOTLEY_RETURN_IF_ERROR(FindServer());
       if (stopped_by_ != 0) return 128 + stopped_by_;

@@ -72,6 +72,8 @@ CLI::App* AddSweep(CLI::App& app, SweepFlags& flags) {
       ->type_name("DIR");
   sweep->add_option("--plot", flags.plot, "Draw the loss by the values of each flag (SVG)")
       ->type_name("FILE");
+  AddValue(sweep, "--grace", flags.grace, "TIME",
+           "Time from SIGTERM to SIGKILL for a trial that is stopped, like 30s");
   sweep->add_flag("--json", flags.json, "The result as one JSON object");
   sweep->add_flag("-q,--quiet", flags.quiet, "No progress");
   sweep->footer(

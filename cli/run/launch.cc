@@ -233,11 +233,11 @@ void Launch::CheckWorkersLeft() {
 
 void Launch::StopServer() {
   server_->Signal(SIGTERM);
-  timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
+  timers_.push_back(loop_.After(plan_.grace, [this] { SignalAll(SIGKILL); }));
 }
 
 void Launch::Stop(int signal) {
-  if (stopped_by_ != 0) return KillAll();
+  if (stopped_by_ != 0) return SignalAll(SIGKILL);
   stopped_by_ = signal;
   if (server_ != nullptr && server_->running()) {
     StopServer();
@@ -252,7 +252,7 @@ void Launch::DismissWorkers(Duration until_asked) {
   timers_.push_back(loop_.After(until_asked, [this, until_asked] {
     if (until_asked > Duration::zero()) WarnOfLateWorkers(until_asked);
     for (Worker& worker : workers_) AskToLeave(worker);
-    timers_.push_back(loop_.After(plan_.grace, [this] { KillAll(); }));
+    timers_.push_back(loop_.After(plan_.grace, [this] { SignalAll(SIGKILL); }));
   }));
 }
 
@@ -276,10 +276,10 @@ void Launch::AskToLeave(Worker& worker) {
   worker.process->CloseInput();  // The script there then ends the worker.
 }
 
-void Launch::KillAll() {
-  if (server_ != nullptr) server_->Signal(SIGKILL);
+void Launch::SignalAll(int number) {
+  if (server_ != nullptr) server_->Signal(number);
   for (Worker& worker : workers_) {
-    if (worker.process != nullptr) worker.process->Signal(SIGKILL);
+    if (worker.process != nullptr) worker.process->Signal(number);
   }
 }
 

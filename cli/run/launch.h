@@ -58,6 +58,8 @@ class Launch {
   Result<int> Run();
   // Ends the job, the server first. The second call kills everything.
   void Stop(int signal);
+  // Sends a signal to all processes of this machine.
+  void SignalAll(int number);
 
  private:
   struct Worker {
@@ -86,7 +88,6 @@ class Launch {
   void DismissWorkers(Duration until_asked);
   void WarnOfLateWorkers(Duration after) const;
   void AskToLeave(Worker& worker);
-  void KillAll();
   void WatchServer();
   void CheckDone();
   std::vector<std::string> ServerVariables() const;

@@ -19,13 +19,19 @@ struct Signals::Impl {
 
   UvLoop& loop;
   std::function<void(int)> caught;
-  std::array<uv_signal_t, 3> handles{};
+  std::function<void(int)> pass_on;
+  std::array<uv_signal_t, 4> handles{};
   size_t open_handles = 0;
   int last = 0;
   Time last_at{};
 };
 
 void Signals::Impl::OnSignal(int number) {
+  if (number == SIGTSTP) {
+    pass_on(SIGSTOP);
+    raise(SIGSTOP);  // Returns when this process is continued.
+    return pass_on(SIGCONT);
+  }
   constexpr Duration kSameSignal = std::chrono::milliseconds(300);
   const Time now = loop.Now();
   if (number == last && now - last_at < kSameSignal) return;
@@ -34,14 +40,18 @@ void Signals::Impl::OnSignal(int number) {
   caught(number);
 }
 
-Result<std::unique_ptr<Signals>> Signals::Open(UvLoop& loop, std::function<void(int)> caught) {
+Result<std::unique_ptr<Signals>> Signals::Open(UvLoop& loop, std::function<void(int)> caught,
+                                               std::function<void(int)> pass_on) {
   std::unique_ptr<Signals> signals(new Signals(new Impl(loop)));
   Impl& impl = *signals->impl_;
   impl.caught = std::move(caught);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  impl.pass_on = std::move(pass_on);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
     struct sigaction before {};
     sigaction(number, nullptr, &before);
-    if (number == SIGHUP && before.sa_handler == SIG_IGN) continue;  // nohup.
+    // nohup, and shells without job control.
+    const bool may_be_ignored = number == SIGHUP || number == SIGTSTP;
+    if (may_be_ignored && before.sa_handler == SIG_IGN) continue;
     uv_signal_t& handle = impl.handles[impl.open_handles];
     int error = uv_signal_init(loop.handle(), &handle);
     if (error == 0) {

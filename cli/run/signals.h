@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that end `motley run`: SIGINT, SIGTERM and, unless it was ignored before, SIGHUP.
+// Signals to `motley run` and `motley sweep`, whose children have process groups of their own.
+// SIGINT, SIGTERM and, unless it was ignored before, SIGHUP end them. SIGTSTP (Ctrl-Z) stops all
+// processes until they are continued.
 #pragma once
 
 #include <functional>
@@ -14,8 +16,10 @@ namespace motley {
 class Signals {
  public:
   // `caught` gets each signal, but not the same one again within 0.3 s: timeout(1) and others send
-  // theirs twice, to the program and to its group.
-  static Result<std::unique_ptr<Signals>> Open(UvLoop& loop, std::function<void(int)> caught);
+  // theirs twice, to the program and to its group. `pass_on` sends a signal to all children:
+  // SIGSTOP before this process stops, and SIGCONT when it goes on.
+  static Result<std::unique_ptr<Signals>> Open(UvLoop& loop, std::function<void(int)> caught,
+                                               std::function<void(int)> pass_on);
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

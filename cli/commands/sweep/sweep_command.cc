@@ -6,16 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <list>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "api/request/parse.h"
 #include "base/counted.h"
 #include "cli/commands/sweep/sweep_file.h"
 #include "cli/commands/sweep/sweep_log.h"
+#include "cli/commands/sweep/trial_flags.h"
 #include "cli/commands/sweep/trial_end.h"
 #include "cli/report/svg.h"
 #include "cli/report/sweep_report.h"
@@ -33,61 +34,19 @@ namespace motley {
 namespace {
 
 constexpr int kNiceness = 10;  // Other jobs of the machine go first.
-constexpr uint32_t kDigits = 4;
-
-uint32_t Given(const SweepPlan& plan, std::string_view flag, uint32_t otherwise) {
-  const std::string text = plan.Train(flag);
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && number > 0 ? number : otherwise;
-}
-
-// One trial for each device, or as many as the processor has room for.
-uint32_t AtOnce(const SweepPlan& plan) {
-  if (plan.at_once > 0) return plan.at_once;
-  if (!plan.devices.empty()) return static_cast<uint32_t>(plan.devices.size());
-  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1U, cores / (Given(plan, "workers", 1) * Given(plan, "threads", 1)));
-}
-
-std::string FlagText(const std::string& flag, const std::string& value) {
-  return value.empty() ? "--" + flag : fmt::format("--{}={}", flag, value);
-}
-
-std::string Quoted(const std::string& word) {
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-// Quoted for a shell where that is needed.
-std::string Shown(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    const bool plain = word.find_first_not_of(
-                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                           "0123456789-_=./:,@+%") == std::string::npos;
-    text += text.empty() ? "" : " ";
-    text += plain ? word : Quoted(word);
-  }
-  return text;
-}
+constexpr double kMostSeconds = 1e6;
 
 class Sweep {
  public:
-  Sweep(SweepPlan plan, std::string folder, bool quiet)
+  Sweep(SweepPlan plan, std::string folder, Duration grace, bool quiet)
       : plan_(std::move(plan)),
         folder_(std::move(folder)),
+        grace_(grace),
         quiet_(quiet),
         values_(ValuesOf(plan_.search)),
         search_(plan_.search, static_cast<uint32_t>(values_.size())) {}
 
   Status Open() {
-    std::error_code failed;
-    std::filesystem::create_directories(folder_, failed);
-    if (failed) {
-      return Status::Resource(fmt::format("--out {}: {}", folder_, failed.message()));
-    }
     MOTLEY_ASSIGN_OR_RETURN(log_, SweepLog::Open(folder_ + "/runs.jsonl", plan_));
     for (const SweptRun& run : log_->earlier()) {
       // A search that was made shorter meanwhile.
@@ -100,8 +59,10 @@ class Sweep {
     logged_ = runs_.size();
     RemoveLeftovers();
     MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
-    MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(*loop_, [this](int number) { Stop(number); }));
-    free_.resize(AtOnce(plan_));
+    MOTLEY_ASSIGN_OR_RETURN(signals_, Signals::Open(
+                                          *loop_, [this](int number) { Stop(number); },
+                                          [this](int number) { SignalAll(number); }));
+    free_.resize(TrialsAtOnce(plan_, std::max(1U, std::thread::hardware_concurrency())));
     for (size_t i = 0; i < free_.size(); ++i) free_[i] = free_.size() - 1 - i;
     return Status::Ok();
   }
@@ -112,6 +73,9 @@ class Sweep {
     setpriority(PRIO_PROCESS, 0, std::max(kNiceness, getpriority(PRIO_PROCESS, 0)));
     StartMore();
     if (!active_.empty()) loop_->Run();
+    // From now on a signal ends this command, and nothing is left to be killed.
+    signals_.reset();
+    if (killer_) loop_->Cancel(*killer_);
     if (!status_.ok() || stopped_by_ != 0 || runs_.empty() || logged_ > 0) return status_;
     const auto by_trial = [](const SweptRun& a, const SweptRun& b) { return a.trial < b.trial; };
     const SweptRun& first = *std::min_element(runs_.begin(), runs_.end(), by_trial);
@@ -132,10 +96,11 @@ class Sweep {
     if (ranked.empty() || !ranked.front().error.empty()) return result;
     const SweptRun& best = ranked.front();
     std::vector<std::string> words{"motley", "train"};
-    AddFlags(best.trial, best.epochs, words);
+    const auto flags = FlagsOfTrial(plan_, values_[best.trial], best.epochs);
+    words.insert(words.end(), flags.begin(), flags.end());
     // With several it is unknown which one it was, and any of them can do it.
     if (plan_.devices.size() == 1) words.push_back("--devices=" + plan_.devices.front());
-    result.best_command = Shown(words);
+    result.best_command = ShownCommand(words);
     result.best_model = ModelOf(best.trial);
     return result;
   }
@@ -160,49 +125,24 @@ class Sweep {
     std::unique_ptr<Process> process;
   };
 
-  std::string PathOf(uint32_t trial, const char* end) const {
-    return fmt::format("{}/trial-{:0{}}{}", folder_, trial, kDigits, end);
-  }
-  std::string ModelOf(uint32_t trial) const { return PathOf(trial, ".safetensors"); }
-  std::string CheckpointOf(uint32_t trial) const { return PathOf(trial, ".checkpoint"); }
+  std::string ModelOf(uint32_t trial) const { return folder_ + "/" + ModelName(trial); }
+  std::string CheckpointOf(uint32_t trial) const { return folder_ + "/" + CheckpointName(trial); }
 
   // Files that trials had not written to their ends when they were killed.
   void RemoveLeftovers() const {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("trial-") && name.ends_with(".tmp")) {
+      if (IsUnfinishedTrialFile(entry.path().filename().string())) {
         std::filesystem::remove(entry.path(), ignored);
       }
     }
   }
 
-  // All flags that the trained model depends on.
-  void AddFlags(uint32_t trial, uint32_t epochs, std::vector<std::string>& words) const {
-    for (const auto& [flag, value] : plan_.train) words.push_back(FlagText(flag, value));
-    for (size_t i = 0; i < values_[trial].size(); ++i) {
-      words.push_back(FlagText(plan_.search.flags[i].name, values_[trial][i]));
-    }
-    for (const char* flag : {"workers", "threads"}) {
-      const bool device = flag == std::string_view("threads") && !plan_.devices.empty();
-      if (!Has(flag) && !device) words.push_back(FlagText(flag, "1"));
-    }
-    words.push_back(fmt::format("--epochs={}", epochs));
-    words.push_back("--evaluate-every=1epoch");
-    // Keeps the best version. No trial has so many judgements, so none ends early.
-    if (!Has("patience")) words.push_back(fmt::format("--patience={}", plan_.search.epochs + 1));
-  }
-
-  bool Has(std::string_view flag) const {
-    const auto tried = [flag](const TriedFlag& each) { return each.name == flag; };
-    const std::vector<TriedFlag>& flags = plan_.search.flags;
-    return !plan_.Train(flag).empty() || std::any_of(flags.begin(), flags.end(), tried);
-  }
-
   std::vector<std::string> CommandOf(const Active& active) const {
     const TrialSearch::Run& run = active.run;
     std::vector<std::string> words{ThisProgram(), "train"};
-    AddFlags(run.trial, run.epochs, words);
+    const auto flags = FlagsOfTrial(plan_, values_[run.trial], run.epochs);
+    words.insert(words.end(), flags.begin(), flags.end());
     words.insert(words.end(), {"--json", "--quiet", "--out=" + ModelOf(run.trial)});
     if (!plan_.devices.empty()) {
       words.push_back("--devices=" + plan_.devices[active.slot % plan_.devices.size()]);
@@ -246,18 +186,20 @@ class Sweep {
       loop_->Post([this, &active, exit] { OnEnd(active, exit); });
     });
     if (!process.ok()) {
-      status_ = process.status();
       active_.pop_back();
-      return StopAll(SIGTERM);
+      return Fail(process.status());
     }
     active.process = *std::move(process);
     free_.pop_back();
   }
 
   void OnEnd(Active& active, const ProcessExit& exit) {
+    std::list<Active> ended;
+    const auto it = std::find_if(active_.begin(), active_.end(),
+                                 [&active](const Active& each) { return &each == &active; });
+    ended.splice(ended.end(), active_, it);
     free_.push_back(active.slot);
-    if (stopped_by_ == 0 && status_.ok()) Judge(active, exit);
-    active_.remove_if([&active](const Active& each) { return &each == &active; });
+    Judge(active, exit);
     StartMore();
   }
 
@@ -272,7 +214,12 @@ class Sweep {
                  .test_accuracy = end.test_accuracy,
                  .seconds = ToSeconds(loop_->Now() - active.began),
                  .error = end.error};
-    if (active.resumes && !end.began && end.error.find("checkpoint") != end.error.npos) {
+    if (ending()) {
+      // It was done before it was asked to end. Anything else may come from that.
+      if (end.verdict == TrialVerdict::kTrained && end.whole) Record(active.run, run, false);
+      return;
+    }
+    if (active.resumes && end.lost_checkpoint) {
       std::error_code ignored;
       std::filesystem::remove_all(CheckpointOf(run.trial), ignored);
       return Start(active.run);  // Anew.
@@ -280,11 +227,10 @@ class Sweep {
     if (end.verdict != TrialVerdict::kDisturbed) {
       return Record(active.run, run, end.verdict == TrialVerdict::kRefused);
     }
-    status_ = ErrorOfSweep(
+    Fail(ErrorOfSweep(
         exit, fmt::format("trial {} ({}) failed: {}; once this is mended, the same command trains "
                           "it again, and goes on from there",
-                          run.trial, ValuesText(run), run.error));
-    StopAll(SIGTERM);
+                          run.trial, ValuesText(run), run.error)));
   }
 
   // Refused runs are recorded once another trial has got further than they.
@@ -292,9 +238,11 @@ class Sweep {
     search_.Ended(of, run.loss);
     runs_.push_back(run);
     if (!refused || logged_ > 0) {
-      while (status_.ok() && logged_ < runs_.size()) status_ = log_->Add(runs_[logged_++]);
+      while (logged_ < runs_.size()) {
+        if (Status added = log_->Add(runs_[logged_]); !added.ok()) return Fail(std::move(added));
+        ++logged_;
+      }
     }
-    if (!status_.ok()) return StopAll(SIGTERM);
     if (!quiet_) Say(run);
   }
 
@@ -314,21 +262,56 @@ class Sweep {
                                    ValuesText(run), how, runs_.size(), search_.known_runs()));
   }
 
+  bool ending() const { return stopped_by_ != 0 || !status_.ok(); }
+
   void Stop(int number) {
-    const bool again = stopped_by_ != 0;
-    stopped_by_ = number;
-    if (!again && !quiet_) {
-      Warn("stopping; the same command goes on later. A second Ctrl-C ends the trials at once");
+    if (std::exchange(stopped_by_, number) != 0) return SignalAll(SIGKILL);
+    if (!quiet_) {
+      Warn(
+          fmt::format("stopping {}; the same command goes on later. A second Ctrl-C ends the "
+                      "trials at once",
+                      UnderWay()));
     }
-    StopAll(again ? SIGKILL : SIGTERM);
-    if (active_.empty()) loop_->Stop();
+    EndTrials();
   }
-  void StopAll(int number) {
+
+  // The sweep ends with this error, unless it has one already.
+  void Fail(Status why) {
+    if (status_.ok()) status_ = std::move(why);
+    if (active_.empty() || killer_) return;
+    if (!quiet_) {
+      Warn(fmt::format("an error ends the sweep; waiting for {}, at most {:.3g} s (--grace)",
+                       UnderWay(), ToSeconds(grace_)));
+    }
+    EndTrials();
+  }
+
+  // Asks the trials under way to end, and kills those that do not.
+  void EndTrials() {
+    if (killer_) return;  // A second SIGTERM would keep them from saving anything.
+    SignalAll(SIGTERM);
+    killer_ = loop_->After(grace_, [this] {
+      Warn(fmt::format("{} still {} {:.3g} s after SIGTERM (--grace), and {} killed", UnderWay(),
+                       active_.size() == 1 ? "runs" : "run", ToSeconds(grace_),
+                       active_.size() == 1 ? "is" : "are"));
+      SignalAll(SIGKILL);
+    });
+  }
+
+  // "trial 3", "trials 3, 5"
+  std::string UnderWay() const {
+    std::vector<uint32_t> trials;
+    for (const Active& active : active_) trials.push_back(active.run.trial);
+    return fmt::format("trial{} {}", trials.size() == 1 ? "" : "s", fmt::join(trials, ", "));
+  }
+
+  void SignalAll(int number) {
     for (const Active& active : active_) active.process->Signal(number);
   }
 
   const SweepPlan plan_;
   const std::string folder_;
+  const Duration grace_;  // From SIGTERM to SIGKILL.
   const bool quiet_;
   const std::vector<TrialValues> values_;  // By trial.
   TrialSearch search_;
@@ -341,26 +324,37 @@ class Sweep {
   size_t logged_ = 0;   // So many of them are in the log.
   int stopped_by_ = 0;  // The signal; 0: none.
   Status status_;
+  std::optional<TimerId> killer_;  // Kills trials that do not end.
 };
+
+Status CreateFolder(const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed) return Status::Ok();
+  return Status::Resource(fmt::format("--out {}: {}", folder, failed.message()));
+}
 
 Result<int> Run(const SweepFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckSvgName("--plot", flags.plot));
-  MOTLEY_RETURN_IF_ERROR(CheckWritable("--plot", flags.plot));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "the search", flags.file));
+  MOTLEY_ASSIGN_OR_RETURN(const Duration grace,
+                          ParseDuration("--grace", flags.grace, kMostSeconds));
   MOTLEY_ASSIGN_OR_RETURN(SweepPlan plan, LoadSweep(flags.file));
   std::string folder = flags.out;
   if (folder.empty()) {
     folder = std::filesystem::path(flags.file).replace_extension(".out").string();
   }
-  Sweep sweep(std::move(plan), folder, flags.quiet);
+  MOTLEY_RETURN_IF_ERROR(CreateFolder(folder));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--plot", flags.plot));  // It may be in that folder.
+  Sweep sweep(std::move(plan), folder, grace, flags.quiet);
   MOTLEY_RETURN_IF_ERROR(sweep.Open());
   MOTLEY_RETURN_IF_ERROR(sweep.Run());
   if (sweep.stopped_by() != 0) return 128 + sweep.stopped_by();
   const SweepResult result = sweep.Result();
   sweep.RemoveCheckpoints();
-  if (!flags.plot.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.plot, SweepSvg(result)));
   const int code = PrintResult(flags.json ? SweepJson(result)
                                           : SweepTable(result, TerminalColumns(STDOUT_FILENO)));
+  if (!flags.plot.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.plot, SweepSvg(result)));
   return code != kExitOk || !result.best_command.empty() ? code : kExitFailure;
 }
 

@@ -10,6 +10,7 @@ struct SweepFlags {
   std::string file;  // The search (TOML).
   std::string out;   // Folder of the results; empty: the file's name with ".out".
   std::string plot;  // SVG file; empty: none.
+  std::string grace = "30s";
   bool json = false;
   bool quiet = false;
 };

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/commands/sweep/trial_flags.h"
 #include "cli/commands/sweep/trial_search.h"
 #include "data/files/file_io.h"
 #include "fmt/core.h"
@@ -144,6 +145,17 @@ Status SystemError(const std::string& path) {
   return Status::Resource(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
+// Opening a pipe or a device would wait, or do something else.
+Status CheckRegular(const std::string& path) {
+  std::error_code none;
+  const auto status = std::filesystem::status(path, none);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) {
+    return Status::Ok();
+  }
+  return Status::Conflict(
+      fmt::format("{} is not a regular file. Use another folder (--out), or remove it", path));
+}
+
 // The folder of a new log must not have files that its trials would overwrite.
 Status CheckNew(const std::string& path) {
   std::error_code failed;
@@ -153,7 +165,7 @@ Status CheckNew(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with("trial-")) continue;
+    if (!IsTrialFile(name)) continue;
     return Status::Conflict(fmt::format(
         "{} has {}, and no results of a search in {}: trials would overwrite it. Use another "
         "folder (--out), or remove it",
@@ -165,13 +177,18 @@ Status CheckNew(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<SweepLog>> SweepLog::Open(const std::string& path, const SweepPlan& plan) {
+  MOTLEY_RETURN_IF_ERROR(CheckRegular(path));
   MOTLEY_RETURN_IF_ERROR(CheckNew(path));
   auto log = std::make_unique<SweepLog>();
   log->path_ = path;
   log->file_.reset(fopen(path.c_str(), "abe"));
   if (log->file_ == nullptr) return SystemError(path);
   if (flock(fileno(log->file_.get()), LOCK_EX | LOCK_NB) != 0) {
-    return Status::Conflict(fmt::format("another motley sweep writes {}", path));
+    if (errno == EWOULDBLOCK) {
+      return Status::Conflict(fmt::format("another motley sweep writes {}", path));
+    }
+    return Status::Resource(fmt::format("cannot lock {}: {}. Use a folder on another disk (--out)",
+                                        path, std::strerror(errno)));
   }
   const std::string head = Line(JsonOf(plan));
   MOTLEY_ASSIGN_OR_RETURN(const std::string text, ReadRawFile(path));

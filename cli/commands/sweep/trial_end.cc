@@ -11,18 +11,16 @@
 namespace motley {
 namespace {
 
-// The message of every job that diverged has these words. The exit code alone is not enough: a job
-// that cannot read its data or write its model has the same.
-constexpr const char* kDivergence = "training diverged";
-
 constexpr std::string_view kPrefix = "motley: ";  // Errors of the program begin with it.
 
-TrialVerdict VerdictOn(const ProcessExit& exit, const std::string& error) {
+// The exit code alone is not enough: a job that cannot read its data has the same as one that
+// diverged.
+TrialVerdict VerdictOn(const ProcessExit& exit, const std::string& kind) {
   if (!exit.failed()) return TrialVerdict::kTrained;
   if (exit.signal != 0) return TrialVerdict::kDisturbed;
   if (exit.code == kExitUsage) return TrialVerdict::kRefused;
-  const bool diverged = exit.code == kExitFailure && error.find(kDivergence) != error.npos;
-  return diverged ? TrialVerdict::kDiverged : TrialVerdict::kDisturbed;
+  return exit.code == kExitFailure && kind == "diverged" ? TrialVerdict::kDiverged
+                                                         : TrialVerdict::kDisturbed;
 }
 
 }  // namespace
@@ -35,24 +33,29 @@ TrialEnd EndOfTrial(const ProcessExit& exit, const std::string& output,
     if (!json.is_object() || !json.contains(at) || !json[at].is_number()) return std::nullopt;
     return json[at].get<double>();
   };
+  const auto text = [&json](const char* path) -> std::string {
+    const nlohmann::json::json_pointer at(path);
+    const bool found = json.is_object() && json.contains(at) && json[at].is_string();
+    return found ? json[at].get<std::string>() : "";
+  };
+  const std::string kind = text("/error/kind");
   TrialEnd end;
-  end.began = number("/steps").value_or(0) > 0;
+  end.whole = text("/not_tested").empty();
+  end.lost_checkpoint = exit.failed() && kind == "checkpoint";
   end.test_loss = number("/test_loss");
   end.test_accuracy = number("/test_accuracy");
   end.loss = std::numeric_limits<double>::infinity();
   if (exit.failed()) {
-    const nlohmann::json::json_pointer message("/error/message");
-    end.error = last_error.starts_with(kPrefix) ? last_error.substr(kPrefix.size()) : last_error;
-    if (json.is_object() && json.contains(message) && json[message].is_string()) {
-      end.error = json[message].get<std::string>();
-    }
+    end.error = text("/error/message");
+    if (end.error.empty()) end.error = last_error;
+    if (end.error.starts_with(kPrefix)) end.error.erase(0, kPrefix.size());
     if (end.error.empty() || exit.signal != 0) end.error = "it ended " + exit.Text();
   } else if (const auto loss = number("/judging/best_loss")) {
     end.loss = *loss;
   } else {
     end.error = "the job was not judged on validation samples";
   }
-  end.verdict = VerdictOn(exit, end.error);
+  end.verdict = VerdictOn(exit, kind);
   if (!exit.failed() && !end.error.empty()) end.verdict = TrialVerdict::kRefused;
   return end;
 }

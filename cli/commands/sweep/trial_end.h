@@ -21,8 +21,9 @@ struct TrialEnd {
   TrialVerdict verdict = TrialVerdict::kTrained;
   double loss = 0;  // Infinite for a trial that was not trained.
   std::optional<double> test_loss, test_accuracy;
-  std::string error;   // Empty for a trial that was trained.
-  bool began = false;  // It has done steps.
+  std::string error;             // Empty for a trial that was trained.
+  bool whole = true;             // False: it was stopped before it was tested.
+  bool lost_checkpoint = false;  // The checkpoint from which it should go on is damaged or missing.
 };
 
 // `output` is what the process wrote with --json, and `last_error` the last line of its errors.

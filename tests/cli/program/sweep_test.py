@@ -11,7 +11,8 @@ import subprocess
 import time
 import unittest
 
-from tools.program import PATIENCE_S, PROGRAM, ProgramTest
+from tools.program import (
+    PATIENCE_S, PROGRAM, ProgramTest, Running, alive, catches, children_of, process_state, stopped, wait_until)
 
 
 class Sweep(ProgramTest):
@@ -173,6 +174,106 @@ class Sweep(ProgramTest):
         (checkpoint / "step-1").write_text("damaged")
         again = self.run_json("sweep", path)["trials"][0]
         self.assertEqual({**again, "seconds": 0}, {**best, "seconds": 0})
+
+    def test_a_checkpoint_stays_if_something_else_fails(self):
+        data, self.data = self.data, self.folder / "checkpoint.csv"
+        self.data.symlink_to(data)
+        path = self.write('method = "asha"\ntrials = 3\nepochs = 3\nat_once = 1', "lr = [0.05, 0.0001]")
+        result = self.run_json("sweep", path)
+        best = result["trials"][0]
+        log = self.results / "runs.jsonl"
+        log.write_text("".join(line for line in log.read_text().splitlines(True) if '"rung":1' not in line))
+        checkpoint = self.results / f"trial-{best['trial']:04}.checkpoint"
+        words = [word for word in shlex.split(result["best_command"])[1:] if not word.startswith("--epochs")]
+        self.run_program(*words, "--epochs", 1, "--checkpoint", checkpoint)
+        self.data.unlink()
+        failed = self.run_program("sweep", path, expect=3)
+        self.assertIn("checkpoint.csv", failed.stderr)
+        self.assertTrue(list(checkpoint.iterdir()))
+        self.data.symlink_to(data)
+        again = self.run_json("sweep", path)["trials"][0]
+        self.assertEqual({**again, "seconds": 0}, {**best, "seconds": 0})
+
+    def running(self, *flags, train=""):
+        """A sweep whose only trial is too long to end by itself, and the trial's process."""
+        sweep = Running(self, "sweep", self.write("epochs = 100000", "seed = [1]", train), *flags)
+        wait_until(lambda: children_of(sweep.process.pid), "no trial begins")
+        return sweep, children_of(sweep.process.pid)[0]
+
+    def test_ctrl_z_stops_the_trials_until_they_go_on(self):
+        sweep, trial = self.running()
+        wait_until(lambda: children_of(trial), "no worker begins")
+        pids = [sweep.process.pid, trial, *children_of(trial)]
+        sweep.send(signal.SIGTSTP)
+        wait_until(lambda: all(stopped(pid) for pid in pids), "not all processes stop")
+        sweep.send(signal.SIGCONT)
+        wait_until(lambda: not any(stopped(pid) for pid in pids), "not all processes go on")
+        sweep.send(signal.SIGINT)
+        self.assertEqual(sweep.finish()[0], 130)
+
+    def test_a_trial_that_does_not_end_is_named_and_killed(self):
+        sweep, trial = self.running("--grace", "100ms")
+        wait_until(lambda: catches(trial, signal.SIGTERM), "the trial does not watch signals")
+        os.kill(trial, signal.SIGSTOP)  # It then waits with SIGTERM.
+        sweep.send(signal.SIGTERM)
+        self.assertEqual(sweep.finish()[0], 143)
+        self.assertTrue(sweep.said("stopping trial 0;"), sweep.text())
+        self.assertTrue(sweep.said(r"trial 0 still runs 0.1 s after SIGTERM \(--grace\), and is killed"), sweep.text())
+        self.assertFalse(alive(trial))
+
+    def test_an_error_ends_the_other_trials(self):
+        absent = self.folder / "absent.safetensors"
+        path = self.write("epochs = 100000\nat_once = 2", f'init = ["{absent}", "{self.folder}/fine"]')
+        self.run_program("train", "--data", self.data, "--model", "mlp:8", "--steps", 1, "--out", self.folder / "fine")
+        failed = self.run_program("sweep", path, expect=3)
+        self.assertIn("an error ends the sweep; waiting for trial 1", failed.stderr)
+        self.assertIn("absent.safetensors", failed.stderr)
+
+    def test_a_trial_that_was_done_before_a_signal_is_recorded(self):
+        path = self.write("epochs = 2\nat_once = 1", "seed = [1, 2]")
+        sweep = Running(self, "sweep", path)
+        wait_until(lambda: children_of(sweep.process.pid), "no trial begins")
+        trial = children_of(sweep.process.pid)[0]
+        sweep.send(signal.SIGSTOP)
+        wait_until(lambda: stopped(sweep.process.pid) and process_state(trial)[0] == "Z", "the trial does not end")
+        sweep.send(signal.SIGINT)
+        sweep.send(signal.SIGCONT)
+        self.assertEqual(sweep.finish()[0], 130, sweep.text())
+        runs = (self.results / "runs.jsonl").read_text().splitlines()[1:]
+        self.assertEqual([json.loads(run)["trial"] for run in runs], [0])
+
+    def test_workers_may_have_emulated_speeds(self):
+        result = self.run_json("sweep", self.write("epochs = 1", "lr = [0.01]", train='worker-speeds = "1,0.5"'))
+        self.assertIsNone(result["trials"][0].get("error"))
+        self.assertIn("--worker-speeds=1,0.5", result["best_command"])
+        self.assertNotIn("--workers=", result["best_command"])
+
+    def test_counts_that_are_too_large_are_refused_by_the_trials(self):
+        path = self.write("epochs = 1", "lr = [0.01]", train="workers = 65536\nthreads = 65536")
+        self.assertIn("every trial is refused", self.run_program("sweep", path, expect=2).stderr)
+
+    def test_the_picture_may_be_among_the_results(self):
+        picture = self.results / "sweep.svg"
+        self.run_program("sweep", self.write("epochs = 1", "lr = [0.01]"), "--plot", picture)
+        self.assertIn("<circle", picture.read_text())
+
+    def test_a_pipe_is_no_picture(self):
+        pipe = self.folder / "pipe.svg"
+        os.mkfifo(pipe)
+        refused = self.run_program("sweep", self.write("epochs = 1", "lr = [0.01]"), "--plot", pipe, expect=2)
+        self.assertIn("pipe.svg", refused.stderr)
+        self.assertFalse((self.results / "runs.jsonl").exists())
+
+    def test_the_table_is_shown_even_if_the_picture_cannot_be_written(self):
+        folder = self.folder / "pictures"
+        folder.mkdir()
+        sweep = Running(self, "sweep", self.write("epochs = 2", "lr = [0.01]"), "--plot", folder / "sweep.svg")
+        wait_until(lambda: children_of(sweep.process.pid), "no trial begins")
+        folder.rmdir()
+        code, table = sweep.finish()
+        self.assertNotEqual(code, 0)
+        self.assertIn("best: trial 0", table)
+        self.assertTrue(sweep.said("sweep.svg"), sweep.text())
 
     def test_two_sweeps_do_not_share_a_folder(self):
         path = self.write("epochs = 50\nat_once = 1", "seed = [1, 2, 3]")

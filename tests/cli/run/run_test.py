@@ -16,7 +16,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program" / "tools"))
 from program import (  # noqa: E402, F401  (tests beside this one use some of them)
-    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, wait_until)
+    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, stopped, wait_until)
 
 EXAMPLE = os.environ.get("MOTLEY_EXAMPLE", "")
 
@@ -220,6 +220,18 @@ class Run(RunTest):
         run.wait_for("a second signal ends it now")
         run.send(signal.SIGINT)
         self.assertEqual(run.finish()[0], 143)
+
+    def test_ctrl_z_stops_all_processes_until_they_go_on(self):
+        run = Running(self, "run", "--workers", 2, self.pretends())
+        pids = [run.process.pid, *self.pids(2)]
+        run.wait_for(r"hello from worker-1")
+        for _ in range(2):
+            run.send(signal.SIGTSTP)
+            wait_until(lambda: all(stopped(pid) for pid in pids), "not all processes stop")
+            run.send(signal.SIGCONT)
+            wait_until(lambda: not any(stopped(pid) for pid in pids), "not all processes go on")
+        self.say_end()
+        self.assertEqual(run.finish(), (0, "the result\n"))
 
     def test_nothing_is_left_when_it_is_killed(self):
         run = Running(self, "run", "--workers", 2, self.pretends())

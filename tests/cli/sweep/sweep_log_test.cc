@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -91,6 +92,19 @@ TEST_F(SweepLogTest, LeavesFilesOfOthersAlone) {
   EXPECT_EQ(status.code(), StatusCode::kConflict);
   EXPECT_THAT(status.message(), HasSubstr("trial-0001.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(path_));
+  std::filesystem::remove(model);
+  std::ofstream(folder_ + "/trial-plan.md") << "theirs, and in nobody's way";
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(SweepLogTest, RefusesWhatIsNoRegularFile) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const Status status = Open().status();
+  EXPECT_EQ(status.code(), StatusCode::kConflict);
+  EXPECT_THAT(status.message(), HasSubstr("runs.jsonl is not a regular file"));
+  std::filesystem::remove(path_);
+  std::filesystem::create_directory(path_);
+  EXPECT_THAT(Open().status().message(), HasSubstr("not a regular file"));
 }
 
 TEST_F(SweepLogTest, WritesItsPlanAgainWhereThatWasCutOff) {

@@ -19,7 +19,19 @@ TEST(TrialEnd, ReadsTheLossesOfATrialThatWasTrained) {
   EXPECT_EQ(end.test_accuracy, 0.5);
   EXPECT_FALSE(end.test_loss.has_value());
   EXPECT_EQ(end.error, "");
-  EXPECT_TRUE(end.began);
+  EXPECT_TRUE(end.whole);
+  EXPECT_FALSE(
+      EndOfTrial({}, R"({"judging": {"best_loss": 0.25}, "not_tested": "stopped"})", "").whole);
+}
+
+TEST(TrialEnd, ALostCheckpointIsSaidByTheKindAlone) {
+  const auto lost = [](const char* output) {
+    return EndOfTrial({1, 0}, output, "motley: checkpoint").lost_checkpoint;
+  };
+  EXPECT_TRUE(lost(R"({"error": {"kind": "checkpoint", "message": "it is damaged"}})"));
+  EXPECT_FALSE(lost(R"({"error": {"kind": "data", "message": "checkpoint.csv:3: no number"}})"));
+  EXPECT_FALSE(lost(R"({"error": {"kind": "other", "message": "cannot open the checkpoint"}})"));
+  EXPECT_FALSE(lost(""));
 }
 
 TEST(TrialEnd, OnlyDivergenceAndRefusalsBelongToTheValues) {
@@ -31,10 +43,15 @@ TEST(TrialEnd, OnlyDivergenceAndRefusalsBelongToTheValues) {
     const char* error;
   } cases[] = {
       {{1, 0},
-       R"({"error": {"exit_code": 1, "message": "the training diverged at step 3"}, "steps": 3})",
+       R"({"error": {"kind": "diverged", "message": "no longer finite"}, "steps": 3})",
        "motley: the model was not saved",
        TrialVerdict::kDiverged,
-       "the training diverged at step"},
+       "no longer finite"},
+      {{1, 0},
+       R"({"error": {"kind": "data", "message": "training diverged.csv:3: no number"}})",
+       "",
+       TrialVerdict::kDisturbed,
+       "no number"},
       {{2, 0}, "", "motley: --lr: use a number", TrialVerdict::kRefused, "--lr: use a number"},
       {{0, 0}, R"({"steps": 3})", "", TrialVerdict::kRefused, "not judged"},
       // The disk is full: the job is done, and its model is not saved.

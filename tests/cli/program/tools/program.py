@@ -48,6 +48,12 @@ def alive(pid):
     return found is not None and found[0] not in "ZX"
 
 
+def stopped(pid):
+    """True if a signal such as SIGSTOP keeps the process from running."""
+    found = process_state(pid)
+    return found is not None and found[0] == "T"
+
+
 def ignores_interrupt(pid):
     """True if the process ignores Ctrl-C. A worker does from its start, because its parent handles Ctrl-C."""
     return has_signal(pid, "SigIgn:", signal.SIGINT)
