@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,14 +26,21 @@ def over(vector: FloatArray) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=torch.float32)
 
 
+def lent(vector: FloatArray) -> tuple[torch.Tensor, weakref.ref[Any]]:
+    """Like over(), with a reference that is dead once neither this tensor nor any view of it is left."""
+    kind: Any = type("Lent", (ctypes.c_float * vector.size,), {})  # Only subclasses have weak references.
+    memory = kind.from_address(vector.ctypes.data)
+    memory.vector = vector
+    return torch.frombuffer(memory, dtype=torch.float32), weakref.ref(memory)
+
+
 @dataclasses.dataclass
 class Segment:
-    """Neighbours in the vector with the same type and device: they share one tensor each for values and gradients."""
+    """Neighbours in the vector with the same type and device: they share one tensor for their values."""
 
     begin: int
     end: int
     values: torch.Tensor
-    gradients: torch.Tensor
 
 
 def trained_parameters(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
@@ -82,29 +90,33 @@ def view_of(flat: torch.Tensor, begin: int, parameter: torch.Tensor) -> torch.Te
 
 
 class FlatParameters:
-    """Moves parameters into flat tensors. `p.data`, and after bind_gradients() `p.grad`, are views of them.
+    """Moves parameters into flat tensors: every `p.data` is a view of them.
 
-    Parameters keep their identity, type and device, so optimizers and hooks go on working. One thread at a time.
+    Every `p.grad` is one, too, from own_gradients() or place_gradients() to drop_gradients(). Parameters keep their
+    identity, type and device, so optimizers and hooks go on working. One thread at a time.
     """
 
     def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
         self._parameters = parameters
         self.segments: list[Segment] = []
-        self._gradients: list[torch.Tensor] = []
+        self._own: list[torch.Tensor] = []  # Gradients by segment, if own_gradients() was called.
+        self._placed: list[torch.Tensor] = []  # Where the gradients are now, by segment.
+        self._gradients: list[torch.Tensor] = []  # Their views, by parameter.
         self._views: list[torch.Tensor] = []
+        self._spots: list[tuple[int, int]] = []  # Of each view: number of its segment, and its begin in it.
         begin = 0
         with torch.no_grad():
             for group in _alike(parameters):
                 count = sum(parameter.numel() for parameter in group)
                 values = torch.empty(count, dtype=group[0].dtype, device=group[0].device)
-                segment = Segment(begin, begin + count, values, torch.zeros_like(values))
+                segment = Segment(begin, begin + count, values)
                 at = 0
                 for parameter in group:
                     view = view_of(values, at, parameter)
                     view.copy_(parameter)
-                    self._gradients.append(view_of(segment.gradients, at, view))
                     parameter.data = view
                     self._views.append(view)
+                    self._spots.append((len(self.segments), at))
                     at += parameter.numel()
                 self.segments.append(segment)
                 begin += count
@@ -115,9 +127,16 @@ class FlatParameters:
     def all_float32(self) -> bool:
         return all(segment.values.dtype == torch.float32 for segment in self.segments)
 
+    @property
+    def travels_as_it_is(self) -> bool:
+        """The parameters are one vector of float32 in the processor's memory."""
+        return self.count > 0 and self.all_float32 and self.devices == {torch.device("cpu")}
+
     def load(self, vector: FloatArray) -> None:
         """Sets the parameters from `count` floats."""
-        self._copy(over(vector), lambda segment: segment.values)
+        source = over(vector)
+        for segment in self.segments:
+            segment.values.copy_(source[segment.begin:segment.end])
 
     def store(self, vector: FloatArray) -> None:
         """Writes the parameters into `count` floats."""
@@ -127,9 +146,10 @@ class FlatParameters:
 
     def load_gradients(self, vector: FloatArray) -> None:
         """Sets the gradients from `count` floats, and makes every p.grad its view."""
-        self._copy(over(vector), lambda segment: segment.gradients)
-        for parameter, view in zip(self._parameters, self._gradients):
-            parameter.grad = view
+        self.own_gradients(clear=False)
+        source = over(vector)
+        for segment, gradients in zip(self.segments, self._placed):
+            gradients.copy_(source[segment.begin:segment.end])
 
     def check(self) -> None:
         """Refuses parameters that are no longer views: they would neither be read nor changed."""
@@ -145,9 +165,35 @@ class FlatParameters:
         whole = {torch.float32: torch.int32, torch.bfloat16: torch.int16}
         return sum(int(segment.values.view(whole[segment.values.dtype]).sum()) for segment in self.segments)
 
+    def own_gradients(self, clear: bool = True) -> None:
+        """Makes every p.grad a view of this object's memory."""
+        if not self._own:
+            self._own = [torch.zeros_like(segment.values) for segment in self.segments]
+        elif clear:
+            for gradients in self._own:
+                gradients.zero_()
+        self._place(self._own)
+
+    def place_gradients(self, vector: FloatArray) -> weakref.ref[Any]:
+        """Makes every p.grad a view of `count` floats, if the parameters travel as they are.
+
+        Returns a reference that drop_gradients() ends, unless somebody else keeps a view.
+        """
+        gradients, reference = lent(vector)
+        self._place([gradients])
+        return reference
+
+    def _place(self, gradients: list[torch.Tensor]) -> None:
+        if self._placed is not gradients:
+            self._placed = gradients
+            self._gradients = [view_of(gradients[segment], begin, view)
+                               for (segment, begin), view in zip(self._spots, self._views)]
+        for parameter, view in zip(self._parameters, self._gradients):
+            parameter.grad = view
+
     def clear_gradients(self) -> None:
-        for segment in self.segments:
-            segment.gradients.zero_()
+        for gradients in self._placed:
+            gradients.zero_()
 
     def bind_gradients(self) -> None:
         """Makes every p.grad its view. Gradients that others made meanwhile are added to the views."""
@@ -163,21 +209,19 @@ class FlatParameters:
     def drop_gradients(self) -> None:
         for parameter in self._parameters:
             parameter.grad = None
+        if self._placed is not self._own:
+            self._placed, self._gradients = [], []
 
     def changes(self) -> int:
         """A number that grows with every change of the gradients in place."""
-        return sum(segment.gradients._version for segment in self.segments)
+        return sum(gradients._version for gradients in self._placed)
 
     def add_gradients(self, vector: FloatArray, factor: float) -> None:
         """Adds factor * gradients to `count` floats."""
         target = over(vector)
-        for segment in self.segments:
-            gradients = segment.gradients.to(device="cpu", dtype=torch.float32)
+        for segment, placed in zip(self.segments, self._placed):
+            gradients = placed.to(device="cpu", dtype=torch.float32)
             target[segment.begin:segment.end].add_(gradients, alpha=factor)
-
-    def _copy(self, vector: torch.Tensor, part: Callable[[Segment], torch.Tensor]) -> None:
-        for segment in self.segments:
-            part(segment).copy_(vector[segment.begin:segment.end])
 
 
 def _alike(parameters: list[torch.nn.Parameter]) -> Iterator[list[torch.nn.Parameter]]:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..job import Job
 from ..step import Step, StepKind
+from ..trainer import FloatArray
 from .backward import BackwardCalls
 from .checks import watch
 from .ending import leave
@@ -28,7 +31,8 @@ class GradientSum:
     """Adds the gradients of chunks to the sums of a piece of work.
 
     With one vector, backward() itself multiplies by the chunk's weight, and p.grad gathers all chunks of a step.
-    Otherwise each chunk's gradient is added to the sums after its turn.
+    If the vector travels as it is, p.grad are views of the sum itself. Otherwise each chunk's gradient is added to the
+    sums after its turn.
     """
 
     def __init__(self, flat: FlatParameters) -> None:
@@ -36,16 +40,29 @@ class GradientSum:
         self._work: Any = None
         self._gathers = False
         self._may_gather = flat.all_float32
-        self._factor = 0.0
+        # The sum's memory is gone with the work, so p.grad are views of it only in loops that keep no gradient. None:
+        # the first work, which has memory of its own, shows it.
+        self._may_place: bool | None = None if flat.travels_as_it_is else False
+        self._place: FloatArray | None = None  # Where p.grad are placed.
+        self._placed: weakref.ref[Any] | None = None
         self._changes = 0
 
     def begin(self, work: Step) -> None:
         self._work = work
         self._gathers = self._may_gather and len(work.sums) == 1
-        self._flat.clear_gradients()
-        self._flat.drop_gradients()
-        self._flat.bind_gradients()
+        if self._gathers and self._may_place is not False:
+            self._place = work.sums[0] if self._may_place else np.zeros_like(work.sums[0])
+            self._placed = self._flat.place_gradients(self._place)
+        else:
+            self._flat.own_gradients()
         self._changes = self._flat.changes()
+
+    def end(self) -> None:
+        """Called before the work is handed back, whatever became of it."""
+        self._work = self._place = None
+        self._flat.drop_gradients()
+        if self._placed is not None:
+            self._may_place, self._placed = self._placed() is None, None
 
     def caught(self, chunk: Chunk, weight: float, loss: torch.Tensor) -> float | None:
         """Called before backward(). Returns the factor of its gradient."""
@@ -54,8 +71,8 @@ class GradientSum:
                           "optimizer.zero_grad()")
         if self._gathers and loss.dtype not in (torch.float32, torch.float64):
             # A weight would be rounded in such a type.
-            self._flat.add_gradients(self._work.sums[0], 1.0)
-            self._flat.clear_gradients()
+            self.finish()
+            self._flat.own_gradients()
             self._may_gather = self._gathers = False
         return weight * chunk.weights[0] if self._gathers else None
 
@@ -80,7 +97,8 @@ class GradientSum:
         self._changes = self._flat.changes()
 
     def finish(self) -> None:
-        if self._gathers:
+        """Makes the sums whole."""
+        if self._gathers and self._place is not self._work.sums[0]:
             self._flat.add_gradients(self._work.sums[0], 1.0)
 
 
@@ -167,8 +185,7 @@ class WorkerLoader(Loader):
         except GeneratorExit:
             raise
         except BaseException:  # Its sums hold a part of the samples, so nobody can go on with it.
-            self._work = None
-            work.fail()
+            self._release().fail()
             raise
 
     def _chunks_of(self, work: Step) -> Iterator[Any]:
@@ -196,14 +213,19 @@ class WorkerLoader(Loader):
                 self._pace.took(len(chunk.positions), time.monotonic() - began)
                 _check_draws(drawn)
             if done < len(work.samples) and not work.partial(done):
-                self._work = None
-                work.cancel()
+                self._release().cancel()
                 return
         if self._draws is None and done > 0:
             self._draws = drawn
         self._sum.finish()
-        self._work = None
-        work.end()
+        self._release().end()
+
+    def _release(self) -> Step:
+        """The work, which the caller hands back: its memory must not be used any more."""
+        work, self._work = self._work, None
+        assert work is not None
+        self._sum.end()
+        return work
 
     def _finish_turn(self, work: Step) -> None:
         chunk, turn = self._chunk, self._turn
@@ -236,7 +258,7 @@ class WorkerLoader(Loader):
         self._closed = True
         self._job.stop()
         if self._work is not None:
-            self._work.fail()
+            self._release().fail()
         leave(self._job)
 
 

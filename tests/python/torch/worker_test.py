@@ -12,6 +12,7 @@ from fakes import FakeJob, FakeWork
 from torch.utils.data import TensorDataset
 
 from motley.torch.errors import Refused
+from motley.torch.flat import FlatParameters
 from motley.torch.loader import Settings
 from motley.torch.samples import Samples
 from motley.torch.worker import WorkerLoader
@@ -187,6 +188,50 @@ def test_ways_to_clear_gradients(clear):
     check(work, model)
 
 
+def inside(tensor, array):
+    first = array.ctypes.data
+    return first <= tensor.data_ptr() < first + array.nbytes
+
+
+@pytest.mark.parametrize("rows", ["plain", "real"])
+def test_gradients_are_views_of_the_sum(rows, monkeypatch):
+    copies = []
+    original = FlatParameters.add_gradients
+    monkeypatch.setattr(FlatParameters, "add_gradients", lambda *words: (copies.append(1), original(*words)))
+    model = network()
+    works = [FakeWork(vector(model), ROWS[rows], step=step, wanted=20 if step == 2 else None) for step in range(4)]
+    loader, optimizer, _ = make(works, model, chunk=8)
+
+    def body(x, y):
+        usual(model, optimizer, x, y)
+        if loader.step > 0:  # The first work shows that the loop keeps no gradient.
+            assert all(inside(parameter.grad, works[loader.step].sums[0]) for parameter in model.parameters())
+
+    run(loader, optimizer, body)
+    assert len(copies) == 1 and all(parameter.grad is None for parameter in model.parameters())
+    for number in (0, 1, 3):
+        check(works[number], model)
+    assert works[2].result == 1
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_gradients_that_a_loop_keeps_have_memory_of_their_own(first):
+    model, kept, seen = network(), [], []
+    works = [FakeWork(vector(model), ROWS["plain"], step=step) for step in range(5)]
+    loader, optimizer, _ = make(works, model, chunk=SAMPLES)
+
+    def body(x, y):
+        usual(model, optimizer, x, y)
+        seen.append(inside(model[0].weight.grad, works[loader.step].sums[0]))
+        if loader.step >= first:
+            kept.append(model[0].weight.grad.view(-1))
+
+    run(loader, optimizer, body)
+    assert seen == ([False] * 5 if first == 0 else [False, True, True, False, False])
+    for work in works:
+        check(work, model)
+
+
 def test_two_losses_in_a_turn():
     model = network()
     work = FakeWork(vector(model), ROWS["real"])
@@ -350,8 +395,11 @@ def test_bfloat16_parameters_and_autocast():
     model = network().bfloat16()
     work = FakeWork(vector(model), ROWS["real"])
     loader, optimizer, _ = make([work], model, chunk=6)
-    run(loader, optimizer, lambda x, y: usual(lambda x: model(x.bfloat16()), optimizer, x, y))
-    assert all(p.dtype == torch.bfloat16 and p.grad.dtype == torch.bfloat16 for p in model.parameters())
+
+    def check_types():
+        assert all(p.dtype == torch.bfloat16 and p.grad.dtype == torch.bfloat16 for p in model.parameters())
+
+    run(loader, optimizer, lambda x, y: usual(lambda x: model(x.bfloat16()), optimizer, x, y, check_types))
     check(work, model, error=0.02)
     model = network()
     work = FakeWork(vector(model), ROWS["real"])
