@@ -91,6 +91,21 @@ Status PlanFastest(const JobRequest& request, JobOptions& job) {
   return Status::Ok();
 }
 
+// Sets into how many parts the samples are cut; 0: by PartitionCount.
+Status PlanPartitions(const JobRequest& request, JobOptions& job) {
+  job.partitions = request.partitions;
+  if (request.partitions == 0) return Status::Ok();
+  if (request.partitions < job.workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`partitions` {}: a worker computes whole ones, and the job has at most {}. Give at least "
+        "as many `partitions`, or fewer `workers`",
+        request.partitions, Counted(job.workers, "worker")));
+  }
+  if (request.partitions <= kMaxPartitions) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("`partitions` {}: at most {} are possible", request.partitions, kMaxPartitions));
+}
+
 // Checks that sums of rounded answers are worth something.
 Status CheckRounding(const CodeForm& form, JobPlan& plan) {
   constexpr uint64_t kSets = 30;  // Sets of missing workers that are tried.
@@ -122,7 +137,7 @@ Status CheckCode(JobPlan& plan) {
   speeds.resize(workers);
   if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) speeds.assign(workers, 1);
   CodeRequest request = RequestOf(plan.job, std::move(speeds));
-  request.partitions = 16 * workers;
+  request.partitions = plan.job.partitions > 0 ? plan.job.partitions : 16 * workers;
   const auto form = BuildCode(plan.job.code, request);
   if (form.ok()) return CheckRounding(*form, plan);
   const std::string parts =
@@ -370,6 +385,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
     MOTLEY_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
     plan.faults.push_back(fault);
   }
+  MOTLEY_RETURN_IF_ERROR(PlanPartitions(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanFastest(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanWire(request, job));
   MOTLEY_RETURN_IF_ERROR(PlanSync(request, job));
@@ -450,6 +466,11 @@ Status PlanLocalSteps(const JobRequest& request, JobOptions& job) {
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, plan.job.workers));
   static_cast<void>(partitions);
+  if (plan.job.partitions > samples) {
+    return Status::InvalidArgument(
+        fmt::format("`partitions` {}: there are only {}, and each partition needs one",
+                    plan.job.partitions, Counted(samples, "training sample")));
+  }
   plan.samples = samples;
   plan.steps_per_epoch = CeilDivide(samples, plan.job.batch);
   plan.job.steps = request.steps;

@@ -242,6 +242,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.workers = given.workers;
   request.min_workers = given.min_workers;
   request.fastest = given.fastest;
+  request.partitions = given.partitions;
   request.forever = given.forever != 0;
   request.tolerate = given.tolerate;
   request.parts = given.parts;

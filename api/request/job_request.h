@@ -77,6 +77,7 @@ struct JobRequest {
   uint32_t workers = 0;      // The largest number; 0: not given.
   uint32_t min_workers = 0;  // 0: not given.
   uint32_t fastest = 0;      // 0: not given.
+  uint32_t partitions = 0;   // 0: not given.
   uint32_t tolerate = 1;
   uint32_t parts = 0;  // 0: not given.
   std::string code = "auto";

@@ -184,8 +184,7 @@ typedef struct motley_job_options {
   const char* class_weights;
   /** Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn). */
   double dropout;
-  /** Tables: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's
-      values (docs/reference/tables.md). */
+  /** The decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values. */
   const char* decimal;
   /** All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
       at the workers, which own a part each, so that its bytes do not all pass one link; workers
@@ -218,6 +217,9 @@ typedef struct motley_job_options {
   /** All-in-one, server, `sync` without a barrier, except dana: NULL, "none" or "rate". With
       "rate", an update whose gradient is n updates old has its learning rate divided by n. */
   const char* staleness;
+  /** All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
+      0: 16 for each of `workers`, and at least 64. */
+  uint32_t partitions;
 } motley_job_options;
 
 /**
@@ -238,7 +240,7 @@ enum {
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
         0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0, 0, 0,  \
-        NULL                                                                                       \
+        NULL, 0                                                                                    \
   }
 
 #ifdef __cplusplus

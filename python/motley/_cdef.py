@@ -184,6 +184,7 @@ typedef struct motley_job_options {
   double outer_rate;
   double outer_momentum;
   const char* staleness;
+  uint32_t partitions;
 } motley_job_options;
 enum {
   MOTLEY_GIVEN_SEED = 1,

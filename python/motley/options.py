@@ -181,8 +181,7 @@ class JobOptions(TypedDict, total=False):
     class_weights: str | None
     # Probability, below 1, that a sample's step leaves out a unit of a hidden layer (mlp, cnn).
     dropout: float | None
-    # Tables: the decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's
-    # values (docs/reference/tables.md).
+    # The decimal mark of numbers like "1,137", "point" or "comma". NULL: by the file's values.
     decimal: str | None
     # All-in-one, server: where the vector is summed and updated. "star": at the server. "direct":
     # at the workers, which own a part each, so that its bytes do not all pass one link; workers
@@ -217,3 +216,6 @@ class JobOptions(TypedDict, total=False):
     # All-in-one, server, `sync` without a barrier, except dana: NULL, "none" or "rate". With
     # "rate", an update whose gradient is n updates old has its learning rate divided by n.
     staleness: str | None
+    # All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
+    # 0: 16 for each of `workers`, and at least 64.
+    partitions: int | None

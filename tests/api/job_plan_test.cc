@@ -105,6 +105,20 @@ TEST(PlanJob, RefusesOuterNumbersThatRoundToImpossibleOnes) {
   EXPECT_TRUE(PlanJob(request, 0).ok());
 }
 
+TEST(PlanJob, TheCutOfTheSamplesMayBeGiven) {
+  JobRequest request;
+  request.workers = 3;
+  request.code = "heterogeneous";
+  EXPECT_EQ(PlanJob(request, 0)->job.partitions, 0U);  // The server chooses.
+  request.partitions = 12;
+  JobPlan plan = PlanJob(request, 0).value();
+  EXPECT_EQ(plan.job.partitions, 12U);
+  EXPECT_TRUE(FitToData(request, 12, plan).ok());
+  EXPECT_THAT(FitToData(request, 11, plan).message(), HasSubstr("there are only 11 training"));
+  request.partitions = 2;
+  ExpectRefused(request, "`partitions` 2: a worker computes whole ones");
+}
+
 TEST(PlanJob, PeopleHaveMoreTimeToStartWorkersThanAProgram) {
   JobRequest request;
   request.data = "there";

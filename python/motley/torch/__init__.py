@@ -36,8 +36,8 @@ __all__ = ["Loader", "Refused", "loader", "train"]
 def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, batch_size: int, seed: int = 7,
            tolerate: int | None = None, code: str | None = None, collate_fn: Callable[[list[Any]], Any] | None = None,
            clip_norm: float | None = None, schedule: Schedule | Any | None = None, chunk: int | None = None,
-           randomness: bool | None = None, random_samples: bool = False, server_step: bool = False,
-           **options: Any) -> Loader:
+           partitions: int | None = None, randomness: bool | None = None, random_samples: bool = False,
+           server_step: bool = False, **options: Any) -> Loader:
     """Stands in the place of a DataLoader: yields the samples of each step that this process is to compute.
 
     The loop stays as it is: zero_grad(), the loss as a mean over its samples, backward(), step(). Started by
@@ -48,15 +48,19 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     tolerate, code: workers that may be missing, and the gradient code (`motley codes`). collate_fn: as DataLoader's.
     clip_norm: largest norm of the batch's gradient. schedule: learning rate by the step: a function that returns a
     factor, or a scheduler of torch.optim.lr_scheduler to be stepped once per update. chunk: the most samples of a
-    turn of the loop; by default a turn takes about 50 ms. randomness: True if the loop draws random numbers, like
-    dropout; by default the first step shows it. random_samples: the data set draws random numbers, for augmentation.
+    turn of the loop; by default a turn takes about 50 ms. partitions: parts into which the data set is cut; a loop
+    that draws random numbers then draws the same in a plain process and in a job of any workers. randomness: True if
+    the loop draws random numbers, like dropout; by default the first step shows it. random_samples: the data set draws
+    random numbers, for augmentation.
     server_step: the server's process calls optimizer.step(), even where the library has the same optimizer. Other
     options are those of motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
     """
     if batch_size < 1 or (chunk is not None and chunk < 1):
         raise ValueError("batch_size and chunk: numbers from 1 are needed")
     samples = Samples(dataset, collate_fn, random_samples)
-    settings = Settings(batch_size, seed, clip_norm, chunk, randomness)
+    if partitions is not None and not 1 <= partitions <= len(samples):
+        raise ValueError(f"partitions={partitions}: from 1 to {len(samples)}, the number of samples, are possible")
+    settings = Settings(batch_size, seed, clip_norm, chunk, randomness, partitions)
     environment = read_environment()
     clip = 0.0 if clip_norm is None or math.isinf(clip_norm) else clip_norm  # As a job's option.
     # A plain process checks the options as well, so that a wrong one shows before the job.
@@ -69,6 +73,8 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
         made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
     else:
         epoch = -(-len(samples) // batch_size)
+        if environment.role is not None:  # The number of workers limits it, and a plain process does not know that.
+            server_options["partitions"] = partitions
         job = Job("server", **{**server_options, **environment.options, "allowed_steps": epoch})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)

@@ -103,7 +103,7 @@ class FlatParameters:
         self._placed: list[torch.Tensor] = []  # Where the gradients are now, by segment.
         self._gradients: list[torch.Tensor] = []  # Their views, by parameter.
         self._views: list[torch.Tensor] = []
-        self._spots: list[tuple[int, int]] = []  # Of each view: number of its segment, and its begin in it.
+        self._spots: list[tuple[int, int]] = []  # The segment and the place in it, by view.
         begin = 0
         with torch.no_grad():
             for group in _alike(parameters):

@@ -24,6 +24,7 @@ class Settings:
     clip_norm: float | None
     chunk: int | None
     randomness: bool | None
+    partitions: int | None = None
 
 
 class Loader:

@@ -13,22 +13,30 @@ from ..trainer import IndexArray
 from .backward import BackwardCalls
 from .checks import watch
 from .loader import Loader, Settings
-from .randomness import seed_all
+from .randomness import Draws, check_draws, seed_all
 from .rates import Schedule
 from .samples import Samples
 from .turns import OptimizerCalls, Turn
-from .work import cut
+from .work import by_parts, cut, within
+
+Piece = tuple[IndexArray, tuple[int, ...]]  # Samples, and what seeds the random numbers beside the job's seed.
 
 
 class PlainLoader(Loader):
-    """Yields the whole batch of each step, or, with `chunk`, pieces of it. The user's optimizer applies the update."""
+    """Yields the whole batch of each step, or, with `chunk`, pieces of it. The user's optimizer applies the update.
+
+    With `partitions`, a loop that draws random numbers gets the chunks that workers would get, with the same seeds.
+    """
 
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
                  schedule: Schedule | Any | None) -> None:
         super().__init__(samples, model, optimizer, settings, schedule)
+        self._devices = {parameter.device for parameter in model.parameters()}
         self._turn: Turn | None = None
         self._last = True  # This turn's piece is the last of its step.
         self._pieces = 1
+        # None: the first step shows whether the loop draws random numbers.
+        self._draws: bool | None = settings.randomness if settings.partitions is not None else False
         self._done: list[Turn] = []  # Earlier turns of the same step.
         self._backward = BackwardCalls(self._caught)
         self._calls = OptimizerCalls(model, optimizer, self._stepped, lambda: not self._done)
@@ -53,12 +61,21 @@ class PlainLoader(Loader):
         return batch_samples(self.step, samples=len(self._samples), batch=self.settings.batch_size,
                              seed=self.settings.seed)
 
+    def _cut(self, positions: IndexArray) -> list[Piece]:
+        chunk, partitions = self.settings.chunk, self.settings.partitions
+        if self._draws is False or partitions is None:
+            pieces = cut(positions, chunk or len(positions))
+            return [(piece, (self.step, number)) for number, piece in enumerate(pieces)]
+        return [piece for partition, own in enumerate(by_parts(positions, len(self._samples), partitions))
+                for piece in within(own, self.step, partition, chunk)]
+
     def _step(self, positions: IndexArray) -> Iterator[Any]:
-        pieces = cut(positions, self.settings.chunk or len(positions))
-        self._done, self._pieces = [], len(pieces)
-        for number, piece in enumerate(pieces):
+        pieces = self._cut(positions)
+        self._done, self._pieces, drawn = [], len(pieces), False
+        for number, (piece, seeds) in enumerate(pieces):
             batch = self._samples.load(piece, self.settings.seed, self.step)
-            seed_all(self.settings.seed, self.step, number)
+            seed_all(self.settings.seed, *seeds)
+            draws = Draws(self._devices) if self.settings.partitions is not None else None
             self._turn, self._last = Turn(len(piece), float(len(piece))), number + 1 == len(pieces)
             self._calls.active = True
             try:
@@ -67,7 +84,11 @@ class PlainLoader(Loader):
                 if self._turn.stepped and self._last:
                     self._finish(self._turn)
                 raise
+            drawn = drawn or (draws is not None and draws.drawn())
+            check_draws(drawn and self._draws is False)
             self._finish(self._turn)
+        if self._draws is None:
+            self._draws = drawn
 
     def _finish(self, turn: Turn) -> None:
         self._calls.active, self._turn = False, None

@@ -8,6 +8,8 @@ import sys
 
 import torch
 
+from .errors import Refused
+
 _MASK = 2**64 - 1
 
 
@@ -30,6 +32,13 @@ def seed_all(*numbers: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+def check_draws(drawn: bool) -> None:
+    """Refuses random numbers in a loop whose chunks are not those that would seed them."""
+    if drawn:
+        raise Refused("the loop's body draws random numbers, and did not in its first step: give randomness=True to "
+                      "the loader, which then seeds them by step and partition")
 
 
 class Draws:

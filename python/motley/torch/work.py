@@ -55,6 +55,17 @@ def cut(positions: IndexArray, most: int) -> list[IndexArray]:
     return [positions[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
+def by_parts(positions: IndexArray, samples: int, partitions: int) -> list[IndexArray]:
+    """The batch's samples in each part of the data set, which the library cuts into parts of equal size.
+
+    The first parts have one sample more if the size is not whole. Some may have none in the batch.
+    """
+    part = np.arange(partitions + 1)
+    ends = samples // partitions * part + np.minimum(samples % partitions, part)
+    begins = np.searchsorted(positions, ends)
+    return [positions[begin:end] for begin, end in zip(begins, begins[1:])]
+
+
 def whole_groups(work: Step, pace: Pace) -> Iterator[Chunk]:
     """Chunks across the partitions of a group, for loops that draw no random numbers."""
     groups: dict[int, list[int]] = {}
@@ -72,8 +83,14 @@ def whole_groups(work: Step, pace: Pace) -> Iterator[Chunk]:
 def by_partition(work: Step, most: int | None) -> Iterator[Chunk]:
     """Chunks within partitions, whose cut is the same on every worker."""
     for number, run in enumerate(work.runs):
-        if run.count == 0:
-            continue
         positions = work.samples[run.first:run.first + run.count]
-        for piece_number, piece in enumerate(cut(positions, most or run.count)):
-            yield Chunk(piece, number, run.weights, (work.step, run.partition, piece_number))
+        for piece, draws in within(positions, work.step, run.partition, most):
+            yield Chunk(piece, number, run.weights, draws)
+
+
+def within(positions: IndexArray, step: int, partition: int,
+           most: int | None) -> Iterator[tuple[IndexArray, tuple[int, ...]]]:
+    """Chunks of one partition's samples, each with the numbers that seed its random numbers beside the job's seed."""
+    if len(positions) > 0:
+        for number, piece in enumerate(cut(positions, most or len(positions))):
+            yield piece, (step, partition, number)

@@ -20,7 +20,7 @@ from .ending import leave
 from .errors import Refused
 from .flat import FlatParameters, trained_parameters
 from .loader import Loader, Settings
-from .randomness import Draws, seed_all
+from .randomness import Draws, check_draws, seed_all
 from .rates import Schedule
 from .samples import Samples
 from .turns import OptimizerCalls, Turn
@@ -211,7 +211,7 @@ class WorkerLoader(Loader):
             done += len(chunk.positions)
             if whole:
                 self._pace.took(len(chunk.positions), time.monotonic() - began)
-                _check_draws(drawn)
+                check_draws(drawn)
             if done < len(work.samples) and not work.partial(done):
                 self._release().cancel()
                 return
@@ -260,9 +260,3 @@ class WorkerLoader(Loader):
         if self._work is not None:
             self._release().fail()
         leave(self._job)
-
-
-def _check_draws(drawn: bool) -> None:
-    if drawn:
-        raise Refused("the loop's body draws random numbers, and did not in its first step: give randomness=True to "
-                      "the loader, which then seeds them by step and partition")

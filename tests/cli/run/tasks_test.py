@@ -54,6 +54,18 @@ class Hosts(RunTest):
         self.assertRegex(self.log(), r"(?m)^-T -o BatchMode=yes .* ben sh$")
         self.assertNotIn(TOKEN, self.log())
 
+    def test_shard_servers_find_the_job_by_the_address_and_token_of_the_user(self):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        run = self.start("--hosts", "anna,ben", "--address", address, self.trains(), "--steps", 40,
+                         "--reduce", "sharded:2")
+        servers = [Running(self, "server", "--shard", "--server", address) for _ in range(2)]
+        code, out = run.finish()
+        self.assertEqual(code, 0, run.text())
+        self.assertEqual(json.loads(out)["steps"], 40)
+        for server in servers:
+            self.assertEqual(server.finish()[0], 0, server.text())
+
     def test_words_arrive_as_they_are(self):
         run = self.start("--hosts", "anna", self.pretends(), "it's", '"$HOME"', "a\tb", "")
         run.wait_for(r"""^\[worker 0\] hello from anna it's "\$HOME" a\tb $""")

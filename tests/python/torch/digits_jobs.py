@@ -44,13 +44,15 @@ def check_code(code, tolerate, error):
     check(found, "momentum", 20, error)
 
 
-def check_optimizer(optimizer, job_options=(), **options):
+def check_optimizer(optimizer, job_options=(), *, workers=2, shard_servers=0, error=1e-6, **options):
     """`options` are those of the plain process as well."""
     given = {"optimizer": optimizer, "epochs": 4, "code": "none", **options, **dict(job_options)}
-    with Processes(SCRIPT, given, 2) as job:
+    with Processes(SCRIPT, given, workers) as job:
+        for _ in range(shard_servers):
+            job.add_shard_server()
         found = job.result()
-        assert [worker.wait(30) for worker in job.workers] == [0, 0]
-    check(found, optimizer, 4, **options)
+        assert [process.wait(30) for process in job.workers + job.shard_servers] == [0] * (workers + shard_servers)
+    check(found, optimizer, 4, error, **options)
 
 
 def check_signal(who, number):

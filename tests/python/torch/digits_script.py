@@ -4,7 +4,8 @@
 Usage: digits_script.py JSON, an object with optimizer and schedule (names below), epochs, and options of
 motley.torch.loader. The process that is first prints a line for each epoch, and at the end a JSON object. `fail_at`
 raises an exception in the loop's body of the worker named by `fails`, and `spoils` changes the parameters after the
-first epoch. The schedule "epochs" is one that the script itself steps.
+first epoch. The schedule "epochs" is one that the script itself steps. `dropout` is a probability, and `bf16` makes the
+parameters bfloat16.
 """
 
 import gzip
@@ -63,7 +64,10 @@ def main():
     rows = torch.tensor([[float(number) for number in line.split(",")]
                          for line in gzip.open(DIGITS, "rt").read().split()])
     images, digits = rows[:, :-1] / 16, rows[:, -1].long()
-    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10))
+    middle = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Dropout(given.pop("dropout", 0.0)))
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), middle, torch.nn.Linear(64, 10))
+    if given.pop("bf16", False):
+        model, images = model.bfloat16(), images.bfloat16()
     optimizer = OPTIMIZERS[given.pop("optimizer", "momentum")](model)
     epochs, fails, fail_at = given.pop("epochs"), given.pop("fails", None), given.pop("fail_at", 0)
     schedule, spoils = given.pop("schedule", None), given.pop("spoils", False)
@@ -76,7 +80,7 @@ def main():
             if fails is not None and os.environ.get("MOTLEY_WORKER_NAME") == fails and loader.step >= fail_at:
                 raise ZeroDivisionError("the loop's body failed")
             optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
+            F.cross_entropy(model(x).float(), y).backward()
             optimizer.step()
         if by_epoch is not None:
             by_epoch.step()
@@ -85,6 +89,7 @@ def main():
         if loader.first:
             print("epoch", epoch, flush=True)
     if loader.first:
+        model.eval()
         right = (model(images[1280:]).argmax(1) == digits[1280:]).float().mean().item()
         norm = sum(p.detach().double().square().sum() for p in model.parameters()).sqrt().item()
         print(json.dumps({"losses": loader.losses, "right": right, "norm": norm, "step": loader.step,

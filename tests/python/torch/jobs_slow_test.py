@@ -27,6 +27,14 @@ def test_rates_where_workers_hold_the_vector(optimizer, schedule):
     check_optimizer(optimizer, {"reduce": "direct"}, schedule=schedule)
 
 
+@pytest.mark.parametrize("code, workers, partitions, chunk", [
+    ("none", 1, 16, 3), ("none", 3, 16, 3), ("none", 4, 64, None), ("repetition", 3, 5, 1000), ("repetition", 3, 16, 3),
+    ("heterogeneous", 3, 16, 3), ("adaptive", 3, 16, 5), ("auto", 3, 64, None)])
+def test_dropout_is_that_of_a_plain_process(code, workers, partitions, chunk):
+    check_optimizer("momentum", {"code": code}, workers=workers, error=1e-5, dropout=0.3, partitions=partitions,
+                    chunk=chunk)
+
+
 def test_momentum_that_follows_a_schedule_runs_at_the_server():
     check_optimizer("momentum", schedule="cycle")
 

@@ -8,6 +8,7 @@ import pytest
 from digits_jobs import SCRIPT, check, check_code, check_optimizer, check_resumed, check_saved, check_signal
 from processes import Processes, run_plain
 
+DROPOUT = [(1, {}), (3, {}), (3, {"code": "repetition", "tolerate": 1})]
 TOKENS_SCRIPT = pathlib.Path(__file__).with_name("tokens_script.py")
 
 
@@ -26,6 +27,19 @@ def test_rates_of_groups_where_workers_hold_the_vector():
 
 def test_clipping_where_workers_hold_the_vector():
     check_optimizer("nesterov", {"reduce": "direct"}, clip_norm=0.5)
+
+
+def test_groups_where_shard_servers_hold_the_vector():
+    check_optimizer("adamw", {"reduce": "sharded:2"}, shard_servers=2, schedule="steps")
+
+
+def test_parameters_in_bfloat16():
+    check_optimizer("momentum", bf16=True, error=0.02)
+
+
+@pytest.mark.parametrize("workers, options", DROPOUT)
+def test_dropout_is_that_of_a_plain_process(workers, options):
+    check_optimizer("adamw", options, workers=workers, error=1e-5, dropout=0.3, partitions=16)
 
 
 def test_a_worker_that_holds_a_part_of_the_vector_dies():

@@ -12,7 +12,7 @@ from motley.torch.errors import Refused
 from motley.torch.flat import FlatParameters
 from motley.torch.randomness import Draws, mixed, seed_all
 from motley.torch.state import OptimizerState
-from motley.torch.work import Pace, by_partition, cut, whole_groups
+from motley.torch.work import Pace, by_partition, by_parts, cut, whole_groups
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +112,17 @@ def test_chunks_cover_each_sample_once():
     assert [len(piece) for piece in cut(np.arange(10), 4)] == [3, 3, 4]
     seeds = [chunk.draws for chunk in by_partition(work, 20)]
     assert len(set(seeds)) == len(seeds)
+
+
+@pytest.mark.parametrize("samples, partitions, sizes", [(10, 4, [3, 3, 2, 2]), (3, 3, [1, 1, 1]), (7, 1, [7])])
+def test_parts_of_a_batch_follow_from_the_cut_of_the_data_set(samples, partitions, sizes):
+    assert [len(part) for part in by_parts(np.arange(samples), samples, partitions)] == sizes
+    batch = np.arange(0, samples, 3)
+    parts = by_parts(batch, samples, partitions)
+    ends = np.cumsum(sizes)
+    assert np.array_equal(np.concatenate(parts), batch)
+    assert all(part.size == 0 or end - size <= part[0] <= part[-1] < end
+               for part, size, end in zip(parts, sizes, ends))
 
 
 def test_chunks_take_about_as_long_as_they_should():

@@ -98,6 +98,7 @@ class Processes:
         self._count = workers
         self.server = None
         self.workers = []
+        self.shard_servers = []
 
     def __enter__(self):
         self.server = self._start("server", MOTLEY_LISTEN=self._address, MOTLEY_WORKERS=str(self._count))
@@ -106,12 +107,16 @@ class Processes:
         return self
 
     def __exit__(self, *_exception):
-        for process in [self.server, *self.workers]:
+        for process in [self.server, *self.workers, *self.shard_servers]:
             process.kill()
             process.communicate()
 
     def add_worker(self, name):
         self.workers.append(self._start("worker", MOTLEY_SERVER=self._address, MOTLEY_WORKER_NAME=name))
+
+    def add_shard_server(self):
+        self.shard_servers.append(Process([pathlib.Path(__file__).with_name("shard_server.py")], environment(
+            MOTLEY_SERVER=self._address, MOTLEY_TOKEN=self._token)))
 
     def _start(self, role, **variables):
         return Process(self._command, environment(MOTLEY_ROLE=role, MOTLEY_TOKEN=self._token, **variables))
