@@ -101,6 +101,8 @@ def main():
     if flags.rounds < 2:
         parser.error("--rounds: at least 2, for the spread of the losses")
     python = peer_tools.torch_python()
+    if python:
+        peer_tools.refuse_reference_blas(python)
     environment = dict(peer_tools.ENVIRONMENT)
     if core := peer_tools.openblas_core():
         environment["OPENBLAS_CORETYPE"] = core
@@ -118,10 +120,6 @@ def main():
                 theirs.append(peer_tools.run_json(
                     [python, str(HERE / "peers" / "ddp_train.py"), str(folder / "samples.npz"), str(WORKERS),
                      str(BATCH), str(LR), str(seed), ",".join(map(str, MARKS))], environment))
-    if not all(run["with_openblas"] for run in theirs):
-        sys.exit("PyTorch multiplies matrices with the reference BLAS here, fifty times slower than it can, and "
-                 "would be no baseline: apt-get install libopenblas0-pthread, or choose it with "
-                 "update-alternatives --config libblas.so.3-x86_64-linux-gnu")
     result = {"samples": f"{count} {what}", "steps": MARKS,
               "motley": {"steps_per_second": statistics.median(run["steps_per_second"] for run in ours),
                          "median_step_ms": statistics.median(run["step_seconds"]["median"] for run in ours) * 1e3,

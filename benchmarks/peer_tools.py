@@ -66,6 +66,23 @@ def torch_python():
     return None
 
 
+def has_reference_blas(maps):
+    """True if a process, by its /proc/self/maps, multiplies matrices with the reference BLAS."""
+    files = [line.split()[-1] for line in maps.splitlines() if "/" in line]
+    fast = ("openblas", "mkl", "blis", "atlas")
+    return any("libblas.so" in file for file in files) and not any(name in file for file in files for name in fast)
+
+
+def refuse_reference_blas(python):
+    """Ends the program if this Python's PyTorch would be no baseline."""
+    multiply = "import torch; torch.ones(8, 8) @ torch.ones(8, 8); print(open('/proc/self/maps').read())"
+    maps = subprocess.run([python, "-c", multiply], capture_output=True, text=True, check=True, timeout=120).stdout
+    if has_reference_blas(maps):
+        sys.exit("PyTorch multiplies matrices with the reference BLAS here, fifty times slower than it can, and would "
+                 "be no baseline: apt-get install libopenblas0-pthread, or choose it with "
+                 "update-alternatives --config libblas.so.3-x86_64-linux-gnu")
+
+
 def has_mpi():
     return bool(shutil.which("mpicc")) and is_open_mpi()
 

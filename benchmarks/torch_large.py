@@ -10,7 +10,7 @@ loopback, as one worker's answer and the next parameters are. All processes have
 JSON: one object: `parameters, workers, backward_seconds, link_seconds, step_seconds, ratio`, and `worker_copies`: for
 each place where the package copies a whole vector, how often a worker does so in a step. What the library does between
 its buffers and the connection is not counted. Before a figure is printed, the final loss must equal that of one process
-alone, to 1e-4.
+alone, to 1e-4. The reference BLAS is refused, because its slow products would hide all other costs.
 """
 
 import argparse
@@ -141,6 +141,7 @@ def main():
     if flags.python is None:
         print("torch_large.py: skipped: python3-torch is not installed", file=sys.stderr)
         sys.exit(77)
+    peer_tools.refuse_reference_blas(flags.python)
     # Ends by an exception, so that the processes are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     found = measure(flags)

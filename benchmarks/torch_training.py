@@ -165,6 +165,7 @@ def main():
     if flags.python is None:
         print("torch_training.py: skipped: python3-torch is not installed", file=sys.stderr)
         sys.exit(77)
+    peer_tools.refuse_reference_blas(flags.python)
     # Ends by an exception, so that the processes are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rows = []
