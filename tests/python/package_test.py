@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package beside the C API: nothing is missing, nothing is old, and everything is explained."""
 
+import ast
 import enum
 import inspect
 import os
@@ -142,6 +143,38 @@ def test_everything_is_called_in_a_test():
     assert [name for name, _ in public_names() if not re.search(rf"\b{name.split('.')[-1]}\b", code)] == []
 
 
+def module_names(*files):
+    """Functions and classes of modules that import other packages, and the methods of these classes: (name, call)."""
+    for file in files:
+        for found in ast.parse((ROOT / "python/motley" / file).read_text()).body:
+            if not isinstance(found, (ast.FunctionDef, ast.ClassDef)):
+                continue
+            public = not found.name.startswith("_")
+            if public:
+                yield found.name, rf"\b{found.name}\b"
+            # Methods of the estimators are in bases that are not public.
+            if isinstance(found, ast.ClassDef) and (public or file == "sklearn.py"):
+                for method in found.body:
+                    if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                        yield f"{found.name}.{method.name}", rf"\.{method.name}\b"
+
+
+@pytest.mark.parametrize("module, files, tests", [
+    ("motley.torch", ["torch/__init__.py", "torch/loader.py", "torch/errors.py"], "torch/*.py"),
+    ("motley.sklearn", ["sklearn.py"], "sklearn*.py"),
+    ("motley.ray", ["ray.py"], "ray_cases.py")])
+def test_every_function_of_a_module_has_an_example_and_a_test(module, files, tests):
+    names = dict(module_names(*files))
+    if module == "motley.torch":
+        del names["Settings"]  # What loader() was called with.
+    page = (ROOT / "docs/reference/python.md").read_text()
+    examples = "\n".join(line for line in page.splitlines() if line.startswith("    "))
+    code = "".join(path.read_text() for path in (ROOT / "tests/python").glob(tests))
+    assert names and module.split(".")[1] in examples
+    assert [name for name, call in names.items() if not re.search(call, examples)] == []
+    assert [name for name, call in names.items() if not re.search(call, code)] == []
+
+
 def test_versions_and_the_last_error():
     assert re.fullmatch(r"\d+\.\d+\.\d+", motley.version()) and motley.__version__ == motley.version()
     assert motley.abi_version() == 1
@@ -194,9 +227,10 @@ def test_the_program_of_the_package_runs():
 
 
 def test_types_are_strict():
-    mypy = pytest.importorskip("mypy.version", reason="mypy is not installed").__version__
+    how = "in a virtual environment: pip install mypy numpy torch. The slow test newest does that"
+    mypy = pytest.importorskip("mypy.version", reason=f"mypy is not installed; {how}").__version__
     if tuple(int(part) for part in mypy.split(".")[:2]) < (1, 7):
-        pytest.skip(f"mypy {mypy} does not know Unpack; 1.7 does")
+        pytest.skip(f"mypy {mypy} does not know Unpack, and 1.7 does; {how}")
     done = subprocess.run([sys.executable, "-m", "mypy", "motley"], cwd=ROOT / "python", text=True, capture_output=True,
                           check=False)
     assert done.returncode == 0, done.stdout

@@ -45,6 +45,13 @@ def test_logistic_regression_of_two_classes_is_scikit_learns():
     np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), rtol=0, atol=5e-3)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_logarithms_of_probabilities():
+    for model in (sklearn.LogisticRegression(max_iter=50, tol=0), sklearn.MLPClassifier((8,), max_iter=5, tol=None)):
+        model.fit(*IRIS)
+        np.testing.assert_allclose(model.predict_log_proba(IRIS[0]), np.log(model.predict_proba(IRIS[0])), rtol=1e-6)
+
+
 def test_logistic_regression_of_three_classes_is_nearly_scikit_learns():
     """Ours penalises the intercepts as well."""
     x, y = IRIS

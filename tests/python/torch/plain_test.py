@@ -80,6 +80,9 @@ def test_equals_a_loop_by_hand(optimizer, chunk):
     check(loader.losses, wanted, models, 1e-6 if chunk is None else 1e-5)
     assert loader.first and len(loader) == 5 and loader.step == 15 and loader.epoch == 3
     assert loader.loss == loader.losses[-1]
+    assert isinstance(loader, motley.torch.Loader) and loader.job is None
+    loader.close()  # Nothing to do in a plain process.
+    assert len(loader.losses) == 15
 
 
 def test_gradients_are_clipped():
