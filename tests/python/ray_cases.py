@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.ray.run on a Ray of one node, which ray_slow_test.py starts with an interpreter that has Ray. The programs are
-the C example, and one that only pretends to train."""
+a script that trains, the C example if it is built, and one that only pretends to train."""
 
 import os
 import pathlib
@@ -12,6 +12,30 @@ import ray
 
 import motley.ray
 
+TRAINS = """
+    import sys
+
+    import numpy as np
+
+    import motley
+    from motley.environment import read_environment
+
+    x = np.random.default_rng(3).normal(size=(400, 3)).astype(np.float32)
+    y = x @ np.float32([1, 2, 3])
+
+    def gradient(theta, samples):
+        error = x[samples] @ theta - y[samples]
+        return x[samples].T @ error, 0.5 * float(error @ error)
+
+    trainer, environment = motley.Trainer(gradient, np.zeros(3)), read_environment()
+    if environment.role == "worker":
+        motley.Job("worker", trainer=trainer).run()
+        sys.exit()
+    job = motley.Job("server", trainer=trainer, sample_count=400, batch=100, steps=int(sys.argv[1]), learning_rate=0.3,
+                     min_workers=2, **environment.options)
+    job.run()
+    print(job.report["steps"], len(job.report["workers"]), np.round(job.parameters(), 3))
+"""
 EXAMPLE = pathlib.Path(os.environ.get("MOTLEY_BUILD", "")) / "example_trainer"
 PRETENDS = """
     import os, pathlib, signal, sys, time
@@ -38,11 +62,20 @@ def cluster():
     ray.shutdown()
 
 
+def script(folder, text):
+    path = folder / "train.py"
+    path.write_text(textwrap.dedent(text))
+    return str(path)
+
+
 @pytest.fixture
 def pretends(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(textwrap.dedent(PRETENDS))
-    return str(path)
+    return script(tmp_path, PRETENDS)
+
+
+def test_a_script_trains(tmp_path, capfd):
+    motley.ray.run([script(tmp_path, TRAINS), "60"], workers=2)
+    assert "60 2 [1. 2. 3.]" in capfd.readouterr().out
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the example in C is not built (MOTLEY_BUILD)")
