@@ -37,7 +37,7 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
            tolerate: int | None = None, code: str | None = None, collate_fn: Callable[[list[Any]], Any] | None = None,
            clip_norm: float | None = None, schedule: Schedule | Any | None = None, chunk: int | None = None,
            partitions: int | None = None, randomness: bool | None = None, random_samples: bool = False,
-           server_step: bool = False, **options: Any) -> Loader:
+           check_loss: bool = True, server_step: bool = False, **options: Any) -> Loader:
     """Stands in the place of a DataLoader: yields the samples of each step that this process is to compute.
 
     The loop stays as it is: zero_grad(), the loss as a mean over its samples, backward(), step(). Started by
@@ -51,7 +51,8 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     turn of the loop; by default a turn takes about 50 ms. partitions: parts into which the data set is cut; a loop
     that draws random numbers then draws the same in a plain process and in a job of any workers. randomness: True if
     the loop draws random numbers, like dropout; by default the first step shows it. random_samples: the data set draws
-    random numbers, for augmentation.
+    random numbers, for augmentation. check_loss: False leaves out the check of the first chunk: its loss must be the
+    mean of those of its halves, so each worker's loop sees this chunk twice.
     server_step: the server's process calls optimizer.step(), even where the library has the same optimizer. Other
     options are those of motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
     """
@@ -60,7 +61,7 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     samples = Samples(dataset, collate_fn, random_samples)
     if partitions is not None and not 1 <= partitions <= len(samples):
         raise ValueError(f"partitions={partitions}: from 1 to {len(samples)}, the number of samples, are possible")
-    settings = Settings(batch_size, seed, clip_norm, chunk, randomness, partitions)
+    settings = Settings(batch_size, seed, clip_norm, chunk, randomness, partitions, check_loss)
     environment = read_environment()
     clip = 0.0 if clip_norm is None or math.isinf(clip_norm) else clip_norm  # As a job's option.
     # A plain process checks the options as well, so that a wrong one shows before the job.

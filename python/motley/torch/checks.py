@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from .errors import Refused
+from .turns import Turn
 
 BatchNorm = torch.nn.modules.batchnorm._BatchNorm
 
@@ -37,6 +39,39 @@ def batch_norm_message(name: str, module: torch.nn.Module) -> str:
     return (f"{where} is in training mode: its output for a sample depends on the other samples of a chunk, so the "
             "result would depend on which worker computed what. Use GroupNorm or LayerNorm, or freeze its statistics "
             "by calling .eval() on it after model.train()")
+
+
+#: Losses of these types are equal to rounding if they differ by less than this part of their size.
+CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
+CLOSE_IN_16_BITS = 0.02
+#: Chunks whose losses are looked at, if those of the first ones show nothing.
+MOST_TRIALS = 5
+#: Fewer samples would make halves of one sample, which a loop may not be made for.
+FEWEST_TO_HALVE = 4
+
+
+def check_mean(whole: Turn, halves: list[Turn]) -> bool:
+    """Refuses a loss that is no mean over samples: it differs from the mean of the losses of the chunk's halves.
+
+    Returns False if these losses cannot show it.
+    """
+    own, (first, second) = whole.loss(), [half.loss() for half in halves]
+    parts = [half.weight * half.loss() for half in halves]
+    size = sum(abs(part) for part in parts)
+    difference = abs(whole.weight * own - sum(parts))
+    # Where positive and negative terms cancel, the halves differ, and rounding may be large beside what is left.
+    alike = abs(first - second) <= 0.25 * (abs(first) + abs(second))
+    close = max(CLOSE.get(loss.dtype, CLOSE_IN_16_BITS) for loss in whole.losses)
+    if not alike or not math.isfinite(difference):
+        return False
+    if difference > close * size:
+        raise Refused(
+            f"the loss of {whole.samples} samples is {own:.6g}, and that of their halves {first:.6g} and {second:.6g}, "
+            "so it is no mean over samples, and the result would depend on which worker computed what. Losses that "
+            "compare the samples of a batch (contrastive losses, in-batch negatives) cannot be trained so. For a sum, "
+            "take the mean. For a mean over something else, like tokens, give their number to loader.weight() before "
+            "backward(). If the loss changes with every turn for another reason, give check_loss=False to the loader")
+    return True
 
 
 class NoScaling:

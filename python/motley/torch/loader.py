@@ -25,6 +25,7 @@ class Settings:
     chunk: int | None
     randomness: bool | None
     partitions: int | None = None
+    check_loss: bool = True
 
 
 class Loader:

@@ -34,6 +34,14 @@ def seed_all(*numbers: int) -> None:
         numpy.random.seed(seed & 0xFFFFFFFF)
 
 
+def _numpy_state() -> tuple[bytes, int]:
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return b"", 0
+    _, words, position, *_ = numpy.random.get_state()
+    return words.tobytes(), position
+
+
 def check_draws(drawn: bool) -> None:
     """Refuses random numbers in a loop whose chunks are not those that would seed them."""
     if drawn:
@@ -42,15 +50,15 @@ def check_draws(drawn: bool) -> None:
 
 
 class Draws:
-    """Notices whether anything drew random numbers from the generators of Python and PyTorch."""
+    """Notices whether anything drew random numbers from the generators of Python, NumPy and PyTorch."""
 
     def __init__(self, devices: set[torch.device]) -> None:
         self._cuda = [device for device in devices if device.type == "cuda"]
-        self._python = random.getstate()
+        self._python, self._numpy = random.getstate(), _numpy_state()
         self._before = self._states()
 
     def drawn(self) -> bool:
-        if self._python != random.getstate():
+        if self._python != random.getstate() or self._numpy != _numpy_state():
             return True
         return any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
 

@@ -21,6 +21,7 @@ class Turn:
     weight: float
     losses: list[torch.Tensor] = dataclasses.field(default_factory=list)
     stepped: bool = False
+    drew: bool = False  #: Random numbers, if anybody looked.
 
     def loss(self) -> float:
         """The sum of the losses of this turn's backward() calls: a mean over the chunk."""

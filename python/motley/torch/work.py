@@ -55,6 +55,10 @@ def cut(positions: IndexArray, most: int) -> list[IndexArray]:
     return [positions[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
+def halves(chunk: Chunk) -> list[Chunk]:
+    return [dataclasses.replace(chunk, positions=part) for part in cut(chunk.positions, -(-len(chunk.positions) // 2))]
+
+
 def by_parts(positions: IndexArray, samples: int, partitions: int) -> list[IndexArray]:
     """The batch's samples in each part of the data set, which the library cuts into parts of equal size.
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..job import Job
 from ..step import Step, StepKind
 from ..trainer import FloatArray
 from .backward import BackwardCalls
-from .checks import watch
+from .checks import FEWEST_TO_HALVE, MOST_TRIALS, check_mean, watch
 from .ending import leave
 from .errors import Refused
 from .flat import FlatParameters, trained_parameters
@@ -24,7 +25,7 @@ from .randomness import Draws, check_draws, seed_all
 from .rates import Schedule
 from .samples import Samples
 from .turns import OptimizerCalls, Turn
-from .work import Chunk, Pace, by_partition, whole_groups
+from .work import Chunk, Pace, by_partition, halves, whole_groups
 
 
 class GradientSum:
@@ -122,6 +123,7 @@ class WorkerLoader(Loader):
         self._pace = Pace(settings.chunk)
         # None: the first work shows whether the loop draws random numbers.
         self._draws: bool | None = settings.randomness
+        self._trials = MOST_TRIALS if settings.check_loss else 0  # That are left.
         self._backward = BackwardCalls(self._caught, self._passed)
         self._calls = OptimizerCalls(model, optimizer, self._stepped, lambda: False)
 
@@ -199,15 +201,13 @@ class WorkerLoader(Loader):
         done, drawn = 0, False
         whole = self._draws is False
         for chunk in whole_groups(work, self._pace) if whole else by_partition(work, self.settings.chunk):
-            began = time.monotonic()
-            batch = self._samples.load(chunk.positions, work.seed, work.step)
-            if chunk.draws is not None:
-                seed_all(work.seed, *chunk.draws)
-            self._chunk, self._turn = chunk, Turn(len(chunk.positions), float(len(chunk.positions)))
-            draws = None if self._draws is True else Draws(self._flat.devices)
-            yield batch
-            drawn = drawn or (draws is not None and draws.drawn())
-            self._finish_turn(work)
+            trial = yield from self._try(work, chunk)
+            began, turns = time.monotonic(), []
+            for part in [chunk] if trial is None else halves(chunk):
+                turns.append((yield from self._turn_of(work, part)))
+                drawn = drawn or turns[-1].drew
+            if trial is not None:
+                self._trials = 0 if check_mean(trial, turns) else self._trials - 1
             done += len(chunk.positions)
             if whole:
                 self._pace.took(len(chunk.positions), time.monotonic() - began)
@@ -227,14 +227,38 @@ class WorkerLoader(Loader):
         self._sum.end()
         return work
 
-    def _finish_turn(self, work: Step) -> None:
-        chunk, turn = self._chunk, self._turn
-        assert chunk is not None and turn is not None
+    def _try(self, work: Step, chunk: Chunk) -> Generator[Any, None, Turn | None]:
+        """Shows the loop one chunk that does not count, before its halves. None: there is nothing to compare."""
+        if self._trials == 0 or self._draws is True or len(chunk.positions) < FEWEST_TO_HALVE:
+            return None
+        nothing = dataclasses.replace(chunk, weights=(0.0,) * len(chunk.weights))
+        before = self._buffer_changes()
+        trial = yield from self._turn_of(work, nothing, counts=False)
+        if trial.drew or self._buffer_changes() != before:  # The halves would have other losses anyway.
+            self._trials = 0
+            return None
+        return trial
+
+    def _buffer_changes(self) -> int:
+        return sum(buffer._version for buffer in self.model.buffers())
+
+    def _turn_of(self, work: Step, chunk: Chunk, counts: bool = True) -> Generator[Any, None, Turn]:
+        """One turn of the loop."""
+        batch = self._samples.load(chunk.positions, work.seed, work.step)
+        if chunk.draws is not None:
+            seed_all(work.seed, *chunk.draws)
+        turn = Turn(len(chunk.positions), float(len(chunk.positions)))
+        self._chunk, self._turn = chunk, turn
+        draws = None if self._draws is True else Draws(self._flat.devices)
+        yield batch
         self._chunk = self._turn = None
+        turn.drew = draws is not None and draws.drawn()
         turn.check()
         self._sum.finish_chunk(chunk, turn.weight)
-        work.weights[chunk.run] += turn.weight
-        work.losses[chunk.run] += turn.weight * turn.loss()
+        if counts:
+            work.weights[chunk.run] += turn.weight
+            work.losses[chunk.run] += turn.weight * turn.loss()
+        return turn
 
     def _caught(self, loss: torch.Tensor) -> float | None:
         if self._turn is None or self._chunk is None:

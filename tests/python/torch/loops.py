@@ -30,11 +30,12 @@ def vector(model):
     return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()]).numpy()
 
 
-def make(works, model, *, dataset=None, optimizer=None, chunk=None, randomness=False, random_samples=False):
+def make(works, model, *, dataset=None, optimizer=None, chunk=None, randomness=False, random_samples=False,
+         check_loss=False):
     job = FakeJob(works)
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
     loader = WorkerLoader(Samples(dataset or data(), None, random_samples), model, optimizer,
-                          Settings(BATCH, 7, None, chunk, randomness), None, job)
+                          Settings(BATCH, 7, None, chunk, randomness, None, check_loss), None, job)
     return loader, optimizer, job
 
 
