@@ -76,7 +76,7 @@ def check_resumed(optimizer, folder, **options):
     """A job whose server is killed continues from its checkpoint, with the optimizer's state."""
     given = {"optimizer": optimizer, "epochs": 12, "code": "none", "checkpoint": str(folder), "checkpoint_every": 5,
              **options}
-    with Processes(SCRIPT, given, 2) as job:
+    with Processes(SCRIPT, {**given, "saved_by": 6}, 2) as job:
         job.wait_for("epoch 6")
         job.server.kill()
     check_rest(given, optimizer)

@@ -5,7 +5,7 @@ Usage: digits_script.py JSON, an object with optimizer and schedule (names below
 motley.torch.loader. The process that is first prints a line for each epoch, and at the end a JSON object. `fail_at`
 raises an exception in the loop's body of the worker named by `fails`, and `spoils` changes the parameters after the
 first epoch. The schedule "epochs" is one that the script itself steps. `dropout` is a probability, and `bf16` makes the
-parameters bfloat16.
+parameters bfloat16. In the epoch `saved_by`, the first process waits for a checkpoint.
 """
 
 import gzip
@@ -14,11 +14,13 @@ import math
 import os
 import pathlib
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
 from torch.utils.data import TensorDataset
 
+import motley.checkpoint
 import motley.torch
 
 DIGITS = pathlib.Path(__file__).parents[3] / "examples" / "data" / "digits.csv.gz"
@@ -57,6 +59,15 @@ def state_of(optimizer):
     return {name: square ** 0.5 for name, square in sorted(squares.items())}
 
 
+def wait_for_checkpoint(folder):
+    while True:
+        try:
+            if motley.checkpoint.list_checkpoints(folder):
+                return
+        except motley.NotFound:
+            time.sleep(0.01)
+
+
 def main():
     given = json.loads(sys.argv[1])
     torch.set_num_threads(1)
@@ -70,6 +81,7 @@ def main():
         model, images = model.bfloat16(), images.bfloat16()
     optimizer = OPTIMIZERS[given.pop("optimizer", "momentum")](model)
     epochs, fails, fail_at = given.pop("epochs"), given.pop("fails", None), given.pop("fail_at", 0)
+    saved_by = given.pop("saved_by", None)
     schedule, spoils = given.pop("schedule", None), given.pop("spoils", False)
     by_epoch = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7) if schedule == "epochs" else None
     if schedule in SCHEDULES:
@@ -86,6 +98,8 @@ def main():
             by_epoch.step()
         if spoils:
             model[0].weight.data[0, 0] += 1
+        if loader.first and epoch == saved_by:
+            wait_for_checkpoint(given["checkpoint"])
         if loader.first:
             print("epoch", epoch, flush=True)
     if loader.first:
