@@ -86,3 +86,25 @@ def test_augmented_samples_follow_from_step_and_sample():
     loader, optimizer, _ = make([FakeWork(vector(model), ROWS["plain"])], model, dataset=Augmented(), randomness=None)
     with pytest.raises(Refused, match="random_samples=True"):
         run(loader, optimizer)
+
+
+class AugmentedByNumPy(Augmented):
+    def __getitem__(self, index):
+        return torch.zeros(8) + float(np.random.rand()), index % 3
+
+
+def test_numbers_that_numpy_draws_are_noticed():
+    model = network()
+    work = FakeWork(vector(model), ROWS["plain"])
+    loader, optimizer, _ = make([work], model, dataset=AugmentedByNumPy())
+    with pytest.raises(Refused, match="random_samples=True"):
+        run(loader, optimizer)
+    loader, optimizer, _ = make([FakeWork(vector(model), ROWS["plain"])], model, randomness=None)
+
+    def body(x, y):
+        optimizer.zero_grad()
+        (model(x).mean() * float(np.random.rand())).backward()
+        optimizer.step()
+
+    run(loader, optimizer, body)
+    assert loader._draws is True
