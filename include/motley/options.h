@@ -81,8 +81,7 @@ typedef struct motley_job_options {
       reach. */
   const char* listen;
   const char* server; /**< Worker: the server's address. */
-  /** The token that workers must present. NULL: MOTLEY_TOKEN; without that a server generates
-      one. */
+  /** The token that workers must present. NULL: MOTLEY_TOKEN, or one that the server makes up. */
   const char* token;
   const char* name; /**< Worker: its name in messages; NULL: this machine's name. */
   uint32_t threads; /**< Threads of each worker; 0: chosen. */
@@ -116,8 +115,7 @@ typedef struct motley_job_options {
   const char* record_profile;
   /** Devices of the workers, in turn: "cpu,cuda:0+cuda:1". NULL: one graphics card each. */
   const char* devices;
-  /** Type to which dense samples are rounded once, and as which they are sent and kept: float32,
-      fp16, bf16. */
+  /** Type as which dense samples are sent and kept: float32, fp16, bf16. */
   const char* storage;
   /** Server, all-in-one: seconds without progress after which the job ends with
       MOTLEY_UNAVAILABLE; 0: it waits. */

@@ -72,7 +72,7 @@ class JobOptions(TypedDict, total=False):
     listen: str | None
     # Worker: the server's address.
     server: str | None
-    # The token that workers must present. NULL: MOTLEY_TOKEN; without that a server generates one.
+    # The token that workers must present. NULL: MOTLEY_TOKEN, or one that the server makes up.
     token: str | None
     # Worker: its name in messages; NULL: this machine's name.
     name: str | None
@@ -106,8 +106,7 @@ class JobOptions(TypedDict, total=False):
     record_profile: str | os.PathLike[str] | None
     # Devices of the workers, in turn: "cpu,cuda:0+cuda:1". NULL: one graphics card each.
     devices: str | None
-    # Type to which dense samples are rounded once, and as which they are sent and kept: float32,
-    # fp16, bf16.
+    # Type as which dense samples are sent and kept: float32, fp16, bf16.
     storage: str | None
     # Server, all-in-one: seconds without progress after which the job ends with MOTLEY_UNAVAILABLE;
     # 0: it waits.
