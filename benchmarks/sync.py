@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares modes of synchronisation by `motley compare`, on simulated clusters with real gradients.
 
-Usage: sync.py MOTLEY [--data DIR] [--only tables|accuracy|local] [--json]. Run by `./dev bench sync`. Takes about an
-hour on one core. DIR has the folders a9a and mnist (default: shared/data beside the checkout).
+Usage: sync.py MOTLEY [--data DIR] [--only tables|accuracy|staleness|local] [--json]. Run by `./dev bench sync`. Takes
+about an hour on one core. DIR has the folders a9a and mnist (default: shared/data beside the checkout).
 
 tables: the time to a target of every mode, on eight workers that are equal, unequal, and unequal with pauses.
 accuracy: the final accuracy of dana and asp beside bsp at the same rate, for 8, 16 and 32 equal workers and 10 seeds,
 with the 95 % upper bound of the mean difference (Student's t of the paired differences).
+staleness: the final accuracy of asp with each --staleness, for 8, 16 and 32 equal workers and 3 seeds.
 local: the losses of bsp after 10 epochs and of local:16 after 12, for 10 seeds. Workers are threads of this
 machine, and the shares of local:16 follow their measured speeds, so its losses differ from run to run.
 
 JSON: {"tables": {NAME: what `motley compare --json` prints}, "accuracy": array of `workers, bsp, dana, asp,
-dana_upper_bound, asp_upper_bound`, in parts of 1, "local": array of `sync, final_loss, test_loss,
-test_accuracy`, means over the seeds}. Exits with 1 if a run fails, or if nobody reaches a target.
+dana_upper_bound, asp_upper_bound`, in parts of 1, "staleness": array of `workers, none, rate, gap`, "local": array of
+`sync, final_loss, test_loss, test_accuracy`, means over the seeds}. Exits with 1 if a run fails, or if nobody reaches
+a target.
 """
 
 import argparse
@@ -75,6 +77,18 @@ def run_accuracy(motley, folder):
     return found
 
 
+def run_staleness(motley, folder):
+    found = []
+    for workers in (8, 16, 32):
+        one = {"workers": workers}
+        for how in ("none", "rate", "gap"):
+            trials = compare(motley, f"{folder}/mnist", "--model", "mlp:128", "--epochs", "12", "--sync", "asp",
+                             "--staleness", how, "--lr", "0.01", "--workers", str(workers), "--target-accuracy", "0.9")
+            one[how] = trials[0]["final_accuracy"]
+        found.append(one)
+    return found
+
+
 def train(motley, folder, *arguments):
     done = subprocess.run([motley, "train", "--data", f"{folder}/mnist", "--model", "mlp:128", "--workers", "4",
                            "--optimizer", "momentum", "--schedule", "cosine", *arguments, "--json"],
@@ -121,13 +135,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("motley")
     parser.add_argument("--data", default=str(HERE.parent.parent / "shared" / "data"))
-    parser.add_argument("--only", choices=("tables", "accuracy", "local"))
+    parser.add_argument("--only", choices=("tables", "accuracy", "staleness", "local"))
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if not (pathlib.Path(given.data) / "mnist").is_dir():
         sys.exit(f"there is no folder mnist in {given.data}: name the folder of the data with --data")
     result = {}
-    for name, run in (("tables", run_tables), ("accuracy", run_accuracy), ("local", run_local)):
+    for name, run in (("tables", run_tables), ("accuracy", run_accuracy), ("staleness", run_staleness),
+                      ("local", run_local)):
         if given.only in (None, name):
             result[name] = run(given.motley, given.data)
     if given.json:
@@ -139,6 +154,9 @@ def main():
     for one in result.get("accuracy", []):
         print(f"{one['workers']} workers: bsp {one['bsp']:.4f}, dana {one['dana']:.4f} (bsp is at most "
               f"{one['dana_upper_bound']:.4f} better), asp {one['asp']:.4f} ({one['asp_upper_bound']:.4f})")
+    for one in result.get("staleness", []):
+        print(f"{one['workers']} workers: asp {one['none']:.4f}, with --staleness rate {one['rate']:.4f}, "
+              f"gap {one['gap']:.4f}")
     for one in result.get("local", []):
         print(f"{one['sync']}: loss {one['final_loss']:.4f}, test loss {one['test_loss']:.4f}, "
               f"test accuracy {one['test_accuracy']:.4f}")

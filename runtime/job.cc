@@ -20,7 +20,7 @@ constexpr uint64_t kPartitionBytes = uint64_t{256} << 20;
 OptimizerOptions OptimizerOf(const JobOptions& options) {
   OptimizerOptions optimizer = options.optimizer;
   if (options.sync.own_momentum) optimizer.states = options.workers;
-  optimizer.rate_by_staleness = options.rate_by_staleness;
+  optimizer.old_gradients = options.old_gradients;
   return optimizer;
 }
 

@@ -117,8 +117,7 @@ struct JobOptions : SchedulerOptions {
   std::shared_ptr<class NewestVersion> newest;
   // The first version; null: the model or the trainer initializes it.
   std::shared_ptr<const std::vector<float>> first_parameters;
-  // Stale gradients have a smaller learning rate (OptimizerOptions::rate_by_staleness).
-  bool rate_by_staleness = false;
+  OldGradients old_gradients = OldGradients::kAsOthers;  // With updates of each worker's own.
   // The checkpoint to go on from, after checks of all that must be the same; null: the job starts
   // anew. `steps` includes its steps.
   std::shared_ptr<const SavedJob> resume;

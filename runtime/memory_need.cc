@@ -68,10 +68,13 @@ uint64_t SumVectors(const JobOptions& options) {
   return uint64_t{options.tolerate} + 1;
 }
 
+bool ByGap(const JobOptions& options) { return options.old_gradients == OldGradients::kGap; }
+
 // Versions of the parameters beside those of the validator. Workers with updates of their own may
-// each be sent another one.
+// each be sent another one, and updates by the gap keep what each open one was computed with.
 uint64_t Versions(const JobOptions& options) {
-  return kVersions + (options.sync.one_each ? options.workers : 0);
+  if (!options.sync.one_each) return kVersions;
+  return kVersions + (ByGap(options) ? 2 : 1) * uint64_t{options.workers};
 }
 
 // Vectors of the optimizer's state.
@@ -109,7 +112,8 @@ uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
   const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : versions / 2;
   const uint64_t audit = options.audit_fraction > 0 ? kAudit : 0;
   return versions + packed + audit + kGradients + SumVectors(options) + StateVectors(options) +
-         JudgedVersions(options) + CheckpointVectors(options) + ShownVectors(options);
+         (ByGap(options) ? 1 : 0) + JudgedVersions(options) + CheckpointVectors(options) +
+         ShownVectors(options);
 }
 
 // Vectors of a server whose workers hold the shards. First it sends what they start with. Later it

@@ -42,7 +42,9 @@ SyncMode DrawOwnUpdates(Random& random, const SyncForm* form) {
 void GiveOwnUpdates(SimOptions& options, Random& random, const SyncForm* form) {
   JobOptions& job = options.job;
   job.sync = DrawOwnUpdates(random, form);
-  job.rate_by_staleness = !job.sync.own_momentum && random.Chance(0.3);
+  if (!job.sync.own_momentum && random.Chance(0.4)) {
+    job.old_gradients = random.Chance(0.5) ? OldGradients::kGap : OldGradients::kRate;
+  }
   if (job.sync.own_momentum) {
     job.optimizer = {.name = "nag", .learning_rate = 0.005, .l2 = job.optimizer.l2};
   }

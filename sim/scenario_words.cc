@@ -64,7 +64,8 @@ std::string DescribeScenario(const Scenario& scenario) {
   }
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
   if (job.sync != SyncMode()) text += fmt::format(", {}", NameOf(job.sync));
-  if (job.rate_by_staleness) text += ", rates by staleness";
+  if (job.old_gradients == OldGradients::kRate) text += ", rates by staleness";
+  if (job.old_gradients == OldGradients::kGap) text += ", gradients by their gaps";
   for (const OptimizerOptions* by : {&job.optimizer, &job.local.optimizer}) {
     if (by->schedule != "constant") text += fmt::format(", rates {}", by->schedule);
   }

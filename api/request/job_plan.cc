@@ -210,12 +210,16 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
     return Status::InvalidArgument(
         fmt::format("`outer_momentum` {}: it must be below 1 (in float32)", momentum));
   }
-  MOTLEY_RETURN_IF_ERROR(CheckChoice("`staleness`", request.staleness, {"none", "rate"}));
-  job.rate_by_staleness = request.staleness == "rate";
-  if (job.rate_by_staleness && (!job.sync.one_each || job.sync.own_momentum)) {
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`staleness`", request.staleness, {"none", "rate", "gap"}));
+  job.old_gradients = request.staleness == "rate"  ? OldGradients::kRate
+                      : request.staleness == "gap" ? OldGradients::kGap
+                                                   : OldGradients::kAsOthers;
+  const bool treats = job.old_gradients != OldGradients::kAsOthers;
+  if (treats && (!job.sync.one_each || job.sync.own_momentum)) {
     return Status::InvalidArgument(fmt::format(
-        "`staleness` rate: {}. Leave `staleness` out, or use another `sync` without a barrier, "
+        "`staleness` {}: {}. Leave `staleness` out, or use another `sync` without a barrier, "
         "such as asp",
+        request.staleness,
         job.sync.own_momentum ? "with `sync` dana the momenta look ahead instead"
                               : "gradients are never old if all workers share each update"));
   }

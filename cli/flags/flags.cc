@@ -270,7 +270,8 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
           "--staleness", flags.job.staleness,
           "With --sync asp and others whose workers have updates of their own, what becomes of "
           "gradients that are updates old: rate: divide an update's learning rate by the number of "
-          "updates that its gradient is old; none (default): do not")
+          "updates that its gradient is old; gap: divide each parameter's gradient by how far the "
+          "parameter has moved since, in average steps; none (default): do neither")
       ->type_name("HOW")
       ->group("Workers");
   train

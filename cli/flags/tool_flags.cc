@@ -51,6 +51,9 @@ void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
   AddValue(compare, "--sync", flags.sync, "MODES", "The modes to compare, as for motley train")
       ->each([&flags](const std::string&) { flags.sync_given = true; })
       ->group(group);
+  AddValue(compare, "--staleness", flags.job.staleness, "HOW",
+           "With modes that have no barrier: what becomes of old gradients, as for motley train")
+      ->group(group);
   compare
       ->add_option("--rates", flags.rates,
                    "Learning rates to try, like 0.1,0.03. Each mode is shown with its best one; "

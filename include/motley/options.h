@@ -212,8 +212,10 @@ typedef struct motley_job_options {
   uint64_t allowed_steps;
   double outer_rate;     /**< `sync` local:H: rate of updates; 0: 0.7. */
   double outer_momentum; /**< `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none. */
-  /** All-in-one, server, `sync` without a barrier, except dana: NULL, "none" or "rate". With
-      "rate", an update whose gradient is n updates old has its learning rate divided by n. */
+  /** All-in-one, server, `sync` without a barrier, except dana: NULL, "none", "rate" or "gap". With
+      "rate", an update whose gradient is n updates old has its learning rate divided by n. With
+      "gap", each parameter's part of an old gradient is divided by 1 + how far the parameter has
+      moved since, in average steps of it. */
   const char* staleness;
   /** All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
       0: 16 for each of `workers`, and at least 64. */

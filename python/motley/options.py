@@ -212,8 +212,10 @@ class JobOptions(TypedDict, total=False):
     outer_rate: float | None
     # `sync` local:H: Nesterov's, of updates; 0: 0.9; below 0: none.
     outer_momentum: float | None
-    # All-in-one, server, `sync` without a barrier, except dana: NULL, "none" or "rate". With
-    # "rate", an update whose gradient is n updates old has its learning rate divided by n.
+    # All-in-one, server, `sync` without a barrier, except dana: NULL, "none", "rate" or "gap". With
+    # "rate", an update whose gradient is n updates old has its learning rate divided by n. With
+    # "gap", each parameter's part of an old gradient is divided by 1 + how far the parameter has
+    # moved since, in average steps of it.
     staleness: str | None
     # All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
     # 0: 16 for each of `workers`, and at least 64.

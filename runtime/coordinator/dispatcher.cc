@@ -164,6 +164,8 @@ void Dispatcher::Publish(Session& to) {
   if (server_.remote != nullptr) return;  // The owners of the shards do it.
   const JobOptions& options = server_.options;
   const uint64_t sent = to.Publish(server_.model->version(), server_.model->parameters());
+  // The worker's next answer is of this version or a newer one.
+  if (options.old_gradients == OldGradients::kGap) to.Forget(server_.model->version());
   // Such a job chooses by the links, or may hold answers on them.
   const bool may_hold =
       AnswersMayWait(options) && options.tolerate > 0 && !options.grant_sends.has_value();

@@ -94,14 +94,22 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
 }
 
 Answers::Hooks ServerJob::AnswerHooks() {
-  return {[this](Event event) { OnAnswer(std::move(event)); },
-          [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
-            server_.observer.OnEvent(event::VectorArrived{step, worker, covered, server_.Now()});
-          },
-          [this] { return server_.model->TakeSum(); },
-          [this] {
-            return server_.remote != nullptr ? server_.remote->version() : server_.model->version();
-          }};
+  Answers::Hooks hooks{
+      [this](Event event) { OnAnswer(std::move(event)); },
+      [this](WorkerId worker, StepId step, std::span<const PartitionId> covered) {
+        server_.observer.OnEvent(event::VectorArrived{step, worker, covered, server_.Now()});
+      },
+      [this] { return server_.model->TakeSum(); },
+      [this] {
+        return server_.remote != nullptr ? server_.remote->version() : server_.model->version();
+      }};
+  if (server_.options.old_gradients == OldGradients::kGap) {
+    hooks.sent = [this](WorkerId worker, uint64_t version) {
+      const Session* const session = server_.SessionOf(worker);
+      return session != nullptr ? session->Sent(version) : nullptr;
+    };
+  }
+  return hooks;
 }
 
 // The scheduler gets no event before the shard servers are there, so no step is late for them.
@@ -227,6 +235,7 @@ void ServerJob::OnJoined(WorkerId worker) {
       [this, worker](uint64_t bytes, Duration time) {
         server_.observer.OnEvent(event::RoundTrip{worker, bytes, time, server_.Now()});
       });
+  if (server_.options.old_gradients == OldGradients::kGap) server_.sessions[worker]->KeepSent();
   if (!server_.Computes(worker)) {
     return server_.Say(notice::ShardServerJoined{worker, seat.name, seat.origin.host});
   }

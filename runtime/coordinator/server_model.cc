@@ -190,14 +190,14 @@ struct ServerModel::Work {
   Device& device;
   Route route;
   std::vector<std::shared_ptr<Optimizer>> optimizers;
-  std::shared_ptr<UpdateSum> sum;
+  Summed sum;
   ParameterCopy from;
   std::shared_ptr<std::vector<float>> next;
   Contribution contribution;
 
   // True: all new values are finite.
   Result<bool> Apply() {
-    const std::span<float> sums = sum->values().first(next->size());
+    const std::span<float> sums = sum.values->values().first(next->size());
     // A shard alone does not know the norm of the whole.
     if (route.shards() > 1 && optimizers.front()->needs_norm() && contribution.weight > 0) {
       contribution.norm = std::sqrt(SumOfSquares(sums)) / contribution.weight;
@@ -207,6 +207,9 @@ struct ServerModel::Work {
       const auto part = [&, begin = route.begin(shard)](auto values) {
         return std::span(values).subspan(begin, route.parameters(shard));
       };
+      if (sum.computed_with != nullptr) {
+        contribution.computed_with = part(std::span(*sum.computed_with));
+      }
       MOTLEY_ASSIGN_OR_RETURN(const bool fine,
                               optimizers[shard]->Advance(device, part(sums), part(std::span(*from)),
                                                          part(std::span(*next)), contribution));
@@ -216,7 +219,7 @@ struct ServerModel::Work {
   }
 };
 
-void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
+void ServerModel::Commit(StepId step, Summed sum, const Contribution& from,
                          std::shared_ptr<DecodedCopy> copy, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = versions_.Spare();
@@ -225,16 +228,17 @@ void ServerModel::Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Cont
   const auto update = std::make_shared<Work>(
       Work{device_, route_, Optimizers(), std::move(sum), parameters(), next, from});
   auto work = [update, step, copy] {
-    if (copy != nullptr) *copy = CopyOf(update->sum->values().first(update->next->size()));
+    if (copy != nullptr) *copy = CopyOf(update->sum.values->values().first(update->next->size()));
     MOTLEY_ASSIGN_OR_RETURN(const bool finite, update->Apply());
     return finite ? Status::Ok() : Diverged(step);
   };
-  // This thread releases `from` after the device has read it. The pool may then reuse it.
+  // This thread releases `from` and `computed_with` after the device has read it. The pool may then
+  // reuse it.
   device_.Submit(0, std::move(work),
                  alive_.Guard([this, next, update, done = std::move(done)](Status status) {
                    applying_ = false;
                    if (status.ok()) newest_->Set(next, version() + 1);
-                   update->sum = nullptr;  // The next update may take it.
+                   update->sum = {};  // The next update may take it.
                    // The caller's own rule did not begin.
                    spoiled_ = !status.ok() && status.code() != StatusCode::kCancelled;
                    done(std::move(status));

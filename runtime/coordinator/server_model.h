@@ -65,8 +65,12 @@ class ServerModel {
   // finite, because training has diverged. kResource: there is no memory for them, and nothing was
   // changed
   // (`done` runs before this returns).
-  void Commit(StepId step, std::shared_ptr<UpdateSum> sum, const Contribution& from,
-              std::shared_ptr<DecodedCopy> copy, Done done);
+  struct Summed {
+    std::shared_ptr<UpdateSum> values;
+    ParameterCopy computed_with;  // Contribution::computed_with; null: none.
+  };
+  void Commit(StepId step, Summed sum, const Contribution& from, std::shared_ptr<DecodedCopy> copy,
+              Done done);
 
   // Takes the newest version and its optimizer's state, which the device copies before the next
   // update. This one pass over memory is all that delays a step. Only one may be taken at a time,

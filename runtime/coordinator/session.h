@@ -58,6 +58,14 @@ struct Session {
   void Send(StepId step, const Message& message) {
     SendControl(transport, peer, HeaderFor(FrameKind::kControl, step), message);
   }
+  // Keeps what is sent from now on, until Forget, to look at it again (Sent).
+  void KeepSent() {
+    for (const auto& reader : readers) reader->KeepSent();
+  }
+  ParameterCopy Sent(uint64_t version) const { return readers.front()->Sent(version); }
+  void Forget(uint64_t before) {
+    for (const auto& reader : readers) reader->Forget(before);
+  }
   // Sends version `version` of the parameters, unless the worker has it. Returns the bytes sent.
   uint64_t Publish(uint64_t version, const ParameterCopy& parameters) {
     uint64_t sent = 0;

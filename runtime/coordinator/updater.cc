@@ -102,6 +102,7 @@ Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
   }
   sum.version = sum.values->oldest_version();
   sum.worker = sum.values->worker();
+  sum.computed_with = sum.values->TakeOldest();
   sum.tally = sum.values->tally();
   sum.amplification = sum.values->amplification();
   return sum;
@@ -183,7 +184,7 @@ void Updater::Apply(const Sum& sum) {
   server_.observer.OnEvent(event::RateSet{version, scheduled * rate});
   if (server_.remote != nullptr) return ApplyAtWorkers(sum, from);
   auto copy = server_.audits.auditor().Prepare(step, server_.model->parameters(), sum.approximate);
-  server_.model->Commit(step, sum.values, from, std::move(copy),
+  server_.model->Commit(step, {sum.values, sum.computed_with}, from, std::move(copy),
                         [this, step, from](const Status& status) {
                           const bool diverged = status.code() == StatusCode::kDataError;
                           if (!status.ok()) return server_.end.End(status, diverged);

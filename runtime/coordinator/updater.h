@@ -63,6 +63,7 @@ class Updater {
     double weight = 0;               // The weight of the batch.
     uint64_t version = 0;            // The oldest version that its answers were computed with.
     std::optional<WorkerId> worker;  // The worker that computed all answers here.
+    ParameterCopy computed_with;     // The values of `version`; null: nobody needs them.
   };
 
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.

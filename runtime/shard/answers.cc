@@ -115,7 +115,7 @@ bool Answers::decodable(StepId id) const {
 }
 
 const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row, bool waits) {
-  return orders_.GiveRow(worker, id, row, waits);
+  return orders_.GiveRow(worker, id, row, waits, hooks_.sent ? hooks_.newest() : 0);
 }
 
 // --- Slices ---
@@ -140,6 +140,17 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   if (Status fine = Check(header, *order); !fine.ok()) {
     return Refuse(worker, *order, std::move(fine));
   }
+  ParameterCopy computed_with;
+  if (hooks_.sent) {
+    computed_with = hooks_.sent(worker, header.version);
+    if (computed_with == nullptr) {
+      return Refuse(worker, *order,
+                    Status::DataError(fmt::format(
+                        "an answer for step {} from parameters of version {}, which the worker "
+                        "was not sent for it",
+                        header.step, header.version)));
+    }
+  }
   const OrderBook::Page& page = *orders_.Find(order->step);
   UpdateSum& sum = *open_.at(order->step).sum;
   // The order says what the answer is for. A newer version than ordered is as good.
@@ -151,7 +162,7 @@ Result<bool> Answers::Begin(WorkerId worker, const Header& header, bool fenced, 
   if (wanted.code() == StatusCode::kDataError) return Refuse(worker, *order, wanted.status());
   if (!wanted.ok() || !*wanted) return wanted;
   order->tally = header.tally;
-  sum.Saw(worker, header.version);
+  sum.Saw(worker, header.version, computed_with);
   return true;
 }
 

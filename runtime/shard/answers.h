@@ -44,6 +44,10 @@ class Answers {
     // The newest version of the parameters. Answers may be computed with it, or with any version
     // from their update's base version on.
     std::function<uint64_t()> newest;
+    // The values of a version that the worker was sent. Empty: no update needs those that its
+    // answers were computed with. Otherwise orders name the newest version, and `sent` is null for
+    // versions before that of the worker's last order. Answers from those are refused.
+    std::function<ParameterCopy(WorkerId, uint64_t version)> sent = {};
   };
   // A slice that is arriving. It belongs to the connection, which may outlast the worker's stay
   // here.

@@ -69,7 +69,7 @@ OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
 }
 
 // A row's message differs from step to step only by its numbers.
-const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool waits) {
+const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool waits, uint64_t least) {
   Page* page = PageOf(id);
   MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
   MOTLEY_ASSERT(ListOf(worker) == nullptr);  // A list is the last order of its worker.
@@ -83,7 +83,8 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool wait
     written_ = page->form_;
     written_waits_ = waits;
   }
-  const Update& update = page->update_;
+  Update update = page->update_;
+  update.base_version = std::max(update.base_version, least);
   Bytes& message = messages_[row];
   if (!message.empty() && SetOrder(message, update, given.number, page->attempt_)) {
     return message;

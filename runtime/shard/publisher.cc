@@ -40,6 +40,16 @@ bool Publisher::Reader::Publish(uint64_t version, ParameterCopy copy) {
   return true;
 }
 
+ParameterCopy Publisher::Reader::Sent(uint64_t version) const {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [version](const auto& each) { return each.first == version; });
+  return found != kept_.end() ? found->second : nullptr;
+}
+
+void Publisher::Reader::Forget(uint64_t before) {
+  std::erase_if(kept_, [before](const auto& each) { return each.first < before; });
+}
+
 uint64_t Publisher::Reader::bytes() const { return publisher_.cut_.bytes_of(publisher_.shard_); }
 
 // `values` are those of the shard.
@@ -71,6 +81,7 @@ void Publisher::Reader::Send(uint64_t version, ParameterCopy copy) {
   // A Done that runs right now still holds its flight.
   if (flight_ == nullptr || flight_.use_count() > 1) flight_ = std::make_shared<Flight>();
   sent_ = version;
+  if (keeps_) kept_.emplace_back(version, copy);
   const std::shared_ptr<Flight> flight = flight_;
   flight->owner = &publisher_;
   flight->reader = this;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -52,6 +53,11 @@ class Publisher {
     bool Publish(uint64_t version, ParameterCopy copy);
     uint64_t bytes() const;  // The size of the shard's part of a version.
 
+    // Keeps the versions that it sends from now on, until Forget. Sent is null for others.
+    void KeepSent() { keeps_ = true; }
+    ParameterCopy Sent(uint64_t version) const;
+    void Forget(uint64_t before);  // Versions before this one.
+
    private:
     friend class Publisher;
     void Send(uint64_t version, ParameterCopy copy);
@@ -62,6 +68,8 @@ class Publisher {
     std::optional<uint64_t> sent_;     // The newest version that was sent.
     std::shared_ptr<Flight> flight_;   // Null: none yet.
     std::optional<uint64_t> waiting_;  // The version that waits for the flight to end.
+    bool keeps_ = false;
+    std::vector<std::pair<uint64_t, ParameterCopy>> kept_;
   };
 
   // The connection that still reads the oldest version, if that is older than `version`.

@@ -58,7 +58,7 @@ void UpdateSum::Open(const Update& update, uint32_t attempt,
   rows_ = form != nullptr ? form->workers : 0;
   have_.clear();
   decodable_ = 0;
-  oldest_ = kNoVersion;
+  oldest_ = {};
   worker_.reset();
   several_ = false;
   for (const auto& range : ranges_) {
@@ -67,8 +67,8 @@ void UpdateSum::Open(const Update& update, uint32_t attempt,
   }
 }
 
-void UpdateSum::Saw(WorkerId worker, uint64_t version) {
-  oldest_ = std::min(oldest_, version);
+void UpdateSum::Saw(WorkerId worker, uint64_t version, const ParameterCopy& values) {
+  if (version < oldest_.number) oldest_ = {version, values};
   several_ = several_ || (worker_ && *worker_ != worker);
   worker_ = worker;
 }

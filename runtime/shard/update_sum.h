@@ -11,12 +11,14 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_memory.h"
 #include "base/parallel.h"
 #include "runtime/links/route.h"
 #include "runtime/links/slicing.h"
+#include "runtime/shard/publisher.h"
 #include "runtime/shard/range_answers.h"
 
 namespace motley {
@@ -56,9 +58,11 @@ class UpdateSum {
   // that the sum is one.
   Result<ApproximateDecoding> EndApproximately();
 
-  // The worker computed an answer with this version of the parameters.
-  void Saw(WorkerId worker, uint64_t version);
-  uint64_t oldest_version() const { return oldest_; }  // Precondition: there is an answer.
+  // The worker computes an answer with this version of the parameters; `values` may be null.
+  void Saw(WorkerId worker, uint64_t version, const ParameterCopy& values = nullptr);
+  uint64_t oldest_version() const { return oldest_.number; }  // Precondition: there is an answer.
+  // The values of that version, which are given up; null: nobody gave them.
+  ParameterCopy TakeOldest() { return std::move(oldest_.values); }
 
   // The worker that computed all answers; none if there were several.
   std::optional<WorkerId> worker() const { return several_ ? std::nullopt : worker_; }
@@ -82,7 +86,10 @@ class UpdateSum {
   // The number of shards that have a row, or a vector of a list: worker, order and number.
   std::map<std::tuple<WorkerId, uint32_t, uint32_t>, size_t> have_;
   size_t decodable_ = 0;  // The number of shards that decode.
-  uint64_t oldest_ = kNoVersion;
+  struct {
+    uint64_t number = kNoVersion;
+    ParameterCopy values;
+  } oldest_;  // The oldest version of an answer.
   std::optional<WorkerId> worker_;
   bool several_ = false;
 };

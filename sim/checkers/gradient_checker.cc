@@ -297,6 +297,7 @@ void GradientChecker::On(const event::StepDecoded& event) {
                     .rate_factor = rates_.Factor(newest, SamplesOf(event.step)),
                     .worker = event.worker};
   if (versions_) from.staleness = newest - version;
+  if (versions_) from.computed_with = used;
   CheckStep(event, from, rounding_->Arrived(version, used));
   approximate_.reset();
   largest_weight_ = 1;

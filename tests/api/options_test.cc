@@ -129,7 +129,8 @@ TEST(ApiOptions, WhatDoesNotFitAModeIsRefused) {
   refused("`partitions` 1: a worker computes whole ones, and the job has at most 2 workers",
           [](auto& o) { o.partitions = 1; });
   refused("`partitions` 250001: at most 250000", [](auto& o) { o.partitions = 250'001; });
-  refused("`staleness` 'gap' is not known", [](auto& o) { o.staleness = "gap"; });
+  refused("`staleness` 'age' is not known", [](auto& o) { o.staleness = "age"; });
+  refused("`staleness` gap: gradients are never old", [](auto& o) { o.staleness = "gap"; });
   refused("`staleness` rate: gradients are never old", [](auto& o) { o.staleness = "rate"; });
   refused("`staleness` rate: with `sync` dana", [](auto& o) {
     o.sync = "dana";

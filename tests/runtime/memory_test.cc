@@ -50,6 +50,14 @@ TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
   EXPECT_EQ(ServerVectors(adam), ServerVectors(plain) + 2);
 }
 
+TEST(Memory, GapsNeedTheVersionsOfOpenUpdatesAndTheMeanSteps) {
+  JobOptions plain = JobWorld::Options(4, "none");
+  plain.sync.one_each = true;
+  JobOptions gap = plain;
+  gap.old_gradients = OldGradients::kGap;
+  EXPECT_EQ(ServerVectors(gap), ServerVectors(plain) + 4 + 1);
+}
+
 // The server of such a job has the first version and the result, and what it saves.
 TEST(Memory, OfAVectorIsWhereTheVectorIs) {
   constexpr uint64_t kVector = uint64_t{400} << 20;  // Bytes.

@@ -10,6 +10,7 @@
 
 #include "base/suggest.h"
 #include "coding/kernels/combine.h"
+#include "training/optimizers/gap_penalty.h"
 #include "training/optimizers/optimizer_rule.h"
 #include "training/optimizers/rate_schedule.h"
 
@@ -70,7 +71,9 @@ class KernelOptimizer final : public Optimizer {
         rule_(std::move(rule)),
         count_(count),
         block_(block),
-        state_(state_count) {}
+        state_(state_count) {
+    if (options.old_gradients == OldGradients::kGap) gap_.emplace(count, pieces_.size());
+  }
 
   Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                const Contribution& from) override {
@@ -120,6 +123,11 @@ class KernelOptimizer final : public Optimizer {
           fmt::format("the optimizer has states of {} workers, and the update is of none of them",
                       options_.states));
     }
+    if (gap_ && from.staleness > 0 && from.computed_with.size() != count_) {
+      return Status::InvalidArgument(fmt::format(
+          "the gap of a gradient that is {} updates old, computed with {} parameters of {}",
+          from.staleness, from.computed_with.size(), count_));
+    }
     return Status::Ok();
   }
 
@@ -128,7 +136,7 @@ class KernelOptimizer final : public Optimizer {
                 std::span<float> next, const Contribution& from, std::atomic<bool>* finite) {
     MOTLEY_RETURN_IF_ERROR(Check(gradient, before, next, from));
     const size_t own = state_.size() / std::max(options_.states, 1U);
-    const bool fades = options_.rate_by_staleness && from.staleness > 1;
+    const bool fades = options_.old_gradients == OldGradients::kRate && from.staleness > 1;
     const size_t blocks = count_ / block_ + (count_ % block_ != 0);
     Pass pass{device.kernels(),
               // Several blocks have a thread each.
@@ -138,6 +146,7 @@ class KernelOptimizer final : public Optimizer {
               from, before.data(), gradient.data(),
               state_.data() + (options_.states > 0 ? *from.worker * own : 0), next.data()};
     Clip(device, gradient, pass);
+    for (size_t i = 0; gap_ && i < pieces_.size(); ++i) gap_->Begin(i, RateOf(pass, pieces_[i]));
     Status status;  // Only a rule with a single block may fail.
     const auto run = [&](size_t begin, size_t end) {
       for (size_t block = begin; block < end; ++block) {
@@ -151,6 +160,7 @@ class KernelOptimizer final : public Optimizer {
     };
     blocks > 1 ? device.parallel().For(blocks, 1, run) : run(0, blocks);
     if (status.ok()) steps_ = pass.steps;
+    if (status.ok() && gap_) gap_->End();
     return status;
   }
 
@@ -167,7 +177,12 @@ class KernelOptimizer final : public Optimizer {
     if (factor < 1) pass.clip = static_cast<float>(factor);
   }
 
-  Status UpdateBlock(const Pass& pass, size_t begin, size_t count) const {
+  static double RateOf(const Pass& pass, const Piece& piece) {
+    const std::vector<double>& rates = pass.from.group_rates;
+    return (rates.empty() ? piece.options.learning_rate : rates[piece.group]) * pass.rate_factor;
+  }
+
+  Status UpdateBlock(const Pass& pass, size_t begin, size_t count) {
     float* const g = pass.gradient + begin;
     float* const w = pass.next + begin;
     if (pass.before != pass.next) std::copy_n(pass.before + begin, count, w);
@@ -182,16 +197,26 @@ class KernelOptimizer final : public Optimizer {
     return Status::Ok();
   }
 
-  Status UpdatePart(const Pass& pass, const Piece& piece, size_t begin, size_t count) const {
+  Status UpdatePart(const Pass& pass, const Piece& piece, size_t begin, size_t count) {
     float* const g = pass.gradient + begin;
     float* const w = pass.next + begin;
     const auto l2 = static_cast<float>(piece.options.l2);
     if (l2 != 0) pass.kernels.axpy(pass.queue, count, l2, w, g);
     float* const state = state_.empty() ? nullptr : pass.state + begin;
-    const std::vector<double>& rates = pass.from.group_rates;
-    const double rate = rates.empty() ? piece.options.learning_rate : rates[piece.group];
-    return rule_({pass.kernels, pass.queue, piece.options, rate * pass.rate_factor, pass.steps,
-                  count, g, state, count_, w, pass.from.weight});
+    const RuleUpdate update{
+        pass.kernels, pass.queue, piece.options,   RateOf(pass, piece), pass.steps, count, g, state,
+        count_,       w,          pass.from.weight};
+    if (!gap_) return rule_(update);
+    const auto number = static_cast<size_t>(&piece - pieces_.data());
+    if (pass.from.staleness > 0) {
+      gap_->Divide(number, begin, count, w, pass.from.computed_with.data() + begin, g);
+    }
+    std::vector<float> own;  // The rule may overwrite what was before.
+    if (pass.before == pass.next) own.assign(w, w + count);
+    const Status done = rule_(update);
+    const float* const before = own.empty() ? pass.before + begin : own.data();
+    if (done.ok()) gap_->Measure(number, begin, count, before, w);
+    return done;
   }
 
   OptimizerOptions options_;
@@ -201,6 +226,7 @@ class KernelOptimizer final : public Optimizer {
   size_t block_;
   uint64_t steps_ = 0;
   std::vector<float> state_;
+  std::optional<GapPenalty> gap_;  // None if old gradients are as others.
 };
 
 Status CheckRange(const char* option, double given, const OptionRange& range) {

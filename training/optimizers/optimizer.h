@@ -28,6 +28,13 @@ struct ParameterGroup {
   bool operator==(const ParameterGroup&) const = default;
 };
 
+// What becomes of gradients whose parameters are updates old.
+enum class OldGradients : uint8_t {
+  kAsOthers,
+  kRate,  // The rate is divided by their staleness (Zhang et al., arXiv 1511.05950).
+  kGap,   // They are divided by how far each parameter has moved (GapPenalty).
+};
+
 struct OptimizerOptions {
   std::string name = "sgd";  // One of OptimizerNames(), in optimizer_rule.h.
   double learning_rate = 0.1;
@@ -44,8 +51,7 @@ struct OptimizerOptions {
   // share one. With nag this is DANA (Hakimi et al., arXiv 1907.11612): v_i = m v_i + g,
   // w -= rate (g + m v_i), where w are the parameters that workers get.
   uint32_t states = 0;
-  // Divides the rate of an update by its staleness (Zhang et al., arXiv 1511.05950).
-  bool rate_by_staleness = false;
+  OldGradients old_gradients = OldGradients::kAsOthers;
 };
 
 // What an update is made of, besides the summed gradient.
@@ -55,6 +61,8 @@ struct Contribution {
   double rate_factor = 1;          // Multiplies the learning rate.
   std::optional<WorkerId> worker;  // The only worker that contributed; none: all of a step.
   uint64_t staleness = 0;          // Updates that were applied since the gradient's parameters.
+  // The parameters that the gradient was computed with. Only kGap reads them, for staleness > 0.
+  std::span<const float> computed_with;
   // The norm of the mean gradient if this is only a range of it; none: it is computed here. Only
   // clipping reads it.
   std::optional<double> norm;
@@ -97,7 +105,8 @@ class Optimizer {
   // Runs on the device's thread; the device must be host-accessible. `gradient` is the sum over
   // samples of total weight `from.weight`. It is overwritten with the mean, clipped, plus L2.
   // kInvalidArgument: another length, a weight that is negative or not finite, rates that lack
-  // a group, or no worker where workers have states. Also returns errors of the caller's rule.
+  // a group, no worker where workers have states, or no parameters of an old gradient. Also returns
+  // errors of the caller's rule.
   virtual Status Apply(Device& device, std::span<float> gradient, std::span<float> parameters,
                        const Contribution& from) = 0;
   // The same for the next version of the parameters, which begins as a copy of `before`. They may

@@ -39,6 +39,7 @@ class Sync(ProgramTest):
         self.expect_trained(report)
         self.assertEqual(report["learning"]["optimizer"], "nag")
         self.expect_trained(self.train("--sync", "ssp:2", "--staleness", "rate"))
+        self.expect_trained(self.train("--sync", "asp", "--staleness", "gap"))
 
     def test_backup_workers_let_steps_end_without_the_last_answers(self):
         report = self.train("--sync", "backup:1")
@@ -100,6 +101,7 @@ class Sync(ProgramTest):
                              (("--sync", "dana", "--optimizer", "adam"), "--optimizer nag"),
                              (("--sync", "backup:3"), "at least one must answer"),
                              (("--sync", "bsp", "--staleness", "rate"), "gradients are never old"),
+                             (("--sync", "dana", "--staleness", "gap"), "the momenta look ahead instead"),
                              (("--sync", "asp", "--reduce", "direct"), "--reduce star"),
                              (("--sync", "asp", "--audit", 0.5), "--audit 0"),
                              (("--sync", "ssp:2", "--checkpoint", self.folder / "saved"), "cannot be saved")):

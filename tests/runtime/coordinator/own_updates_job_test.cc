@@ -25,7 +25,7 @@ constexpr char kScaled[] = "constant:warmup=5,sqrt=128";
 
 class OwnUpdatesJob : public testing::Test {
  protected:
-  void Start(const std::string& sync, uint32_t workers, bool rate_by_staleness = false,
+  void Start(const std::string& sync, uint32_t workers, OldGradients old = OldGradients::kAsOthers,
              const std::string& schedule = "constant") {
     decoded_.clear();
     stalest_ = 0;
@@ -33,7 +33,7 @@ class OwnUpdatesJob : public testing::Test {
     options.sync = *ParseSyncMode(sync);
     options.audit_fraction = 0;
     options.steps = 40;
-    options.rate_by_staleness = rate_by_staleness;
+    options.old_gradients = old;
     if (options.sync.own_momentum) options.optimizer = {.name = "nag", .learning_rate = 0.02};
     options.optimizer.schedule = schedule;
     if (schedule == kScaled) options.batch = 90;  // The last one of an epoch has 60 samples.
@@ -59,6 +59,8 @@ class OwnUpdatesJob : public testing::Test {
     const size_t count = end.parameters->size();
     std::vector<std::vector<double>> versions{std::vector<double>(count)};  // Softmax starts at 0.
     std::vector<std::vector<double>> momenta(options.workers, std::vector<double>(count));
+    std::vector<double> squares(count);  // Mean squares of the steps per unit of rate.
+    double largest = 0;                  // The largest rate so far.
     std::set<StepId> updates;
     uint64_t sum = 0;
     std::vector<uint64_t> stale;
@@ -70,20 +72,28 @@ class OwnUpdatesJob : public testing::Test {
                                  gradient);
       const uint64_t staleness = versions.size() - 1 - each.version;
       double rate = options.optimizer.learning_rate;
-      if (options.rate_by_staleness) rate /= static_cast<double>(std::max<uint64_t>(staleness, 1));
+      if (options.old_gradients == OldGradients::kRate)
+        rate /= static_cast<double>(std::max<uint64_t>(staleness, 1));
       if (options.optimizer.schedule == kScaled) {
         rate *= std::min(1.0, static_cast<double>(versions.size()) / 6);
         rate *= std::sqrt(static_cast<double>(rows.size()) / 128);
       }
+      largest = std::max(largest, rate);
       std::vector<double> next = versions.back();
       for (size_t i = 0; i < count; ++i) {
         double step = gradient[i] / static_cast<double>(rows.size());
+        if (options.old_gradients == OldGradients::kGap && staleness > 0) {
+          const double whole = 1 - std::pow(0.999, static_cast<double>(versions.size() - 1));
+          const double gap = std::abs(next[i] - versions[each.version][i]);
+          step /= 1 + gap / (largest * (std::sqrt(squares[i] / whole) + 1e-8));
+        }
         if (options.sync.own_momentum) {
           double& momentum = momenta.at(each.worker.value())[i];
           momentum = options.optimizer.momentum * momentum + step;
           step += options.optimizer.momentum * momentum;
         }
         next[i] -= rate * step;
+        squares[i] = 0.999 * squares[i] + 0.001 * step * step;
       }
       stale.push_back(staleness);
       sum += staleness;
@@ -137,16 +147,34 @@ TEST_F(OwnUpdatesJob, EqualsASequentialTraining) {
 TEST_F(OwnUpdatesJob, MayLowerTheRateOfOldGradients) {
   for (const char* sync : {"asp", "ssp:2", "dssp:0,3"}) {
     SCOPED_TRACE(sync);
-    Start(sync, 5, /*rate_by_staleness=*/true);
+    Start(sync, 5, OldGradients::kRate);
     ExpectSameAsInSequence();
     EXPECT_GT(stalest_, 1u) << "there is something to lower";
   }
 }
 
+TEST_F(OwnUpdatesJob, MayDivideOldGradientsByTheirGaps) {
+  for (const char* sync : {"asp", "ssp:2", "r2sp"}) {
+    SCOPED_TRACE(sync);
+    Start(sync, 5, OldGradients::kGap);
+    ExpectSameAsInSequence();
+    EXPECT_GT(stalest_, 1u) << "there are gaps";
+  }
+}
+
+TEST_F(OwnUpdatesJob, KnowsTheGapsWhenWorkersDieAndJoin) {
+  Start("asp", 4, OldGradients::kGap);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
+  world_->Kill(*world_->workers[1]);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 20; }));
+  world_->StartWorker(1);
+  ExpectSameAsInSequence();
+}
+
 TEST_F(OwnUpdatesJob, MayScaleTheRateByTheSamplesOfAnUpdate) {
   for (const char* sync : {"asp", "ssp:2", "r2sp", "dana"}) {
     SCOPED_TRACE(sync);
-    Start(sync, 5, /*rate_by_staleness=*/false, kScaled);
+    Start(sync, 5, OldGradients::kAsOthers, kScaled);
     ExpectSameAsInSequence();
   }
 }

@@ -47,7 +47,7 @@ struct Bench {
   }
   Status Commit(StepId step, std::shared_ptr<UpdateSum> sum) {
     std::optional<Status> done;
-    model->Commit(step, std::move(sum), {.weight = 100}, nullptr,
+    model->Commit(step, {std::move(sum), nullptr}, {.weight = 100}, nullptr,
                   [&](Status status) { done = std::move(status); });
     EXPECT_TRUE(world.RunUntil([&] { return done.has_value() && !model->busy(); }));
     return done.value_or(Status::Internal("nothing came of it"));

@@ -91,7 +91,7 @@ class AnswersRig : public testing::Test {
            }
            return sums.back();
          },
-         [this] { return newest; }});
+         [this] { return newest; }, sent});
   }
   // The sum of the update that was opened last, or that is closed now.
   const UpdateSum& sum() const { return *sums.back(); }
@@ -118,7 +118,9 @@ class AnswersRig : public testing::Test {
   std::unique_ptr<ParallelFor> parallel = MakeSerialParallelFor();
   std::vector<Event> events;
   std::vector<PartitionId> covered;
-  uint64_t newest = 0;                           // The newest version of the parameters.
+  uint64_t newest = 0;  // The newest version of the parameters.
+  // The hook of the Answers that are made next; empty: none.
+  std::function<ParameterCopy(WorkerId, uint64_t)> sent;
   std::vector<std::shared_ptr<UpdateSum>> sums;  // Those of all updates that were opened.
 
  private:

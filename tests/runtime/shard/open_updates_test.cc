@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,10 +29,10 @@ class OpenUpdates : public ShardedAnswers {
     header.tally = {.loss = value, .weight = 1};
     Claim(header, value, {});
     Answers::Slice arriving;
-    const Result<bool> wanted = answers.Begin(worker, header, false, arriving);
+    const Result<bool> wanted = at->Begin(worker, header, false, arriving);
     if (!wanted.ok() || !*wanted) return wanted.ok();
     std::fill(arriving.values.begin(), arriving.values.end(), value);
-    return answers.Finish(worker, arriving).ok();
+    return at->Finish(worker, arriving).ok();
   }
   bool End(WorkerId worker, StepId id, uint32_t order, uint32_t entries = 0) {
     wire::AnswerEndT end;
@@ -39,14 +40,15 @@ class OpenUpdates : public ShardedAnswers {
     end.order = order;
     end.entries = entries;
     end.finished = true;
-    const Result<bool> given = answers.OnEnd(worker, end);
+    const Result<bool> given = at->OnEnd(worker, end);
     return given.ok() && *given;
   }
   uint32_t Give(WorkerId worker, StepId id, RowId row) {
-    return NumberOf(answers.GiveRow(worker, id, row));
+    return NumberOf(at->GiveRow(worker, id, row));
   }
 
   Answers answers = Make({.workers = 3, .partitions = 4});
+  Answers* at = &answers;  // What the helpers above talk to.
 };
 
 // Each worker has an update of its own, as without a barrier. They end in any order.
@@ -100,6 +102,30 @@ TEST_P(OpenUpdates, TakeAnswersFromTheirBaseVersionToTheNewest) {
     EXPECT_EQ(Slice(0, {5, version}, order, 0, 1), version >= 3 && version <= 6) << version;
     EXPECT_TRUE(End(0, 5, order));
   }
+}
+
+// The server looks at the parameters of an answer again.
+TEST_P(OpenUpdates, KnowTheParametersOfTheirAnswers) {
+  std::map<uint64_t, ParameterCopy> versions;
+  for (const uint64_t version : {5, 6}) {
+    versions[version] = std::make_shared<const std::vector<float>>(kLength, version);
+  }
+  sent = [&](WorkerId, uint64_t version) { return versions[version]; };
+  Answers looking = Make({.workers = 3, .partitions = 4});
+  at = &looking;
+  newest = 6;
+  ASSERT_TRUE(looking.Open({7, 3}, Form("none", 1, 0)).ok());
+  const Bytes& order = looking.GiveRow(0, 7, 0);
+  EXPECT_EQ(DecodeControl(order).value().body.AsOrder()->version, 6u) << "only that one is kept";
+  EXPECT_TRUE(Answer(0, {7, 6}, NumberOf(order), 10));
+  const auto sum = looking.Close(7).value();
+  EXPECT_EQ(sum->TakeOldest(), versions[6]);
+  EXPECT_EQ(sum->TakeOldest(), nullptr) << "it is given up";
+  ASSERT_TRUE(looking.Open({8, 3}, Form("none", 1, 0)).ok());
+  const uint32_t next = Give(1, 8, 0);
+  EXPECT_FALSE(Answer(1, {8, 4}, next, 10)) << "the worker was not sent it";
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_NE(Of<RowRejected>()[0].why.ToString().find("not sent"), std::string::npos);
 }
 
 // An update that was opened last has the log, and another one's answers are no part of it.

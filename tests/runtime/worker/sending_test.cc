@@ -89,6 +89,28 @@ TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
   for (const auto& [id, message] : transport.held) EXPECT_EQ(message.header.version, 4u);
 }
 
+TEST(Publisher, KeepsWhatItSentIfItIsToBeLookedAtAgain) {
+  HeldTransport transport;
+  Publisher publisher(transport, kCut, 0, NoneWaits);
+  Publisher::Reader reader(publisher, 1, Header());
+  Publisher::Reader other(publisher, 2, Header());
+  reader.KeepSent();
+  const ParameterCopy three = Values(1), four = Values(2);
+  for (const auto& [version, values] : {std::pair(3, three), std::pair(4, four)}) {
+    reader.Publish(version, values);
+    other.Publish(version, values);
+    while (!transport.held.empty()) transport.LetGo();
+  }
+  EXPECT_EQ(reader.Sent(3), three);
+  EXPECT_EQ(reader.Sent(4), four);
+  EXPECT_EQ(reader.Sent(5), nullptr);
+  EXPECT_EQ(other.Sent(4), nullptr);
+  reader.Forget(4);
+  EXPECT_EQ(reader.Sent(3), nullptr);
+  EXPECT_EQ(three.use_count(), 1);
+  EXPECT_EQ(reader.Sent(4), four);
+}
+
 TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
   HeldTransport transport;
   Publisher publisher(transport, kCut, 0, NoneWaits);

@@ -371,9 +371,10 @@ TEST(WorkerStates, AnUpdateOfNobodyIsRefused) {
 TEST(RateByStaleness, DividesTheRateOfOldGradients) {
   TestRig rig;
   for (const bool fades : {false, true}) {
+    const OldGradients treated = fades ? OldGradients::kRate : OldGradients::kAsOthers;
     for (const uint64_t staleness : {0, 1, 2, 7}) {
       const auto optimizer =
-          MakeOptimizer({.name = "sgd", .learning_rate = 0.5, .rate_by_staleness = fades}, kCount);
+          MakeOptimizer({.name = "sgd", .learning_rate = 0.5, .old_gradients = treated}, kCount);
       std::vector<float> parameters(kCount), sum(kCount, 4);
       ASSERT_TRUE(optimizer
                       ->Apply(*rig.device, sum, parameters,
