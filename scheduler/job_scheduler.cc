@@ -205,12 +205,13 @@ void JobScheduler::OpenUpdates() {
     if (lane.update.interrupted()) Begin(lane);
   }
   while (phase_ == Phase::kRunning) {
-    const std::optional<SyncPolicy::Opening> next = sync_->Next(job_.members);
+    const std::optional<SyncPolicy::Opening> next = sync_->Next(job_.members, job_.now);
     if (!next) return;
     Lane& lane = lanes_[next->lane];
     lane.update.id = next->update.id;
     lane.update.begun_again = 0;
     lane.update.base_version = next->update.base_version;
+    lane.update.part = next->part;
     lane.update.begun = true;
     sync_->Opened(*next, job_.now);
     Begin(lane);
@@ -351,6 +352,13 @@ Status CheckJobOptions(const SchedulerOptions& options) {
                                                options.steps, options.first_step));
   }
   if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
+  if (options.turns == 0 || options.turns > options.partitions ||
+      (options.turns > 1 && !options.sync.in_order)) {
+    return Status::InvalidArgument(fmt::format(
+        "{} updates in a row share a batch of {} partitions: only with `sync` r2sp, and at most as "
+        "many as there are partitions",
+        options.turns, options.partitions));
+  }
   if (options.partitions < options.workers) {
     return Status::InvalidArgument(
         fmt::format("{} workers, and the samples are cut into {} partitions, for all of the job's "

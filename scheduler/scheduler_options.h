@@ -31,8 +31,11 @@ struct SchedulerOptions {
   Duration step_deadline{};
   uint32_t parts = 2;  // m of codes with parts.
   SyncMode sync;       // Which updates are open at a time.
+  // With sync.in_order: so many updates in a row share a batch, in parts that follow the speeds of
+  // their workers. 1: each has a batch of its own. No more than partitions.
+  uint32_t turns = 1;
   Shares shares = Shares::kProportional;
-  uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
+  uint32_t batch = 1;       // Samples of a batch; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.
   uint64_t first_step = 0;  // At most `steps`; an earlier run did the steps before it.
   uint64_t seed = 0;

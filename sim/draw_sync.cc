@@ -48,6 +48,10 @@ void GiveOwnUpdates(SimOptions& options, Random& random, const SyncForm* form) {
   if (job.sync.own_momentum) {
     job.optimizer = {.name = "nag", .learning_rate = 0.005, .l2 = job.optimizer.l2};
   }
+  if (job.sync.in_order && random.Chance(0.7)) {  // Otherwise each update has a batch of its own.
+    job.turns = job.workers;
+    job.batch *= job.turns;
+  }
   job.code = "none";
   job.quorum = job.draw_codes_every = job.most_workers = 0;
   job.step_deadline = {};

@@ -64,6 +64,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   }
   if (job.shard_servers > 0) text += ", " + Counted(job.shard_servers, "shard server");
   if (job.sync != SyncMode()) text += fmt::format(", {}", NameOf(job.sync));
+  if (job.turns > 1) text += ", turns share a batch";
   if (job.old_gradients == OldGradients::kRate) text += ", rates by staleness";
   if (job.old_gradients == OldGradients::kGap) text += ", gradients by their gaps";
   for (const OptimizerOptions* by : {&job.optimizer, &job.local.optimizer}) {

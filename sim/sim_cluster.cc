@@ -101,8 +101,8 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
   if (options.trainer != SimTrainer::kCostOnly || !partitions.ok()) return nullptr;
   if (options.cluster.gradient_bytes == 0) return nullptr;
   return std::make_shared<Quadratic>(
-      options.job.seed,
-      BatchSchedule(options.job.seed, PartitionSizes(samples, *partitions), options.job.batch));
+      options.job.seed, BatchSchedule(options.job.seed, PartitionSizes(samples, *partitions),
+                                      options.job.batch, options.job.turns));
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {

@@ -169,7 +169,7 @@ void TrainingRun::Introduce() const {
                   Counted(plan_.samples, "training sample"),
                   Counted(plan_.job.model.features, "feature"), WorkerWords(plan_.job),
                   plan_.job.code, Counted(plan_.job.steps, "step"),
-                  Counted(plan_.job.batch, "sample")));
+                  Counted(plan_.job.batch / plan_.job.turns, "sample")));
   JobRequest learning = chosen_;
   const bool own = parts_.foreign != nullptr && parts_.foreign->apply;
   if (own) learning.optimizer.name = "its own rule";

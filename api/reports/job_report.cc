@@ -107,7 +107,7 @@ Json LearningJson(const JobOptions& job) {
   Json json = {{"optimizer", own ? "own" : by.name},
                {"learning_rate", by.learning_rate},
                {"schedule", by.schedule},
-               {"batch", job.batch},
+               {"batch", job.batch / job.turns},
                {"steps", job.steps},
                {"l2", by.l2}};
   if (!by.groups.empty()) json["learning_rate"] = by.groups[0].learning_rate;

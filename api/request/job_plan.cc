@@ -343,7 +343,7 @@ Result<JobPlan> PlanWithBackup(const JobRequest& request, const SyncMode& sync,
 }  // namespace
 
 uint64_t JobPlan::SamplesIn(uint64_t steps) const {
-  const uint64_t rest = std::min(steps % steps_per_epoch * job.batch, samples);
+  const uint64_t rest = std::min(steps % steps_per_epoch * job.batch / job.turns, samples);
   return steps / steps_per_epoch * samples + rest;
 }
 
@@ -476,7 +476,13 @@ Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
                     plan.job.partitions, Counted(samples, "training sample")));
   }
   plan.samples = samples;
-  plan.steps_per_epoch = CeilDivide(samples, plan.job.batch);
+  if (plan.job.sync
+          .in_order) {  // On average, the part of an update has the batch that was asked for.
+    plan.job.turns = plan.job.workers;
+    plan.job.batch = static_cast<uint32_t>(
+        std::min(uint64_t{plan.job.batch} * plan.job.turns, std::min(samples, kMostInRound)));
+  }
+  plan.steps_per_epoch = CeilDivide(samples, plan.job.batch) * plan.job.turns;
   plan.job.steps = request.steps;
   if (request.steps == 0) {
     if (request.epochs > kMostSteps / plan.steps_per_epoch) {

@@ -281,7 +281,8 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
   approximate.max_error = std::max(approximate.max_error, result.job.approximate.max_error);
   const std::vector<CodeChoice>& choices = result.job.scheduler.choices;
   chosen.push_back(choices.empty() ? CodeChoice{.code = kLeases.scheme} : choices.back());
-  const auto computed = static_cast<double>(plan.job.batch) * static_cast<double>(result.job.steps);
+  const auto computed =
+      static_cast<double>(plan.job.batch) * static_cast<double>(result.job.steps) / plan.job.turns;
   computing.push_back(0);
   for (const WorkerStats& worker : result.job.scheduler.workers) {
     if (worker.share > kNothing) ++computing.back();

@@ -199,6 +199,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.job = options.job_id;
   accept.seed = options.seed;
   accept.batch = options.batch;
+  accept.turns = options.turns;
   accept.partition_sizes = server_.schedule.partition_sizes();
   accept.features = shape.features;
   accept.classes = shape.classes;

@@ -97,7 +97,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   const uint64_t samples = data.shape().rows;
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, data.shape()));
   MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(LargestPartitionBytes(data.shape(), partitions)));
-  const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
+  const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch,
+                               options.turns);
   const bool own_trainer = options.foreign != nullptr;
   if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));

@@ -56,6 +56,7 @@ void Updater::Commit(const CommitStep& command) {
           ApproximateSum{found.weights, found.coverage, found.error});
     }
     sum.version = step;  // There is a barrier.
+    sum.samples = SamplesOf(step);
     sum.squares = found.squares;
     sum.attempt = server_.remote->shards().attempt();
     OnSummed(std::move(sum));
@@ -81,8 +82,19 @@ void Updater::CommitNext() {
       sum.status().WithContext(fmt::format("step {} could not be decoded", command.step)));
 }
 
+// The samples of the open update.
+double Updater::SamplesOf(StepId step) const {
+  if (server_.options.turns == 1) return server_.schedule.batch_size(step);
+  const auto ranges = server_.schedule.SharedRanges(step);
+  double samples = 0;
+  for (const CodeEntry& entry : server_.answers.orders().Find(step)->form()->rows.front()) {
+    samples += (*ranges)[entry.partition].count;
+  }
+  return samples;
+}
+
 Result<Updater::Sum> Updater::SumUp(const CommitStep& command) {
-  Sum sum{.step = command.step};
+  Sum sum{.step = command.step, .samples = SamplesOf(command.step)};
   // The last row may have made the step decodable.
   if (!command.approximately || server_.answers.decodable(command.step)) {
     MOTLEY_ASSIGN_OR_RETURN(sum.values, server_.answers.Close(command.step));
@@ -114,7 +126,7 @@ void Updater::OnSummed(Sum sum) {
   const Result<double> weight =
       server_.options.local.batch > 0
           ? Result<double>(sum.tally.weight.real())
-          : BatchWeight(sum.tally, server_.schedule.batch_size(step), server_.CountsAreKnown(),
+          : BatchWeight(sum.tally, sum.samples, server_.CountsAreKnown(),
                         *server_.schedule.SharedRanges(step), sum.approximate.get());
   if (!weight.ok()) {
     return server_.end.End(weight.status().WithContext(fmt::format("step {}", step)));
@@ -167,7 +179,9 @@ void Updater::Apply(const Sum& sum) {
   const uint64_t version = server_.remote != nullptr ? step : server_.model->version();
   const OptimizerOptions& by = server_.options.optimizer;
   const double samples =
-      EffectiveSamples(*server_.schedule.SharedRanges(step), sum.approximate.get());
+      server_.options.turns > 1
+          ? sum.samples
+          : EffectiveSamples(*server_.schedule.SharedRanges(step), sum.approximate.get());
   const double scheduled = server_.validator->RateFactor(version, samples);
   Contribution from{.weight = sum.weight,
                     .rate_factor = scheduled,

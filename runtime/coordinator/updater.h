@@ -60,6 +60,7 @@ class Updater {
     std::shared_ptr<UpdateSum> values;                  // Null: workers have them.
     double squares = 0;              // The sum of the squares of values that workers have.
     uint32_t attempt = 0;            // RemoteShards::attempt
+    double samples = 0;              // Those of its batch, or of its part of the batch.
     double weight = 0;               // The weight of the batch.
     uint64_t version = 0;            // The oldest version that its answers were computed with.
     std::optional<WorkerId> worker;  // The worker that computed all answers here.
@@ -69,6 +70,7 @@ class Updater {
   Copy FetchLater(bool state, std::function<void()> then);  // Once shards are in their places.
   void CommitNext();
   Result<Sum> SumUp(const CommitStep& command);
+  double SamplesOf(StepId step) const;
   void OnSummed(Sum sum);
   void ReadSum(std::function<void(std::span<const float>)> then);
   void Decoded(const Sum& sum, std::span<const float> values);

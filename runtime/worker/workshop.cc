@@ -31,13 +31,14 @@ Status CheckWelcome(const wire::AcceptT& accept) {
   }
   const bool has_samples =
       samples > 0 && samples <= kMaxRows && (accept.features > 0 || accept.foreign);
-  if (has_samples && accept.batch > 0 && slice >= 2 && slice % 2 == 0 &&
+  if (has_samples && accept.batch > 0 && accept.turns > 0 && slice >= 2 && slice % 2 == 0 &&
       slice <= kMaxBulkBytes / sizeof(float)) {
     return Status::Ok();
   }
   return Status::DataError(fmt::format(
-      "the server's welcome makes no sense: {} samples, batches of {}, {} features, slices of {}",
-      samples, accept.batch, accept.features, slice));
+      "the server's welcome makes no sense: {} samples, batches of {} for {} steps, {} features, "
+      "slices of {}",
+      samples, accept.batch, accept.turns, accept.features, slice));
 }
 
 // Checks that server and worker mean the same gradient.
@@ -153,7 +154,7 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
       new Workshop{{accept.shard_ends.begin(), accept.shard_ends.end()},
                    std::move(model),
                    {},
-                   BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
+                   BatchSchedule(accept.seed, accept.partition_sizes, accept.batch, accept.turns),
                    nullptr});
   shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
   if (accept.local != nullptr) {

@@ -29,7 +29,10 @@ class RowEngine final : public StepEngine {
   // With a plan whose workers hold the data of their rows, steps may be opened without Prepare().
   RowEngine(JobState& job, UpdateState& update, Plan plan = {});
 
-  Status Prepare() override { return plans_.Update(); }
+  Status Prepare() override {
+    if (update_.part) plans_.Take(*update_.part);
+    return plans_.Update();
+  }
   StepResult Open() override;
   StepResult OnEvent(const Event& event) override;
   void Gone(WorkerId worker) override;

@@ -48,6 +48,14 @@ Status RowPlans::Update() {
   return Status::Ok();
 }
 
+void RowPlans::Take(const BatchPart& part) {
+  CodeForm code = *plan_.code;
+  code.rows.front().clear();
+  for (PartitionId p = part.first; p < part.last; ++p) code.rows.front().push_back({p, 1.0});
+  plan_.code = std::make_shared<const CodeForm>(std::move(code));
+  ++number_;
+}
+
 // The workers to use next: keep the current ones unless others are much faster.
 std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) const {
   const size_t most = job_.options.most_workers;

@@ -9,6 +9,7 @@
 #include "scheduler/learned/steady_speeds.h"
 #include "scheduler/placement/plan.h"
 #include "scheduler/placement/plan_pace.h"
+#include "scheduler/sync/batch_parts.h"
 
 namespace motley {
 
@@ -24,6 +25,8 @@ class RowPlans {
   // Uses the present workers and speeds. Does nothing if each worker has updates of its own.
   // kInvalidArgument when no code can share the work.
   Status Update();
+  // The only row is over these partitions from now on.
+  void Take(const BatchPart& part);
   // Its code is null before the first Update.
   const Plan& plan() const { return plan_; }
   uint64_t number() const { return number_; }  // Each plan has another number.

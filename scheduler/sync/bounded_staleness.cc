@@ -6,9 +6,12 @@
 
 namespace motley {
 
-BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode)
+BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode,
+                                   SharedBatch shared)
     : updates_(updates), mode_(mode), clocks_(workers) {
   if (mode.least_bound) dynamic_.emplace(workers, *mode.least_bound, *mode.most_ahead);
+  if (mode.in_order) turns_.emplace(workers);
+  if (mode.in_order && shared.turns > 1) parts_.emplace(workers, shared);
 }
 
 // The largest number if no clock counts.
@@ -26,8 +29,16 @@ bool BoundedStaleness::MayBegin(WorkerId worker, uint64_t slowest) const {
   return !dynamic_ || own <= slowest + *mode_.least_bound || dynamic_->Extra(worker, own);
 }
 
+std::vector<WorkerId> BoundedStaleness::Counting() const {
+  std::vector<WorkerId> counting;
+  for (WorkerId id = 0; id < clocks_.size(); ++id) {
+    if (clocks_[id].counts) counting.push_back(id);
+  }
+  return counting;
+}
+
 // The slowest worker that may begin comes first.
-std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& members) const {
+std::optional<WorkerId> BoundedStaleness::Candidate(const Membership& members) const {
   if (opened_ >= updates_) return std::nullopt;
   const uint64_t slowest = Slowest();
   std::optional<WorkerId> next;
@@ -37,13 +48,27 @@ std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& memb
     if (!MayBegin(id, slowest)) continue;
     if (!next || clock.updates < clocks_[*next].updates) next = id;
   }
+  return next;
+}
+
+std::optional<SyncPolicy::Opening> BoundedStaleness::Next(const Membership& members,
+                                                          Time now) const {
+  const std::optional<WorkerId> next = Candidate(members);
   if (!next) return std::nullopt;
-  return Opening{*next, {opened_, applied_}};
+  Opening opening{*next, {opened_, applied_}};
+  if (!turns_) return opening;
+  const std::vector<WorkerId> workers = Counting();
+  if (now < turns_->Next(workers)) return std::nullopt;
+  if (parts_) opening.part = parts_->Next(*next, workers, members.SpeedsOf(workers));
+  return opening;
 }
 
 void BoundedStaleness::Opened(const Opening& opening, Time now) {
   clocks_[opening.lane].begun = true;
-  if (dynamic_) dynamic_->Opened(static_cast<WorkerId>(opening.lane), now);
+  const auto worker = static_cast<WorkerId>(opening.lane);
+  if (dynamic_) dynamic_->Opened(worker, now);
+  if (turns_) turns_->Opened(worker, now);
+  if (parts_) parts_->Took(worker, *opening.part);
   ++opened_;
 }
 
@@ -51,6 +76,7 @@ void BoundedStaleness::Committed(size_t lane, Time now) {
   clocks_[lane].begun = false;
   ++clocks_[lane].updates;
   ++applied_;
+  if (turns_) turns_->Applied(static_cast<WorkerId>(lane), now);
   if (!dynamic_) return;
   dynamic_->Applied(static_cast<WorkerId>(lane), now);
   Extend(static_cast<WorkerId>(lane), now);
@@ -99,6 +125,7 @@ void BoundedStaleness::Tick(const Membership& members, Time now) {
 
 Time BoundedStaleness::Due(const Membership& members) const {
   Time due = kNever;
+  if (turns_ && Candidate(members)) due = turns_->Next(Counting());
   if (!mode_.bounded()) return due;
   for (WorkerId id = 0; id < clocks_.size(); ++id) {
     if (Hangs(id, members)) due = std::min(due, members[id].waiting_since + members[id].patience);

@@ -22,17 +22,19 @@
 #include <optional>
 #include <vector>
 
+#include "scheduler/sync/batch_parts.h"
 #include "scheduler/sync/dynamic_bound.h"
+#include "scheduler/sync/even_turns.h"
 #include "scheduler/sync/sync_policy.h"
 
 namespace motley {
 
 class BoundedStaleness final : public SyncPolicy {
  public:
-  // Lane w is that of worker w < `workers`. There are `updates` in all.
-  BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode);
+  // Lane w is that of worker w < `workers`. There are `updates` in all. `shared` is for in_order.
+  BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode, SharedBatch shared = {});
 
-  std::optional<Opening> Next(const Membership& members) const override;
+  std::optional<Opening> Next(const Membership& members, Time now) const override;
   void Opened(const Opening& opening, Time now) override;
   void Committed(size_t lane, Time now) override;
   void Enters(WorkerId worker) override;
@@ -49,6 +51,8 @@ class BoundedStaleness final : public SyncPolicy {
 
   uint64_t Slowest() const;
   bool MayBegin(WorkerId worker, uint64_t slowest) const;
+  std::optional<WorkerId> Candidate(const Membership& members) const;
+  std::vector<WorkerId> Counting() const;
   void Extend(WorkerId worker, Time now);
   bool Hangs(WorkerId worker, const Membership& members) const;
 
@@ -56,6 +60,8 @@ class BoundedStaleness final : public SyncPolicy {
   const SyncMode mode_;
   std::vector<Clock> clocks_;            // By worker.
   std::optional<DynamicBound> dynamic_;  // None if the bound does not vary.
+  std::optional<EvenTurns> turns_;       // None if there are no turns.
+  std::optional<BatchParts> parts_;      // None if each update has a batch of its own.
   uint64_t opened_ = 0;
   uint64_t applied_ = 0;
 };

@@ -7,7 +7,8 @@ namespace motley {
 
 std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options) {
   if (!options.sync.one_each) return std::make_unique<Barrier>(options.first_step);
-  return std::make_unique<BoundedStaleness>(options.workers, options.steps, options.sync);
+  return std::make_unique<BoundedStaleness>(options.workers, options.steps, options.sync,
+                                            SharedBatch{options.turns, options.partitions});
 }
 
 }  // namespace motley

@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "scheduler/membership.h"
+#include "scheduler/sync/batch_parts.h"
 
 namespace motley {
 
@@ -22,12 +23,14 @@ class SyncPolicy {
   struct Opening {
     size_t lane = 0;
     Update update;
+    std::optional<BatchPart> part = std::nullopt;  // None: all of its batch.
   };
 
   virtual ~SyncPolicy() = default;
 
-  // The update to open next; none until something else happens. Asking changes nothing.
-  virtual std::optional<Opening> Next(const Membership& members) const = 0;
+  // The update to open next; none until something else happens, or until Due. Asking changes
+  // nothing.
+  virtual std::optional<Opening> Next(const Membership& members, Time now) const = 0;
   // The update of Next() was opened. One that is opened again is not reported again.
   virtual void Opened(const Opening& opening, Time now) = 0;
   // The update of the lane was applied, so one more version exists.
@@ -50,7 +53,7 @@ class Barrier final : public SyncPolicy {
   // The first `applied` updates were applied in an earlier run.
   explicit Barrier(uint64_t applied) : applied_(applied) {}
 
-  std::optional<Opening> Next(const Membership&) const override {
+  std::optional<Opening> Next(const Membership&, Time) const override {
     if (open_) return std::nullopt;
     return Opening{0, {applied_, applied_}};
   }

@@ -23,7 +23,7 @@ constexpr double kLastTolerance = 1e-4;  // Relative, for parameters after many 
 BatchSchedule ScheduleOf(const JobOptions& job, uint64_t samples) {
   const auto partitions = PartitionCount(samples, job.workers);
   return BatchSchedule(job.seed, PartitionSizes(samples, partitions.ok() ? *partitions : 1),
-                       job.batch);
+                       job.batch, job.turns);
 }
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
@@ -66,6 +66,7 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   serial_ = expected_;
   local_.how = job.local;
   if (job.sync.one_each) versions_ = {expected_};
+  if (job.turns > 1) batch_.parts.emplace();
   return job.resume == nullptr ? Status::Ok() : Resume(job);
 }
 
@@ -101,7 +102,7 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
   if (quadratic_ != nullptr) return KnownSum(step, parameters);
   const std::span<const uint32_t> rows = RowsOf(step);
   Direct direct;
-  direct.samples = schedule_.batch_size(step);
+  direct.samples = batch_.parts ? SamplesOf(step) : schedule_.batch_size(step);
   direct.gradient.assign(parameters.size(), 0);
   // The error of a rounded answer is at most a part of the norms of its samples.
   const size_t piece = rounding_->most() > 0 ? 1 : kPiece;
@@ -201,7 +202,7 @@ Status GradientChecker::TakeLocalSteps(StepId step, const std::vector<CodeEntry>
 
 GradientChecker::Direct GradientChecker::KnownSum(StepId step, std::span<const float> parameters) {
   Direct direct;
-  direct.samples = schedule_.batch_size(step);
+  direct.samples = batch_.parts ? SamplesOf(step) : schedule_.batch_size(step);
   direct.gradient.assign(parameters.size(), 0);
   const uint32_t all = quadratic_->partitions();
   for (PartitionId begin = 0, end = 0; begin < all; begin = end) {
@@ -262,6 +263,7 @@ void GradientChecker::OnEvent(const JobEvent& event) {
 }
 
 void GradientChecker::On(const event::StepOpened& event) {
+  if (batch_.parts) (*batch_.parts)[event.step] = event.code.rows.front();
   if (local_.how.batch == 0) return;
   local_.rows = event.code.rows;
   local_.given.assign(local_.rows.size(), false);
@@ -290,6 +292,7 @@ void GradientChecker::On(const event::StepDecoded& event) {
                                 event.version));
     return;
   }
+  if (batch_.parts) TakePart(event.step);
   const uint64_t version = versions_ ? event.version : event.step;
   const auto used = versions_ ? std::span<const float>((*versions_)[version]) : event.parameters;
   const uint64_t newest = versions_ ? versions_->size() - 1 : event.step;
@@ -301,6 +304,14 @@ void GradientChecker::On(const event::StepDecoded& event) {
   CheckStep(event, from, rounding_->Arrived(version, used));
   approximate_.reset();
   largest_weight_ = 1;
+}
+
+// The update has only these partitions of its batch.
+void GradientChecker::TakePart(StepId step) {
+  std::vector<double> coverage(schedule_.partition_sizes().size(), 0);
+  for (const CodeEntry& entry : (*batch_.parts)[step]) coverage[entry.partition] = 1;
+  approximate_ = ApproximateSum{{1}, std::move(coverage), 0};
+  batch_.parts->erase(step);
 }
 
 void GradientChecker::CheckStep(const event::StepDecoded& event, const Contribution& from,

@@ -97,6 +97,7 @@ class GradientChecker final : public JobObserver {
   Status TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row, std::vector<float>& change,
                         Direct& of_row);
   Direct KnownSum(StepId step, std::span<const float> parameters);
+  void TakePart(StepId step);
   void CheckStep(const event::StepDecoded& event, const Contribution& from,
                  std::span<const float> used);
   void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
@@ -109,7 +110,9 @@ class GradientChecker final : public JobObserver {
   struct {
     std::optional<StepId> step;
     std::vector<uint32_t> rows;
-    std::vector<PartitionId> from;             // The partition of each row.
+    std::vector<PartitionId> from;  // The partition of each row.
+    // What open updates have of batches that they share; none if each has one of its own.
+    std::optional<std::map<StepId, std::vector<CodeEntry>>> parts;
   } batch_;                                    // The batch of the last step that was asked for.
   std::optional<ApproximateSum> approximate_;  // Set if the current step ended approximately.
   double largest_weight_ = 1;                  // The largest weight of a row in the current step.

@@ -27,9 +27,9 @@ void PlacementChecker::On(const event::CommandGiven& event) {
         fmt::format("a command of kind {} after the end of the job", event.command.index()));
   }
   if (const auto* open = std::get_if<OpenStep>(&event.command)) {
-    if (form_ != open->code) checked_.assign(checked_.size(), {});
-    form_ = open->code;
+    forms_[open->step] = open->code;
   }
+  if (const auto* commit = std::get_if<CommitStep>(&event.command)) forms_.erase(commit->step);
   if (const auto* place = std::get_if<PlacePartitions>(&event.command)) {
     std::vector<bool>& held = held_.at(place->worker);
     for (const PartitionId partition : place->partitions) {
@@ -52,15 +52,16 @@ void PlacementChecker::CheckLeased(const ExtendLease& extend) {
 }
 
 void PlacementChecker::CheckAssigned(const AssignRow& assign) {
-  if (form_ == nullptr || assign.row >= form_->rows.size()) {
+  const auto found = forms_.find(assign.step);
+  if (found == forms_.end() || assign.row >= found->second->rows.size()) {
     violations_.Add(fmt::format("worker {} was given row {} of step {}, which does not exist",
                                 assign.worker, assign.row, assign.step));
     return;
   }
-  const std::pair<const CodeForm*, RowId> row(form_.get(), assign.row);
+  const std::pair<Form, RowId> row(found->second, assign.row);
   if (checked_.at(assign.worker) == row) return;
   checked_[assign.worker] = row;
-  for (const CodeEntry& entry : form_->rows[assign.row]) {
+  for (const CodeEntry& entry : row.first->rows[assign.row]) {
     if (Holds(assign.worker, entry.partition)) continue;
     violations_.Add(fmt::format("worker {} was given row {} of step {} but never got partition {}",
                                 assign.worker, assign.row, assign.step, entry.partition));

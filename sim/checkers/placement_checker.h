@@ -3,6 +3,7 @@
 // once the job has ended.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,9 +29,10 @@ class PlacementChecker final : public JobObserver {
   bool Holds(WorkerId worker, PartitionId partition) const;
 
   Violations& violations_;
-  std::vector<std::vector<bool>> held_;                     // By worker and partition.
-  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // By worker: its last correct row.
-  std::shared_ptr<const CodeForm> form_;
+  std::vector<std::vector<bool>> held_;  // By worker and partition.
+  using Form = std::shared_ptr<const CodeForm>;
+  std::vector<std::pair<Form, RowId>> checked_;  // By worker: its last correct row.
+  std::map<StepId, Form> forms_;                 // By open update.
   bool ended_ = false;
 };
 

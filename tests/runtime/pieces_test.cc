@@ -342,6 +342,9 @@ TEST(Workshop, RefusesAWelcomeThatMakesNoSense) {
   accept.slice_length = 63;
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError);
   accept.slice_length = 64;
+  accept.turns = 0;
+  EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError);
+  accept.turns = 1;
   accept.model = "transformer";
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kConflict);
 }

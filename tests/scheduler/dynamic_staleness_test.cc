@@ -194,7 +194,7 @@ class Course {
     reference_.Leave(id);
   }
   void Open() {
-    while (const auto next = policy_.Next(members_)) {
+    while (const auto next = policy_.Next(members_, At(now_))) {
       const auto id = static_cast<WorkerId>(next->lane);
       ASSERT_TRUE(reference_.MayBegin(id)) << "worker " << id << " at " << now_;
       policy_.Opened(*next, At(now_));

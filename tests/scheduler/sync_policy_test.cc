@@ -11,21 +11,21 @@ const Membership kNobody(0, 1);
 TEST(Barrier, OpensOneUpdateAfterTheOtherFromTheNewestVersion) {
   Barrier barrier(0);
   for (StepId step = 0; step < 5; ++step) {
-    const auto next = barrier.Next(kNobody);
+    const auto next = barrier.Next(kNobody, Time{});
     ASSERT_TRUE(next);
     EXPECT_EQ(next->update.id, step);
     EXPECT_EQ(next->update.base_version, step);
-    ASSERT_TRUE(barrier.Next(kNobody)) << "asking changes nothing";
+    ASSERT_TRUE(barrier.Next(kNobody, Time{})) << "asking changes nothing";
     barrier.Opened(*next, Time{});
-    EXPECT_FALSE(barrier.Next(kNobody));
+    EXPECT_FALSE(barrier.Next(kNobody, Time{}));
     barrier.Committed(0, Time{});
   }
 }
 
 TEST(Barrier, GoesOnWhereAnEarlierRunEnded) {
   const Barrier barrier(12);
-  EXPECT_EQ(barrier.Next(kNobody)->update.id, 12u);
-  EXPECT_EQ(barrier.Next(kNobody)->update.base_version, 12u);
+  EXPECT_EQ(barrier.Next(kNobody, Time{})->update.id, 12u);
+  EXPECT_EQ(barrier.Next(kNobody, Time{})->update.base_version, 12u);
 }
 
 }  // namespace

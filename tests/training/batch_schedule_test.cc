@@ -74,6 +74,19 @@ TEST(BatchSchedule, RandomShapesVisitEverySampleOnce) {
 }
 
 // The batch has the same samples for one partition or hundreds, of equal or unequal sizes.
+TEST(BatchSchedule, StepsMayShareABatch) {
+  const BatchSchedule alone(7, PartitionSizes(100, 10), 30);
+  const BatchSchedule shared(7, PartitionSizes(100, 10), 30, /*turns=*/3);
+  EXPECT_EQ(shared.steps_per_epoch(), 12u);
+  for (StepId step = 0; step < 40; ++step) {
+    EXPECT_EQ(shared.Rows(step), alone.Rows(step / 3));
+    EXPECT_EQ(shared.batch_size(step), alone.batch_size(step / 3));
+    EXPECT_EQ(shared.epoch(step), alone.epoch(step / 3));
+    const auto shares = shared.Ranges(step), whole = alone.Ranges(step / 3);
+    for (size_t p = 0; p < whole.size(); ++p) EXPECT_EQ(shares[p].begin, whole[p].begin);
+  }
+}
+
 TEST(BatchSchedule, PartitionsChangeNoBatch) {
   constexpr uint32_t kSamples = 600;
   const std::vector<Sizes> cuts = {PartitionSizes(kSamples, 1),

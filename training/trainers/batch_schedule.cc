@@ -31,8 +31,9 @@ BatchSchedule::Recent& BatchSchedule::recent() {
   return ThreadOwned<Recent>();
 }
 
-BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch)
-    : seed_(seed), batch_(batch) {
+BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch,
+                             uint32_t turns)
+    : seed_(seed), batch_(batch), turns_(turns) {
   Recent& last = recent();
   if (last.layout != nullptr && last.layout->sizes == partition_sizes) {
     layout_ = last.layout;
@@ -47,11 +48,11 @@ BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_size
     layout_ = std::move(layout);
     last = {.seed = seed_, .batch = batch_, .layout = layout_};
   }
-  MOTLEY_ASSERT(batch_ > 0 && samples() > 0 && samples() <= uint64_t{1} << 32);
+  MOTLEY_ASSERT(batch_ > 0 && turns_ > 0 && samples() > 0 && samples() <= uint64_t{1} << 32);
 }
 
 uint32_t BatchSchedule::batch_size(StepId step) const {
-  const uint64_t taken = step % steps_per_epoch() * batch_;
+  const uint64_t taken = step / turns_ % batches_per_epoch() * batch_;
   return static_cast<uint32_t>(std::min<uint64_t>(batch_, samples() - taken));
 }
 
@@ -59,7 +60,7 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
     StepId step) const {
   Recent& last = recent();
   if (!last.Knows(*this)) last = {.seed = seed_, .batch = batch_, .layout = layout_};
-  if (last.step == step) return last.ranges;
+  if (last.step == step / turns_) return last.ranges;
   std::swap(last.ranges, last.former);
   if (last.ranges == nullptr || last.ranges.use_count() > 1) {  // Another user still holds it.
     last.ranges = std::make_shared<std::vector<Range>>(layout_->sizes.size());
@@ -72,7 +73,7 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
     range = {begin, end - begin};
     begin = end;
   }
-  last.step = step;
+  last.step = step / turns_;
   return last.ranges;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the partitions of a data set, contiguous and in order, share the batch of each step.
-// step_batch.h chooses the samples of the batch; partitions never change that choice.
+// step_batch.h chooses the samples of the batch; partitions never change that choice. Several steps
+// in a row may share a batch (`turns`), each with other partitions of it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace motley {
 
 class BatchSchedule {
  public:
-  // Partition sizes may be 0. Their sum N is from 1 to 2^32, and `batch` > 0.
-  BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch);
+  // Partition sizes may be 0. Their sum N is from 1 to 2^32, and `batch` and `turns` are above 0.
+  BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch,
+                uint32_t turns = 1);
 
   // The samples of one partition in a batch, as ranks in the batch.
   struct Range {
@@ -31,7 +33,7 @@ class BatchSchedule {
 
   uint64_t seed() const { return seed_; }
   uint64_t samples() const { return layout_->first.back(); }  // N
-  uint64_t steps_per_epoch() const { return StepBatch::StepsPerEpoch(samples(), batch_); }
+  uint64_t steps_per_epoch() const { return batches_per_epoch() * turns_; }
   uint64_t epoch(StepId step) const { return step / steps_per_epoch(); }
   uint32_t batch_size(StepId step) const;  // Samples in this step's batch.
   const std::vector<uint32_t>& partition_sizes() const { return layout_->sizes; }
@@ -45,7 +47,7 @@ class BatchSchedule {
   std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
 
   // The batch: maps the ranks of a range to positions in the data set.
-  StepBatch At(StepId step) const { return {seed_, samples(), batch_, step}; }
+  StepBatch At(StepId step) const { return {seed_, samples(), batch_, step / turns_}; }
   // All positions of the batch, in the order of their ranks.
   std::vector<uint32_t> Rows(StepId step) const;
 
@@ -56,9 +58,12 @@ class BatchSchedule {
   };
   struct Recent;
   static Recent& recent();
+  uint64_t batches_per_epoch() const { return StepBatch::StepsPerEpoch(samples(), batch_); }
+
   uint64_t seed_;
   std::shared_ptr<const Layout> layout_;  // Shared by equal schedules where possible.
   uint32_t batch_;
+  uint32_t turns_;  // With more than one, steps are not names of TurnOf.
 };
 
 // Cuts N samples into k contiguous partitions whose sizes differ by at most one.

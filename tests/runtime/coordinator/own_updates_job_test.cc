@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,8 +27,9 @@ constexpr char kScaled[] = "constant:warmup=5,sqrt=128";
 class OwnUpdatesJob : public testing::Test {
  protected:
   void Start(const std::string& sync, uint32_t workers, OldGradients old = OldGradients::kAsOthers,
-             const std::string& schedule = "constant") {
+             const std::string& schedule = "constant", bool share = false) {
     decoded_.clear();
+    parts_.clear();
     stalest_ = 0;
     JobOptions options = JobWorld::Options(workers, "none");
     options.sync = *ParseSyncMode(sync);
@@ -37,7 +39,13 @@ class OwnUpdatesJob : public testing::Test {
     if (options.sync.own_momentum) options.optimizer = {.name = "nag", .learning_rate = 0.02};
     options.optimizer.schedule = schedule;
     if (schedule == kScaled) options.batch = 90;  // The last one of an epoch has 60 samples.
+    if (share) options.turns = workers;
     world_ = std::make_unique<JobWorld>(options);
+    world_->watcher.on_event = [this](const JobEvent& event) {
+      if (const auto* opened = std::get_if<event::StepOpened>(&event)) {
+        parts_[opened->step] = opened->code.rows.front();
+      }
+    };
     world_->watcher.on_decoded = [this](const event::StepDecoded& event) {
       decoded_.push_back({event.step, event.version, event.worker});
     };
@@ -55,7 +63,7 @@ class OwnUpdatesJob : public testing::Test {
     const Dataset& data = world_->data;
     const uint32_t partitions = PartitionCount(data.rows(), options.workers).value();
     const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
-                                 options.batch);
+                                 options.batch, options.turns);
     const size_t count = end.parameters->size();
     std::vector<std::vector<double>> versions{std::vector<double>(count)};  // Softmax starts at 0.
     std::vector<std::vector<double>> momenta(options.workers, std::vector<double>(count));
@@ -66,7 +74,7 @@ class OwnUpdatesJob : public testing::Test {
     std::vector<uint64_t> stale;
     for (const Decoded& each : decoded_) {
       ASSERT_LT(each.version, versions.size());
-      const std::vector<uint32_t> rows = schedule.Rows(each.update);
+      const std::vector<uint32_t> rows = RowsOf(schedule, each.update);
       std::vector<double> gradient(count);
       reference::LossAndGradient(options.model, versions[each.version], Select(data, rows),
                                  gradient);
@@ -111,7 +119,20 @@ class OwnUpdatesJob : public testing::Test {
     }
   }
 
+  // The samples of an update: those of its partitions in the batch.
+  std::vector<uint32_t> RowsOf(const BatchSchedule& schedule, StepId update) {
+    const std::vector<uint32_t> batch = schedule.Rows(update);
+    const std::vector<BatchSchedule::Range> ranges = schedule.Ranges(update);
+    std::vector<uint32_t> rows;
+    for (const CodeEntry& entry : parts_.at(update)) {
+      const BatchSchedule::Range& range = ranges[entry.partition];
+      rows.insert(rows.end(), batch.begin() + range.begin, batch.begin() + range.end());
+    }
+    return rows;
+  }
+
   std::unique_ptr<JobWorld> world_;
+  std::map<StepId, std::vector<CodeEntry>> parts_;  // By update.
   std::vector<Decoded> decoded_;
   uint64_t stalest_ =
       0;  // The largest number of updates between a version's use and its gradient's.
@@ -177,6 +198,30 @@ TEST_F(OwnUpdatesJob, MayScaleTheRateByTheSamplesOfAnUpdate) {
     Start(sync, 5, OldGradients::kAsOthers, kScaled);
     ExpectSameAsInSequence();
   }
+}
+
+// Every cycle of turns has a batch, and each of its samples is in one update.
+TEST_F(OwnUpdatesJob, MayShareABatchAmongTurns) {
+  for (const uint32_t workers : {2U, 4U, 5U}) {
+    for (const OldGradients old : {OldGradients::kAsOthers, OldGradients::kGap}) {
+      Start("r2sp", workers, old, kScaled, /*share=*/true);
+      ExpectSameAsInSequence();
+      std::map<uint64_t, uint32_t> partitions;
+      for (const auto& [update, part] : parts_) partitions[update / workers] += part.size();
+      const uint32_t all = PartitionCount(world_->data.rows(), workers).value();
+      for (const auto& [cycle, count] : partitions) EXPECT_EQ(count, all) << "cycle " << cycle;
+      EXPECT_LT(stalest_, workers);
+    }
+  }
+}
+
+TEST_F(OwnUpdatesJob, SharesBatchesWhenWorkersDieAndJoin) {
+  Start("r2sp", 4, OldGradients::kAsOthers, "constant", /*share=*/true);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 10; }));
+  world_->Kill(*world_->workers[1]);
+  ASSERT_TRUE(world_->RunUntil([this] { return world_->watcher.applied >= 20; }));
+  world_->StartWorker(1);
+  ExpectSameAsInSequence();
 }
 
 TEST_F(OwnUpdatesJob, GoesOnWhenWorkersDieAndJoin) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns at the server (r2sp): what even turns and parts that follow speeds bring.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr uint32_t kWorkers = 8;
+constexpr double kVector = 100e3;  // Bytes.
+constexpr uint32_t kBatch = 64;    // Samples of a worker.
+
+// A worker of speed 1 computes its batch in 64 ms, and a vector takes 5 ms on the server's link.
+SimOptions Cluster(const std::string& sync, std::initializer_list<double> speeds) {
+  SimOptions options;
+  options.job.workers = kWorkers;
+  options.job.batch = kBatch;
+  options.job.steps = 400;
+  options.job.code = "none";
+  options.job.tolerate = 0;
+  options.job.audit_fraction = 0;
+  options.job.sync = *ParseSyncMode(sync);
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster.gradient_bytes = static_cast<uint64_t>(kVector);
+  options.cluster.server = ServerRates{20e6, 20e6};
+  for (uint32_t i = 0; i < kWorkers; ++i) {
+    WorkerProfile worker;
+    worker.device = {.samples_per_second = 1000 * speeds.begin()[i % speeds.size()],
+                     .jitter = 0.05};
+    worker.link = {.latency_seconds = 2e-4, .bytes_per_second = 125e6};
+    options.cluster.workers.push_back(worker);
+  }
+  return options;
+}
+
+// All workers of a cycle share the batches that they would have.
+SimOptions Shared(SimOptions options) {
+  options.job.turns = kWorkers;
+  options.job.batch *= kWorkers;
+  return options;
+}
+
+struct Pace {
+  double updates = 0;    // A second.
+  double vector_ms = 0;  // From an answer's first byte to its last, on average.
+  uint64_t oldest = 0;   // The largest staleness.
+};
+
+Pace PaceOf(SimOptions options) {
+  std::map<StepId, std::pair<Time, Time>> answers;
+  options.on_transfer = [&](const SimTransfer& each) {
+    if (!each.to_server) return;
+    const auto [at, first] = answers.emplace(each.step, std::pair(each.begin, each.end));
+    if (!first) at->second.second = std::max(at->second.second, each.end);
+  };
+  const Dataset data = MakeSyntheticDataset(1600, 4, 0, 5);
+  const auto result = Simulate(options, data, nullptr);
+  EXPECT_TRUE(result.ok()) << result.status().ToString();
+  if (!result.ok()) return {};
+  EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
+  EXPECT_THAT(result->violations, IsEmpty());
+  Pace pace;
+  pace.updates = static_cast<double>(options.job.steps) / result->job.wall_seconds;
+  for (const auto& [update, span] : answers) {
+    pace.vector_ms +=
+        1e3 * ToSeconds(span.second - span.first) / static_cast<double>(answers.size());
+  }
+  pace.oldest = result->job.staleness.max;
+  return pace;
+}
+
+TEST(Turns, SeldomShareTheLink) {
+  const Pace turns = PaceOf(Shared(Cluster("r2sp", {1})));
+  const Pace at_will = PaceOf(Cluster("asp", {1}));
+  EXPECT_LT(turns.oldest, kWorkers);
+  EXPECT_LT(turns.vector_ms, 10) << "without even turns it would be 11 ms";
+  EXPECT_GT(turns.updates, 0.85 * at_will.updates);
+}
+
+TEST(Turns, OfUnequalWorkersTakeEquallyLong) {
+  const std::initializer_list<double> speeds = {1, 0.25, 0.5, 1};
+  const Pace parts = PaceOf(Shared(Cluster("r2sp", speeds)));
+  const Pace whole = PaceOf(Cluster("r2sp", speeds));
+  EXPECT_LT(parts.oldest, kWorkers);
+  EXPECT_GT(parts.updates, 1.8 * whole.updates) << "no turn waits for the slowest worker";
+}
+
+}  // namespace
+}  // namespace motley
