@@ -125,6 +125,11 @@ struct ShardsMoved {
   WorkerId lost;
   std::map<uint32_t, WorkerId> owners;  // The new owner of each part.
 };
+// A worker that was late, or that joined the running job, holds parts of the vector (again).
+struct ShardsGained {
+  WorkerId worker;
+  uint32_t shards;
+};
 // The server or others sum the vector, as the measured links suggest.
 struct VectorPlaced {
   ReduceChoice choice;
@@ -158,8 +163,9 @@ using JobNotice =
                  notice::LastNotJudged, notice::CheckpointSkipped, notice::CheckpointSlow,
                  notice::CheckpointFailed, notice::CheckpointsAgain, notice::CheckpointDegraded,
                  notice::CheckpointsWhole, notice::CheckpointUnlocked, notice::ShardsMoved,
-                 notice::VectorPlaced, notice::StarKept, notice::CheckpointNote,
-                 notice::AwaitsShardServers, notice::ShardServerJoined, notice::ShardServerLost>;
+                 notice::ShardsGained, notice::VectorPlaced, notice::StarKept,
+                 notice::CheckpointNote, notice::AwaitsShardServers, notice::ShardServerJoined,
+                 notice::ShardServerLost>;
 
 // Most users want such a notice only on demand, because it explains and needs no action.
 inline bool IsDetail(const JobNotice& notice) {

@@ -61,6 +61,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "rows after leases",
         "second vector of a worker in a step",
         "server died alone",
+        "shard handed over",
         "shard server died",
         "the caller's trainer",
         "step beside data under way",
@@ -145,6 +146,9 @@ void ReachedStates::On(const event::LeaseReleased& event) {
 
 void ReachedStates::On(const event::Noticed& event) {
   if (std::holds_alternative<notice::Back>(event.notice)) Count("silent worker back");
+  if (const auto* got = std::get_if<notice::ShardsGained>(&event.notice)) {
+    Count("shard handed over", got->shards);
+  }
 }
 
 void ReachedStates::On(const event::VectorRefused&) { Count("vector refused"); }

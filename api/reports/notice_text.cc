@@ -310,6 +310,11 @@ std::string TextOf(const notice::ShardsMoved& n, const Names& names) {
                      names.Several(owners));
 }
 
+std::string TextOf(const notice::ShardsGained& n, const Names& names) {
+  return fmt::format("{} got {} of the vector, so that all links share the work",
+                     names.One(n.worker), Counted(n.shards, "part"));
+}
+
 // "the workers", "the shard servers", "the workers and shard servers"
 const char* Summing(const notice::VectorPlaced& n, const Names& names) {
   if (n.choice.kind == Reduce::kSharded) return "the shard servers";

@@ -4,23 +4,34 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
 
 namespace motley {
+namespace {
 
-std::set<WorkerId> ShardPlacement::Shard::nodes() const {
-  std::set<WorkerId> nodes = followers;
-  nodes.insert(owner);
-  return nodes;
+void SendState(Transport& transport, const LinkLoad::To& node, const Route& route, uint32_t number,
+               const ShardState& state, size_t slice_length) {
+  const size_t begin = route.begin(number);
+  const size_t size = route.parameters(number);
+  Header header = node.header;
+  header.kind = FrameKind::kShardState;
+  header.shard = number;
+  header.version = state.version;
+  header.total = (1 + state.array_count()) * size;
+  const auto send = [&](const std::shared_ptr<const std::vector<float>>& from, size_t at) {
+    SendFloats(transport, node.peer, header, std::span(*from).subspan(at, size), from,
+               slice_length);
+    header.offset += size;
+  };
+  send(state.parameters, begin);
+  for (size_t array = 0; array < state.array_count(); ++array) {
+    send(state.arrays, array * state.parameters->size() + begin);
+  }
 }
 
-bool ShardPlacement::Shard::HeldOnlyBy(const std::set<WorkerId>& nodes) const {
-  return nodes.contains(owner) &&
-         std::includes(nodes.begin(), nodes.end(), followers.begin(), followers.end());
-}
+}  // namespace
 
 std::set<WorkerId> ShardPlacement::nodes() const {
   std::set<WorkerId> nodes;
@@ -43,67 +54,67 @@ size_t ShardPlacement::count() const {
 
 // --- Who gets what ---
 
-// A node that could follow the shard: the next one behind its owner that follows the fewest for
-// those that it owns. Those of the same owner count twice, so that the shards of a node that is
-// lost are spread. Shares of the vector follow links, and an update waits for followers. So a node
-// that owns little for its slow link follows little, and one without a shard follows only if it
-// must.
-std::optional<WorkerId> ShardPlacement::Candidate(const Shard& shard, uint64_t version) const {
-  if (shard.followers.size() >= setup_.followers) return std::nullopt;
-  std::map<WorkerId, double> owned, followed;
-  for (const Shard& each : shards_) {
-    ++owned[each.owner];
-    for (const WorkerId follower : each.followers) {
-      followed[follower] += each.owner == shard.owner ? 2 : 1;
-    }
-  }
-  const auto rank = [&](WorkerId worker) {
-    const bool owns = owned[worker] > 0;
-    return std::tuple(setup_.servers_follow && worker < setup_.workers, !owns,
-                      owns ? followed[worker] / owned[worker] : followed[worker]);
-  };
-  std::optional<WorkerId> best;
-  const auto consider = [&](WorkerId worker, const std::string& address) {
-    const auto shunned = shunned_.find(worker);
-    if (shunned != shunned_.end() && version < shunned->second) return;
-    const bool can = !address.empty() && worker != shard.owner && !shard.followers.contains(worker);
-    if (!can || (reads_ && worker >= setup_.workers)) return;
-    if (!best || rank(worker) < rank(*best)) best = worker;
-  };
-  const auto behind = members_.upper_bound(shard.owner);
-  for (auto at = behind; at != members_.end(); ++at) consider(at->first, at->second);
-  for (auto at = members_.begin(); at != behind; ++at) consider(at->first, at->second);
-  return best;
-}
-
 void ShardPlacement::Place(const std::vector<WorkerId>& owners,
                            std::map<WorkerId, std::string> members, const ShardState& state) {
   MOTLEY_ASSERT(owners.size() == route().shards() && shards_.empty());
-  members_ = std::move(members);
-  reads_ = setup_.hold.reads && members_.lower_bound(setup_.workers) == members_.end();
+  reads_ = setup_.hold.reads && members.lower_bound(setup_.workers) == members.end();
+  choice_.Begin({setup_.followers, setup_.workers, setup_.servers_follow, reads_},
+                std::move(members));
+  first_ = {state.version, state.optimizer_steps};
   for (const WorkerId owner : owners) shards_.push_back({.owner = owner});
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
-    while (const auto next = Candidate(shard, state.version)) shard.followers.insert(*next);
+    while (const auto next = choice_.FollowerOf(shards_, number, state.version)) {
+      shard.followers.insert(*next);
+    }
     SendHold(number, shard.owner, &state);
     for (const WorkerId follower : shard.followers) SendHold(number, follower, &state);
   }
 }
 
-bool ShardPlacement::CanAddFollowers(uint64_t version) const {
-  return std::any_of(shards_.begin(), shards_.end(), [this, version](const Shard& shard) {
-    return Candidate(shard, version).has_value();
-  });
+// The owner sends followers that read nothing.
+void ShardPlacement::AddFollower(uint32_t number, WorkerId node, const ShardState* state) {
+  shards_[number].followers.insert(node);
+  if (state != nullptr) {
+    SendHold(number, node, state);
+    SendHold(number, shards_[number].owner, nullptr);
+    return;
+  }
+  MOTLEY_ASSERT(reads_);
+  wire::ShardHoldT hold = HoldFor(number, node);
+  hold.known = false;
+  hold.from_reading = true;
+  hold.version = first_.version;
+  hold.optimizer_steps = first_.optimizer_steps;
+  coming_.Add(number, node);
+  Tell(node, hold);
 }
 
-void ShardPlacement::AddFollowers(const ShardState& state) {
-  for (uint32_t number = 0; number < shards_.size(); ++number) {
-    while (const auto next = Candidate(shards_[number], state.version)) {
-      shards_[number].followers.insert(*next);
-      SendHold(number, *next, &state);
-      SendHold(number, shards_[number].owner, nullptr);
-    }
-  }
+// The owner before has all that its heir has, so it is a follower that can take over at once. It
+// hears of it before anything else.
+void ShardPlacement::HandOver(uint32_t number, WorkerId follower) {
+  Shard& shard = shards_[number];
+  MOTLEY_ASSERT(settled() && shard.followers.contains(follower) &&
+                !coming_.contains(number, follower));
+  shard.followers.erase(follower);
+  shard.followers.insert(shard.owner);
+  const WorkerId before = std::exchange(shard.owner, follower);
+  ++shard.epoch;
+  shard.handed_over = true;
+  SendAgain(number, before);
+  SendHold(number, follower, nullptr);
+}
+
+void ShardPlacement::DropFollower(uint32_t number, WorkerId follower) {
+  shards_[number].followers.erase(follower);
+  const Hold hold(number, follower);
+  coming_.CaughtUp(number, follower);
+  repeated_.erase(hold);
+  wire::ShardDropT drop;
+  drop.one = true;
+  drop.shard = number;
+  Tell(follower, drop);
+  SendAgain(number, shards_[number].owner);
 }
 
 // --- Messages ---
@@ -119,6 +130,7 @@ wire::ShardHoldT ShardPlacement::HoldFor(uint32_t number, WorkerId node) const {
   hold.reads = reads_;
   hold.rollbacks = rollback_.count;
   hold.version = rollback_.version;
+  hold.handed_over = shard.handed_over;
   return hold;
 }
 
@@ -134,34 +146,16 @@ void ShardPlacement::SendHold(uint32_t number, WorkerId node, const ShardState* 
   }
   pending_.emplace(number, node);
   Tell(node, hold);
-  if (state != nullptr) SendState(number, node, *state);
+  const auto to = find_(node);
+  if (state != nullptr && to) {
+    SendState(transport_, *to, route(), number, *state, setup_.slice_length);
+  }
 }
 
 // Tells a node what it holds, with the followers of today. Its answer shows that it is there.
 void ShardPlacement::SendAgain(uint32_t number, WorkerId node) {
   repeated_.emplace(number, node);
   Tell(node, HoldFor(number, node));
-}
-
-void ShardPlacement::SendState(uint32_t number, WorkerId worker, const ShardState& state) const {
-  const auto node = find_(worker);
-  if (!node) return;
-  const size_t begin = route().begin(number);
-  const size_t size = route().parameters(number);
-  Header header = node->header;
-  header.kind = FrameKind::kShardState;
-  header.shard = number;
-  header.version = state.version;
-  header.total = (1 + state.array_count()) * size;
-  const auto send = [&](const std::shared_ptr<const std::vector<float>>& from, size_t at) {
-    SendFloats(transport_, node->peer, header, std::span(*from).subspan(at, size), from,
-               setup_.slice_length);
-    header.offset += size;
-  };
-  send(state.parameters, begin);
-  for (size_t array = 0; array < state.array_count(); ++array) {
-    send(state.arrays, array * state.parameters->size() + begin);
-  }
 }
 
 Result<bool> ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& held) {
@@ -171,6 +165,7 @@ Result<bool> ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& hel
   const Hold hold(held.shard, worker);
   repeated_.erase(hold);  // The node is there, even if it has not gone back yet.
   if (held.rollbacks != rollback_.count) return false;
+  if (!held.comes) coming_.HasRead(held.shard, worker);
   bool confirms = rolling_.erase(hold) > 0;
   // A new owner must know that it is one. Followers are what they were under any owner.
   const Shard& shard = shards_[held.shard];
@@ -180,11 +175,11 @@ Result<bool> ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& hel
 }
 
 void ShardPlacement::Announce() const {
-  for (const auto& [worker, address] : members_) Introduce(worker);
+  for (const auto& [worker, address] : choice_.members()) Introduce(worker);
 }
 
 void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
-  members_[worker] = address;
+  choice_.Joined(worker, address);
   Introduce(worker);
 }
 
@@ -193,8 +188,8 @@ void ShardPlacement::Introduce(WorkerId worker) const {
   shards.rollbacks = rollback_.count;
   for (const Shard& shard : shards_) shards.owners.push_back(shard.owner);
   for (const WorkerId node : nodes()) {
-    const auto member = members_.find(node);
-    if (member == members_.end()) continue;  // It is lost, and so is its shard.
+    const auto member = choice_.members().find(node);
+    if (member == choice_.members().end()) continue;  // It is lost, and so is its shard.
     if (shards.addresses.size() <= node) shards.addresses.resize(node + 1);
     shards.addresses[node] = member->second;
   }
@@ -204,7 +199,7 @@ void ShardPlacement::Introduce(WorkerId worker) const {
 // --- Losses ---
 
 void ShardPlacement::Left(WorkerId worker, Incarnation incarnation) {
-  members_.erase(worker);
+  choice_.Left(worker);
   wire::ShardGoneT gone;
   gone.worker = worker;
   gone.incarnation = incarnation;
@@ -216,6 +211,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
   std::erase_if(pending_, of_worker);
   std::erase_if(repeated_, of_worker);
   std::erase_if(rolling_, of_worker);
+  coming_.Lost(worker);
   Loss loss;
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = shards_[number];
@@ -234,6 +230,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
     loss.moved[number] = shard.owner = *heir;
     shard.followers.erase(*heir);
     ++shard.epoch;
+    shard.handed_over = false;
     SendHold(number, *heir, nullptr);
   }
   return loss;
@@ -241,6 +238,7 @@ ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
 
 void ShardPlacement::RollBack(uint64_t version) {
   rollback_ = {rollback_.count + 1, version};
+  coming_.RolledBack();
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     for (const WorkerId node : shards_[number].nodes()) {
       rolling_.emplace(number, node);
@@ -249,9 +247,14 @@ void ShardPlacement::RollBack(uint64_t version) {
   }
 }
 
-std::set<WorkerId> ShardPlacement::RollingBack() const {
+std::set<WorkerId> ShardPlacement::Unsettled() const {
   std::set<WorkerId> nodes;
   for (const auto& [number, node] : rolling_) nodes.insert(node);
+  for (const auto& [number, node] : pending_) {
+    // First owners get values, which takes as long as links need.
+    const Shard& shard = shards_[number];
+    if (node == shard.owner && shard.epoch > 1) nodes.insert(node);
+  }
   return nodes;
 }
 
@@ -270,7 +273,7 @@ std::optional<WorkerId> ShardPlacement::HeirOf(uint32_t number) const {
   std::optional<WorkerId> heir;
   for (const WorkerId follower : shards_[number].followers) {
     const Hold hold(number, follower);
-    if (pending_.contains(hold)) continue;
+    if (pending_.contains(hold) || coming_.contains(number, follower)) continue;
     if (!repeated_.contains(hold)) return follower;
     if (!heir) heir = follower;
   }

@@ -5,8 +5,12 @@
 //   Place          ShardHold and the state to owners and followers
 //   all held       settled(); Announce names the owners to all workers
 //   Lose           followers of the lost owner own its shards, each under a new epoch
-//   AddFollowers   ShardHold and the state to new followers
+//   AddFollower    ShardHold and the state to a new follower
+//   HandOver       a follower owns the shard, and its owner follows it, under a new epoch
 //   RollBack       ShardHold to all nodes, which go back to an earlier version
+//
+// New followers that read the new values need no copy. They are coming() until they have read a
+// version that counts, and nothing waits for them before they have read any.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +26,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "runtime/holders/holder_choice.h"
 #include "runtime/links/messages.h"
 #include "runtime/links/route.h"
 #include "runtime/survey/link_load.h"
@@ -44,14 +49,7 @@ struct ShardState {
 
 class ShardPlacement {
  public:
-  struct Shard {
-    WorkerId owner = 0;
-    std::set<WorkerId> followers;
-    uint32_t epoch = 1;
-
-    std::set<WorkerId> nodes() const;
-    bool HeldOnlyBy(const std::set<WorkerId>& nodes) const;
-  };
+  using Shard = PlacedShard;
   struct Setup {
     Route route;
     size_t slice_length = 0;  // Floats.
@@ -74,7 +72,9 @@ class ShardPlacement {
              const ShardState& state);
   // Every shard is held by its owner and followers.
   bool settled() const { return pending_.empty() && rolling_.empty(); }
-  std::set<WorkerId> RollingBack() const;  // The nodes that have not gone back yet.
+  // The nodes that have not gone back yet, and new owners of what they followed that have not
+  // answered.
+  std::set<WorkerId> Unsettled() const;
   const std::vector<Shard>& shards() const { return shards_; }
   const Route& route() const { return setup_.route; }
   size_t count() const;                  // Parameters of all shards.
@@ -117,26 +117,28 @@ class ShardPlacement {
   void RollBack(uint64_t version);
   // Others that answer can take over all that the worker owns.
   bool CanLose(WorkerId worker) const;
-  // The worker gets no more shards before `version`.
-  void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = version; }
 
   // Asks nodes for a sign by repeating to them what they hold.
   void Ask(const std::set<WorkerId>& nodes);
   bool Silent(WorkerId node) const;  // It has not answered since it was asked.
 
-  // A shard lacks a follower, and a worker could be one.
-  bool CanAddFollowers(uint64_t version) const;
-  void AddFollowers(const ShardState& state);
+  // --- Between two updates, with all shards settled ---
+
+  // One more follower. `state` has the shard's values; null: followers read.
+  void AddFollower(uint32_t shard, WorkerId node, const ShardState* state);
+  void HandOver(uint32_t shard, WorkerId follower);
+  void DropFollower(uint32_t shard, WorkerId follower);
+
+  HolderChoice& choice() { return choice_; }
+  ComingFollowers& coming() { return coming_; }
 
  private:
   using Hold = std::pair<uint32_t, WorkerId>;
 
-  std::optional<WorkerId> Candidate(const Shard& shard, uint64_t version) const;
   std::optional<WorkerId> HeirOf(uint32_t shard) const;
   wire::ShardHoldT HoldFor(uint32_t shard, WorkerId node) const;
   void SendHold(uint32_t shard, WorkerId node, const ShardState* state);
   void SendAgain(uint32_t shard, WorkerId node);
-  void SendState(uint32_t shard, WorkerId node, const ShardState& state) const;
   void Introduce(WorkerId worker) const;
 
   Transport& transport_;
@@ -144,15 +146,19 @@ class ShardPlacement {
   const Find find_;
   std::vector<Shard> shards_;
   bool reads_ = false;
-  std::map<WorkerId, std::string> members_;  // The address of each worker's host, or none.
   std::set<Hold> pending_;   // Those that have to be confirmed before an update may go on.
   std::set<Hold> repeated_;  // Those that were sent again and not answered.
   std::set<Hold> rolling_;   // Those that have to go back to an earlier version first.
   struct {
     uint32_t count = 0;
     uint64_t version = 0;
-  } rollback_;                            // The last one.
-  std::map<WorkerId, uint64_t> shunned_;  // Workers that get no shards before this version.
+  } rollback_;  // The last one.
+  HolderChoice choice_;
+  ComingFollowers coming_;
+  struct {
+    uint64_t version = 0;
+    uint64_t optimizer_steps = 0;
+  } first_;  // The version that the shards were placed with.
 };
 
 }  // namespace motley

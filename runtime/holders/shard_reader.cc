@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "base/assert.h"
@@ -12,20 +11,30 @@
 namespace motley {
 
 void ShardReader::Fetch(Part part, uint64_t version, Fetched fetched) {
-  MOTLEY_ASSERT(fetched_ == nullptr);
+  std::set<uint32_t> all;
+  for (uint32_t number = 0; number < placement_.shards().size(); ++number) all.insert(number);
+  Fetch(part, version, all, std::move(fetched));
+}
+
+void ShardReader::Fetch(Part part, uint64_t version, const std::set<uint32_t>& shards,
+                        Fetched fetched) {
+  MOTLEY_ASSERT(fetched_ == nullptr && !shards.empty());
   fetched_ = std::move(fetched);
   part_ = part;
   version_ = version;
   id_ += 2;
+  asked_.clear();
   came_.assign(placement_.shards().size(), 0);
-  for (uint32_t number = 0; number < came_.size(); ++number) {
+  for (const uint32_t number : shards) {
+    const WorkerId owner = placement_.shards()[number].owner;
+    asked_[number] = owner;
     wire::ShardFetchT fetch;
     fetch.shard = number;
     fetch.state = part == Part::kValuesAndState;
     fetch.sum = part == Part::kSum;
     fetch.log = part == Part::kValuesAndLog;
     fetch.id = id_;
-    placement_.Tell(placement_.shards()[number].owner, fetch);
+    placement_.Tell(owner, fetch);
   }
 }
 
@@ -58,6 +67,13 @@ Result<std::span<std::byte>> ShardReader::BeginState(WorkerId worker, const Head
   });
 }
 
+bool ShardReader::AllCame() const {
+  const size_t arrays = 1 + arrays_->size() / parameters_->size();
+  return std::all_of(asked_.begin(), asked_.end(), [&](const auto& each) {
+    return came_[each.first] == arrays * placement_.route().parameters(each.first);
+  });
+}
+
 Status ShardReader::FinishState(WorkerId worker, const Header& header) {
   if (!Expects(worker, header)) return Status::Ok();
   const Route& route = placement_.route();
@@ -73,8 +89,7 @@ Status ShardReader::FinishState(WorkerId worker, const Header& header) {
     came_[header.shard] += count;
     slice = slice.subspan(count);
   }
-  const size_t all = parameters_->size() + arrays_->size();
-  if (std::accumulate(came_.begin(), came_.end(), size_t{0}) < all) return Status::Ok();
+  if (!AllCame()) return Status::Ok();
   Finish(ShardState{version_, parameters_, header.step,
                     part_ == Part::kValuesAndState ? arrays_ : nullptr});
   return Status::Ok();

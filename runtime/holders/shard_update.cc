@@ -195,7 +195,8 @@ std::set<WorkerId> ShardUpdate::Missing(uint32_t number) const {
   const Shard& shard = shards_[number];
   // Followers that read have nothing to read before owners applied the update, or if one could not.
   const bool all = !placement_.reads() || (applying() && apply_status_.ok());
-  std::set<WorkerId> missing = all ? placed.nodes() : std::set<WorkerId>{placed.owner};
+  std::set<WorkerId> missing =
+      all ? placement_.coming().WithoutThem(number, placed) : std::set<WorkerId>{placed.owner};
   for (const WorkerId node : applying() ? shard.applied : shard.have_sum) missing.erase(node);
   return missing;
 }
@@ -206,11 +207,19 @@ void ShardUpdate::Check() {
     if (!Missing(number).empty()) return;
   }
   if (applying()) {
-    if (apply_status_.ok()) version_ = open_->step + 1;
+    if (apply_status_.ok()) Count();
     open_.reset();
     std::exchange(applied_, nullptr)(apply_status_);
   } else if (summed_ != nullptr) {
     std::exchange(summed_, nullptr)(Total());
+  }
+}
+
+// The next version counts.
+void ShardUpdate::Count() {
+  version_ = open_->step + 1;
+  for (uint32_t number = 0; number < shards_.size(); ++number) {
+    for (const WorkerId node : shards_[number].applied) placement_.coming().CaughtUp(number, node);
   }
 }
 
@@ -233,7 +242,7 @@ ShardUpdate::Applied ShardUpdate::GiveUp() {
 
 std::set<WorkerId> ShardUpdate::Awaited() const {
   std::set<WorkerId> awaited;
-  if (!open_) return placement_.RollingBack();
+  if (!open_) return placement_.Unsettled();
   for (uint32_t number = 0; number < shards_.size(); ++number) {
     const Shard& shard = shards_[number];
     const ShardPlacement::Shard& placed = placement_.shards()[number];

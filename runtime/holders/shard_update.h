@@ -121,6 +121,7 @@ class ShardUpdate {
   void ReportWhole();
   bool Whole(RowId row) const;
   bool AllWhole() const;
+  void Count();
   Sum Total() const;
 
   ShardPlacement& placement_;

@@ -46,9 +46,13 @@ struct ShardHost::Held {
     return own && attempt > 0 ? answers.values() : nullptr;
   }
 
-  // Goes back to this version if it is newer.
+  // Goes back to this version if it is newer. A follower that has read nothing before reads again.
   void RollBack(uint64_t to) {
     if (version <= to) return;
+    if (from_reading && before == nullptr) {
+      ready = false;
+      return;
+    }
     MOTLEY_ASSERT(version == to + 1 && before != nullptr);
     version = to;
     parameters = std::exchange(before, nullptr);
@@ -61,6 +65,7 @@ struct ShardHost::Held {
     held.shard = shard;
     held.epoch = epoch;
     held.rollbacks = rollbacks;
+    held.comes = !ready;
     return held;
   }
 
@@ -73,10 +78,11 @@ struct ShardHost::Held {
   const size_t count;  // Parameters.
   uint32_t epoch = 0;
   bool owner = false;
-  bool keep_rows = false;  // Sums end when the coordinator says so.
-  bool reads = false;      // Followers read the new values, and get no sums.
-  uint32_t rollbacks = 0;  // As in the last ShardHold.
-  bool ready = false;      // Values and state are here.
+  bool keep_rows = false;     // Sums end when the coordinator says so.
+  bool reads = false;         // Followers read the new values, and get no sums.
+  bool from_reading = false;  // Its first values are those that its worker reads.
+  uint32_t rollbacks = 0;     // As in the last ShardHold.
+  bool ready = false;         // Values and state are here.
   std::vector<WorkerId> followers;
   std::shared_ptr<Optimizer> optimizer;
   uint64_t optimizer_steps = 0;

@@ -51,6 +51,13 @@ class Publisher {
     // Sends `version`. False: it was sent already, or it waits for an older slice to leave. A
     // waiting version is dropped, or replaced, when it is no longer the newest.
     bool Publish(uint64_t version, ParameterCopy copy);
+    // The connection has `version`, or the other end says (Lacks) that it has not.
+    void Skip(uint64_t version) { skipped_ = sent_ = version; }
+    // Nothing of the skipped version was sent. Publish may follow.
+    void Lacks() {
+      if (skipped_ && sent_ == skipped_) sent_.reset();
+      skipped_.reset();
+    }
     uint64_t bytes() const;  // The size of the shard's part of a version.
 
     // Keeps the versions that it sends from now on, until Forget. Sent is null for others.
@@ -66,6 +73,7 @@ class Publisher {
     const PeerId peer_;
     Header header_;
     std::optional<uint64_t> sent_;     // The newest version that was sent.
+    std::optional<uint64_t> skipped_;  // The one that Skip left out.
     std::shared_ptr<Flight> flight_;   // Null: none yet.
     std::optional<uint64_t> waiting_;  // The version that waits for the flight to end.
     bool keeps_ = false;

@@ -45,12 +45,14 @@ RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup,
       reader_(placement_),
       audit_reader_(placement_, setup.audit_secret.value_or(0), setup.workers),
       late_nodes_(loop, placement_, update_, audit_reader_,
-                  [this](WorkerId node) { Leave(node); }) {}
+                  [this](WorkerId node) { Leave(node, std::nullopt); }),
+      moves_(placement_) {}
 
 void RemoteShards::Place(const std::vector<WorkerId>& owners,
                          std::map<WorkerId, std::string> members, const State& state) {
   update_.SetVersion(state.version);
   placement_.Place(owners, std::move(members), state);
+  moves_.Begin();
 }
 
 void RemoteShards::CheckPlaced() {
@@ -85,8 +87,15 @@ std::vector<size_t> RemoteShards::ends() const {
 }
 
 Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& control) {
+  placement_.choice().Heard(worker);
   if (const auto* log = control.body.AsShardLog()) {
     MOTLEY_RETURN_IF_ERROR(audit_reader_.OnLog(worker, *log));
+    return true;
+  }
+  if (const auto* reached = control.body.AsShardReached()) {
+    if (reached->lost) moves_.Left(reached->node);
+    if (!reached->lost) moves_.Reached(worker, reached->node);
+    if (reached->lost && began()) Leave(reached->node, worker);
     return true;
   }
   Result<bool> forward = false;
@@ -118,6 +127,7 @@ Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& cont
 // --- Losses ---
 
 void RemoteShards::Lost(WorkerId worker, Incarnation incarnation, const Status& why) {
+  moves_.Left(worker);
   if (!began()) return;
   placement_.Left(worker, incarnation);
   late_nodes_.Lost(worker);
@@ -162,13 +172,20 @@ void RemoteShards::StartAgain(const Status& why) {
   if (applied != nullptr) applied(Status::Cancelled("the update was taken back"));
 }
 
-// The node is late. Others take over what it holds.
-void RemoteShards::Leave(WorkerId late) {
+// The node is late, or a worker cannot reach it. Others take over what it holds.
+void RemoteShards::Leave(WorkerId node, std::optional<WorkerId> unreached_by) {
   constexpr uint64_t kShunned = 16;  // Updates, after the first time.
-  placement_.Shun(late, version() + (kShunned << std::min<uint32_t>(late_[late]++, 10)));
-  if (!placement_.CanLose(late)) return;  // It alone has a shard, so it is waited for.
-  placement_.Tell(late, wire::ShardDropT());
-  Forsake(late, Status::Unavailable("it was late with its part of an update"));
+  auto& [times, last] = late_[node];
+  if (times == 0 || last != version()) ++times;
+  last = version();
+  const uint64_t shunned = kShunned << std::min<uint32_t>(times - 1, 10);
+  placement_.choice().Shun(node, unreached_by ? HolderChoice::kForever : version() + shunned);
+  if (!placement_.CanLose(node)) return;  // It alone has a shard, so it is waited for.
+  placement_.Tell(node, wire::ShardDropT());
+  Forsake(node,
+          Status::Unavailable(unreached_by ? fmt::format("{} cannot reach it",
+                                                         DescribeNode(*unreached_by, workers_))
+                                           : "it was late with its part of an update"));
 }
 
 void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
@@ -176,16 +193,54 @@ void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
   reader_.Fetch(part, version(), std::move(fetched));
 }
 
-void RemoteShards::FindFollowers() {
+// --- Between two updates ---
+
+void RemoteShards::Arrange() {
   // A copy of a shard that has no owner any more would never come.
   if (!began() || !placed() || fetching() || !reachable()) return;
-  if (!placement_.CanAddFollowers(version())) return;
+  const std::set<uint32_t> lacking = moves_.Lacking(version());
+  if (!lacking.empty() && !placement_.reads()) {
+    return Copy(lacking,
+                [this, lacking](const State& state) { moves_.Fill(version(), lacking, &state); });
+  }
+  if (!lacking.empty()) {
+    moves_.Fill(version(), lacking, nullptr);
+    placement_.Announce();
+  }
+  if (update_.attempt() == 0) Move();  // Otherwise an update starts again, on the same nodes.
+}
+
+void RemoteShards::Move() {
+  using Kind = ShardMoves::Move::Kind;
+  const std::optional<ShardMoves::Move> move = moves_.Next(version());
+  for (const auto& [worker, shards] : moves_.TakeGained()) hooks_.gained(worker, shards);
+  if (!move) return;
+  const auto [kind, shard, node] = *move;
+  if (kind == Kind::kDrop) {
+    placement_.DropFollower(shard, node);
+  } else if (kind == Kind::kHandOver) {
+    placement_.HandOver(shard, node);
+    late_nodes_.Watch();
+  } else if (placement_.reads()) {
+    placement_.AddFollower(shard, node, nullptr);
+    placement_.Announce();
+  } else {
+    Copy({shard}, [this, shard = shard, node = node](const State& state) {
+      if (placement_.choice().MayHold(node, version())) placement_.AddFollower(shard, node, &state);
+    });
+  }
+}
+
+// Reads these shards for new followers.
+void RemoteShards::Copy(const std::set<uint32_t>& shards,
+                        std::function<void(const State&)> copied) {
   refilling_ = true;
-  Fetch(Part::kValuesAndState, [this](const Result<State>& state) {
-    refilling_ = false;
-    if (state.ok()) placement_.AddFollowers(*state);
-    CheckPlaced();
-  });
+  reader_.Fetch(Part::kValuesAndState, version(), shards,
+                [this, copied = std::move(copied)](const Result<State>& state) {
+                  refilling_ = false;
+                  if (state.ok()) copied(*state);
+                  CheckPlaced();
+                });
 }
 
 }  // namespace motley

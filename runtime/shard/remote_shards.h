@@ -14,8 +14,9 @@
 // lost before that, all nodes go back to the version before (ShardPlacement::RollBack), and the
 // update starts again. Nobody has used the version that is lost, because no order named it.
 //
-// A node that is late loses its shards to its followers, and holds nothing for a while, the longer
-// the more often it was late. It stays a worker.
+// A node that is late loses its shards to its followers, and owns nothing for a while, the longer
+// the more often it was late. It stays a worker. Later it gets shards again, and so does a worker
+// that joins (ShardMoves).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +36,7 @@
 #include "coding/code_form.h"
 #include "runtime/holders/audit_reader.h"
 #include "runtime/holders/late_nodes.h"
+#include "runtime/holders/shard_moves.h"
 #include "runtime/holders/shard_placement.h"
 #include "runtime/holders/shard_reader.h"
 #include "runtime/holders/shard_update.h"
@@ -62,6 +65,8 @@ class RemoteShards {
     std::function<void()> placed;
     // Shards that a worker owned have these owners now.
     std::function<void(WorkerId lost, const std::map<uint32_t, WorkerId>& owners)> moved;
+    // The worker owns so many shards more, which their owners handed over.
+    std::function<void(WorkerId worker, uint32_t shards)> gained;
     // A shard is lost, or an update failed in one: the job cannot go on.
     std::function<void(const Status&)> failed;
     // A node has done what the open update, or the placement, waits for.
@@ -110,7 +115,7 @@ class RemoteShards {
   uint64_t version() const { return update_.version(); }
   bool applying() const { return update_.applying(); }
   // Nodes go back to the version before. Nothing can be read from them until they are placed().
-  bool rolling_back() const { return !placement_.RollingBack().empty(); }
+  bool rolling_back() const { return !placement_.Unsettled().empty(); }
 
   // Reads the newest version back, with the optimizer's state if wanted, or instead of it the sum
   // that is about to be applied. One at a time, and not while an update is applied. `fetched` runs
@@ -129,13 +134,15 @@ class RemoteShards {
   // The cut of answers to an update (as in RangeAnswers::CutOf), and the ends of the shards.
   Slicing CutOf(const CodeForm* form) const;
   std::vector<size_t> ends() const;
-  // Finds new followers for shards that lost one. Between updates only; placed() is false until
-  // they have the state.
-  void FindFollowers();
+  // Finds new followers for shards that lost one, and moves shards to workers that own too few.
+  // Between updates only; placed() is false until all nodes are ready for the next one.
+  void Arrange();
 
  private:
   void CheckPlaced();
-  void Leave(WorkerId late);
+  void Move();
+  void Copy(const std::set<uint32_t>& shards, std::function<void(const State&)> copied);
+  void Leave(WorkerId node, std::optional<WorkerId> unreached_by);
   void Forsake(WorkerId worker, const Status& why);
   void StartAgain(const Status& why);
 
@@ -147,8 +154,13 @@ class RemoteShards {
   ShardReader reader_;
   AuditReader audit_reader_;
   LateNodes late_nodes_;
-  std::map<WorkerId, uint32_t> late_;  // How often nodes were late.
-  bool refilling_ = false;             // A fetch for new followers runs.
+  ShardMoves moves_;
+  struct Late {
+    uint32_t times = 0;
+    uint64_t version = 0;  // That of the last time.
+  };
+  std::map<WorkerId, Late> late_;
+  bool refilling_ = false;  // A fetch for new followers runs.
 };
 
 }  // namespace motley

@@ -64,6 +64,9 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
                  hooks_.notice(notice::ShardsMoved{lost, owners});
                },
+               [this](WorkerId worker, uint32_t shards) {
+                 hooks_.notice(notice::ShardsGained{worker, shards});
+               },
                hooks_.failed, hooks_.progress}),
       placement_(loop, transport, options, route,
                  {hooks_.node,
@@ -103,13 +106,13 @@ void RemoteUpdates::GiveUp(StepId step) {
   held_ = std::move(left);
 }
 
-// New followers are found before an update opens.
+// Nodes get new shards before an update opens.
 bool RemoteUpdates::MayGo(const Command& command) {
   if (placement_.star()) return true;
   if (!began() || !shards_.placed()) return false;
   const std::optional<StepId> opens = Opens(command);
   if (!opens) return true;
-  shards_.FindFollowers();
+  shards_.Arrange();
   if (!shards_.placed()) return false;
   open_ = *opens;
   return true;

@@ -17,8 +17,6 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMostVersions = 6;  // Versions of a shard that slow readers may keep.
-
 std::vector<double> RealParts(const std::vector<Complex>& values) {
   std::vector<double> real;
   for (const Complex& value : values) real.push_back(value.real());
@@ -93,9 +91,12 @@ Result<bool> ShardHost::OnMessage(const wire::ControlT& control) {
     fine = Fetch(*fetch);
   } else if (const auto* gone = control.body.AsShardGone()) {
     Gone(*gone);
-  } else if (control.body.AsShardDrop() != nullptr) {
-    for (const auto& [id, peer] : peers_) peer->readers.clear();
-    held_.clear();
+  } else if (const auto* drop = control.body.AsShardDrop()) {
+    const auto meant = [drop](uint32_t shard) { return !drop->one || shard == drop->shard; };
+    for (const auto& [id, peer] : peers_) {
+      std::erase_if(peer->readers, [&](const auto& each) { return meant(each.first); });
+    }
+    std::erase_if(held_, [&](const auto& each) { return meant(each.first); });
   } else {
     return false;
   }
@@ -117,6 +118,7 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
     Report(held->AsHeld());  // With the rollbacks so far: the node is there, and goes back later.
     return Status::Ok();
   }
+  const bool handed_over = held != nullptr && hold.handed_over && hold.epoch != held->epoch;
   // Readers name the epoch and the rollbacks. They also refer to what is replaced below.
   if (held != nullptr && (!hold.known || hold.epoch != held->epoch || back)) {
     for (const auto& [id, peer] : peers_) {
@@ -139,9 +141,11 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
                       hold.state_floats, hold.shard, held->optimizer->state().size()));
     }
     held->parameters = std::make_shared<std::vector<float>>(held->count);
+    held->from_reading = hold.from_reading && hold.reads && !hold.owner;
     held->state_floats = hold.state_floats;
     held->keep_rows = hold.keep_rows;
     held->optimizer_steps = hold.optimizer_steps;
+    if (held->from_reading) held->optimizer->SetSteps(hold.optimizer_steps);
     held->version = hold.version;
   }
   if (back) held->RollBack(hold.version);
@@ -150,16 +154,20 @@ Status ShardHost::Hold(const wire::ShardHoldT& hold) {
   held->epoch = hold.epoch;
   held->owner = hold.owner;
   held->followers = hold.followers;
-  if (held->ready) Ready(*held);
+  if (held->ready) {
+    Ready(*held, handed_over);
+  } else if (held->from_reading && hold.known) {
+    Report(held->AsHeld());
+  }
   return Status::Ok();
 }
 
 Result<std::span<std::byte>> ShardHost::BeginState(const Header& header) {
   Held* held = Find(header.shard);
   const size_t floats = header.length / sizeof(float);
-  const bool waits = held != nullptr && !held->ready && header.offset == held->came &&
-                     header.total == held->count + held->state_floats &&
-                     floats * sizeof(float) == header.length;
+  const bool waits =
+      held != nullptr && !held->ready && !held->from_reading && header.offset == held->came &&
+      header.total == held->count + held->state_floats && floats * sizeof(float) == header.length;
   std::span<float> room;  // No slice has values and state.
   if (waits && held->came < held->count) {
     room = std::span(*held->parameters).subspan(held->came);
@@ -175,38 +183,14 @@ Result<std::span<std::byte>> ShardHost::BeginState(const Header& header) {
 
 Status ShardHost::FinishState(const Header& header) {
   Held* held = Find(header.shard);
-  if (held == nullptr || held->ready) return Status::Ok();
+  if (held == nullptr || held->ready || held->from_reading) return Status::Ok();
   held->came += header.length / sizeof(float);
   if (held->came < held->count + held->state_floats) return Status::Ok();
   held->optimizer->SetSteps(held->optimizer_steps);
   return OrNoMemory("a shard's values", [&] {
-    held->versions = std::make_unique<VersionPool>(held->count, kMostVersions);
-    held->versions->SetCrowded([this, shard = held->shard] { return FreeVersion(shard); });
-    held->versions->Begin(held->parameters);
-    if (held->owner) held->versions->Reserve();
-    Ready(*held);
+    Begin(*held);
     return Status::Ok();
   });
-}
-
-// The shard's values are here, under this role.
-void ShardHost::Ready(Held& held) {
-  held.ready = true;
-  for (const auto& [id, peer] : peers_) {
-    if (peer->joined) Serve(held, *peer, id);
-  }
-  Report(held.AsHeld());
-}
-
-// The connection that still reads the oldest version is cut; the worker may connect again.
-bool ShardHost::FreeVersion(uint32_t shard) {
-  const Held* held = Find(shard);
-  const auto oldest = held->publisher.OldestReader(held->version);
-  if (!oldest) return false;
-  // At once, because the version must be free when this returns.
-  parts_.transport.Disconnect(oldest->peer);
-  OnLost(oldest->peer, Status::Ok());
-  return true;
 }
 
 Status ShardHost::Open(const wire::ShardOpenT& open) {
@@ -327,17 +311,23 @@ void ShardHost::OnApplied(uint32_t shard, StepId step,
 
 Status ShardHost::Read(uint32_t shard, uint64_t version, std::span<const float> values) {
   Held* held = Find(shard);
-  const bool wanted =
-      held != nullptr && held->ready && held->reads && !held->owner && version == held->version + 1;
-  if (!wanted) return Status::Ok();
+  const bool reads = held != nullptr && held->reads && !held->owner;
+  const bool first = reads && !held->ready && held->from_reading;
+  if (!first && !(reads && held->ready && version > held->version)) return Status::Ok();
   return OrNoMemory("a shard's values", [&] {
-    MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<std::vector<float>> next,
-                            held->versions->Spare());
+    std::shared_ptr<std::vector<float>> next = held->parameters;
+    if (!first) {
+      MOTLEY_ASSIGN_OR_RETURN(next, held->versions->Spare());
+    }
     std::copy(values.begin(), values.end(), next->begin());
-    held->before = std::exchange(held->parameters, next);
-    ++held->version;
+    // Only a new follower skips versions. Nothing waits for it yet, and nothing goes back.
+    const bool follows = !first && version == held->version + 1;
+    held->before = follows ? held->parameters : nullptr;
+    held->parameters = next;
     held->steps_before = held->optimizer->steps();
-    held->optimizer->SetSteps(held->steps_before + 1);
+    held->optimizer->SetSteps(held->steps_before + version - held->version);
+    held->version = version;
+    if (first) Begin(*held);
     wire::ShardAppliedT applied;
     applied.shard = shard;
     applied.step = version - 1;

@@ -114,8 +114,9 @@ class ShardHost final : public Receiver {
   Status Fetch(const wire::ShardFetchT& fetch);
   void Gone(const wire::ShardGoneT& gone);
 
-  void Ready(Held& held);
-  void Serve(Held& held, Peer& peer, PeerId id);
+  void Begin(Held& held);
+  void Ready(Held& held, bool handed_over = false);
+  void Serve(Held& held, Peer& peer, PeerId id, bool skip_newest = false);
   void PublishTo(Peer& peer, Held& held);
   RangeAnswers::Hooks HooksOf(uint32_t shard);
   void Summed(Held& held, const ApproximateDecoding* best);
@@ -127,7 +128,6 @@ class ShardHost final : public Receiver {
 
   void OnJoin(PeerId id, Peer& peer);
   void Cut(PeerId peer, const Status& why);
-  bool FreeVersion(uint32_t shard);
 
   Parts parts_;
   Job job_;

@@ -9,6 +9,7 @@
 namespace motley {
 namespace {
 
+constexpr uint64_t kMostVersions = 6;     // Versions of a shard that slow readers may keep.
 constexpr uint32_t kMaxJoinBytes = 4096;  // The longest message that is read from a stranger.
 
 }  // namespace
@@ -105,6 +106,14 @@ void ShardHost::OnPayloadDone(PeerId id, const Header& header, bool discarded) {
 void ShardHost::OnJoin(PeerId id, Peer& peer) {
   const Result<wire::ControlT> control = DecodeControl(peer.control);
   if (!control.ok()) return Cut(id, control.status());
+  if (const wire::ShardNeedT* need = control->body.AsShardNeed(); need != nullptr && peer.joined) {
+    Held* held = Find(need->shard);
+    if (held == nullptr || !held->ready || held->version < need->version) return;
+    for (const auto& [shard, reader] : peer.readers) {
+      if (shard == need->shard) reader->Lacks();
+    }
+    return Serve(*held, peer, id);
+  }
   const wire::ShardJoinT* join = control->body.AsShardJoin();
   if (join == nullptr) {
     if (control->body.AsLeave() == nullptr) {
@@ -128,8 +137,36 @@ void ShardHost::OnJoin(PeerId id, Peer& peer) {
   }
 }
 
+// The first values are here.
+void ShardHost::Begin(Held& held) {
+  held.versions = std::make_unique<VersionPool>(held.count, kMostVersions);
+  // The connection that still reads the oldest version is cut; the worker may connect again.
+  held.versions->SetCrowded([this, shard = held.shard] {
+    const Held* now = Find(shard);
+    const auto oldest = now->publisher.OldestReader(now->version);
+    if (!oldest) return false;
+    // At once, because the version must be free when this returns.
+    parts_.transport.Disconnect(oldest->peer);
+    OnLost(oldest->peer, Status::Ok());
+    return true;
+  });
+  held.versions->Begin(held.parameters);
+  if (held.owner) held.versions->Reserve();
+  Ready(held);
+}
+
+// The shard's values are here, under this role. If it was handed over, most workers have the newest
+// values from the owner before, and the others say so.
+void ShardHost::Ready(Held& held, bool handed_over) {
+  held.ready = true;
+  for (const auto& [id, peer] : peers_) {
+    if (peer->joined) Serve(held, *peer, id, handed_over);
+  }
+  Report(held.AsHeld());
+}
+
 // Sends the newest values of an owned shard, and later ones when they come.
-void ShardHost::Serve(Held& held, Peer& peer, PeerId id) {
+void ShardHost::Serve(Held& held, Peer& peer, PeerId id, bool skip_newest) {
   if (!held.owner || peer.worker >= job_.workers) return;
   const bool served = std::any_of(peer.readers.begin(), peer.readers.end(),
                                   [&](const auto& each) { return each.first == held.shard; });
@@ -140,6 +177,7 @@ void ShardHost::Serve(Held& held, Peer& peer, PeerId id) {
     header.row = held.rollbacks;
     peer.readers.emplace_back(held.shard,
                               std::make_unique<Publisher::Reader>(held.publisher, id, header));
+    if (skip_newest) peer.readers.back().second->Skip(held.version);
   }
   PublishTo(peer, held);
 }

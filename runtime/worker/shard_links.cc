@@ -73,10 +73,22 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
     const std::string address = ReachableAt(shards.addresses[worker], parts_.server);
     if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
   }
-  owners_ = shards.owners;
+  const std::vector<WorkerId> before = std::exchange(owners_, shards.owners);
   if (remote()) parts_.parameters.ShardsAreRemote();
   parts_.parameters.RolledBack(shards.rollbacks);
+  if (!before.empty()) SayWhatIsMissing(before);
   return Status::Ok();
+}
+
+// New owners may count on what the ones before have sent.
+void ShardLinks::SayWhatIsMissing(const std::vector<WorkerId>& before) {
+  for (uint32_t shard = 0; shard < owners_.size(); ++shard) {
+    if (owners_[shard] == before[shard]) continue;
+    wire::ShardNeedT need;
+    need.shard = shard;
+    need.version = parts_.parameters.Needs(shard);
+    SendControl(parts_.transport, PeerOf(shard), parts_.header, need);
+  }
 }
 
 void ShardLinks::Test(const wire::LinkTestT& test) {
@@ -113,6 +125,9 @@ void ShardLinks::OnConnected(PeerId peer, const PeerIdentity&) {
   One& link = links_[peer];
   link.up = true;
   if (link.timer != 0) parts_.loop.Cancel(std::exchange(link.timer, 0));
+  wire::ShardReachedT reached;
+  reached.node = link.worker;
+  SendControl(parts_.transport, parts_.coordinator, parts_.header, reached);
 }
 
 void ShardLinks::OnLost(PeerId peer, const Status& why) {
@@ -126,7 +141,14 @@ void ShardLinks::OnLost(PeerId peer, const Status& why) {
                   DescribeNode(link.worker, parts_.workers), link.address, why.ToString()));
   link.timer = parts_.loop.After(kReplacedWithin, alive_.Guard([this, peer, lost] {
     links_[peer].timer = 0;
-    hooks_.failed(lost);
+    const WorkerId node = links_[peer].worker;
+    if (std::count(owners_.begin(), owners_.end(), node) > 0) return hooks_.failed(lost);
+    // The job goes on without it.
+    Drop(peer);
+    wire::ShardReachedT reached;
+    reached.node = node;
+    reached.lost = true;
+    SendControl(parts_.transport, parts_.coordinator, parts_.header, reached);
   }));
 }
 

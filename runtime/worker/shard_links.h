@@ -4,7 +4,8 @@
 // connection. Its own shards are reached in the same way. Loop thread only.
 //
 // A worker that cannot reach an owner is of no use to its job: it leaves, unless the coordinator
-// names another owner soon.
+// names another owner soon. It reports to the coordinator which nodes it reaches, and which other
+// nodes it does not.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +85,7 @@ class ShardLinks final : public Receiver {
   };
   void Connect(WorkerId worker, const std::string& address);
   void Drop(PeerId peer);
+  void SayWhatIsMissing(const std::vector<WorkerId>& before);
 
   Parts parts_;
   Hooks hooks_;

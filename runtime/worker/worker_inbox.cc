@@ -115,6 +115,11 @@ void ParameterInbox::NewEpoch(const Header& header) {
   }
 }
 
+uint64_t ParameterInbox::Needs(uint32_t shard) const {
+  if (coming_.values && coming_.missing[shard] == 0) return coming_.number + 1;
+  return whole_.values ? whole_.number + 1 : 0;
+}
+
 ParameterCopy ParameterInbox::AtLeast(uint64_t version) {
   if (ComingIsWhole() && coming_.number <= version) Promote();
   const bool fits = remote_ ? whole_.number == version : whole_.number >= version;

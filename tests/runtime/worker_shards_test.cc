@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <tuple>
@@ -184,6 +185,66 @@ TEST(WorkerShards, PassToNewcomers) {
   const auto& newcomer = *world.workers.back();
   ASSERT_TRUE(newcomer.ended);
   EXPECT_TRUE(newcomer.ended->ok()) << newcomer.ended->ToString();
+}
+
+// How many shards each worker got from others.
+std::map<WorkerId, uint32_t> Gained(const JobWorld& world) {
+  std::map<WorkerId, uint32_t> gained;
+  for (const JobNotice& each : world.watcher.notices) {
+    if (const auto* got = std::get_if<notice::ShardsGained>(&each)) {
+      gained[got->worker] += got->shards;
+    }
+  }
+  return gained;
+}
+
+// A worker that replaces a lost one gets as many shards as that had.
+TEST(WorkerShards, ComeBackToANewcomer) {
+  for (const char* optimizer : {"sgd", "momentum"}) {
+    for (const char* code : {"none", "cyclic", "adaptive"}) {
+      for (const uint32_t workers : {2, 4}) {
+        SCOPED_TRACE(testing::Message() << optimizer << ", " << code << ", " << workers);
+        JobWorld world(Options(workers, code, 2 * workers));
+        world.options.optimizer.name = optimizer;
+        world.options.steps = 60;
+        world.StartServer();
+        world.StartWorkers();
+        bool killed = false;
+        world.watcher.on_step = [&](StepId step) {
+          if (step != 5 || std::exchange(killed, true)) return;
+          world.Kill(*world.workers[1]);
+          world.loop.Post([&] { world.StartWorker(1); });
+        };
+        ExpectSerialParameters(world, world.Run());
+        EXPECT_EQ(Gained(world), (std::map<WorkerId, uint32_t>{{1, 2}}));
+      }
+    }
+  }
+}
+
+// The newcomer owns shards, so those can be lost again.
+TEST(WorkerShards, ComeBackToANewcomerThatDies) {
+  for (const char* optimizer : {"sgd", "momentum"}) {
+    for (int turns = 0; turns < 40; ++turns) {
+      SCOPED_TRACE(testing::Message() << optimizer << ", lost after " << turns << " turns");
+      JobWorld world(Options(3, "none", 3));
+      world.options.optimizer.name = optimizer;
+      world.options.steps = 30;
+      world.StartServer();
+      world.StartWorkers();
+      bool killed = false, again = false;
+      world.watcher.on_step = [&](StepId step) {
+        if (step == 5 && !std::exchange(killed, true)) {
+          world.Kill(*world.workers[1]);
+          world.loop.Post([&] { world.StartWorker(1); });
+        } else if (step == 9 && !std::exchange(again, true)) {
+          AfterTurns(world, 4 * turns, [&] { world.Kill(*world.workers[3]); });
+        }
+      };
+      ExpectSerialParameters(world, world.Run());
+      EXPECT_TRUE(again);
+    }
+  }
 }
 
 TEST(WorkerShards, AreLostWithoutFollowers) {

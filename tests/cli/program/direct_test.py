@@ -172,6 +172,62 @@ class ShardServers(ProgramTest):
                 self.assertIn(words, done.text())
 
 
+class NewOwners(ProgramTest):
+    """Workers that were late, or that join a running job, hold parts of the vector again."""
+
+    def start(self, workers, optimizer):
+        model = ("--model", "mlp:32", "--batch", 64, "--optimizer", optimizer, "--lr", 0.003, "--code", "none",
+                 "--workers", workers)
+        job = Running(self, "train", "--data", self.data, *model, "--steps", 1000000, "--remote", "--min-workers",
+                      workers, "--no-local-worker", "--listen", "127.0.0.1:0", "--reduce", "direct", "--log",
+                      self.folder / "job.jsonl")
+        address = job.wait_for(r"motley worker --server (\S+)")[1]
+        others = [self.worker(address, f"w{i}") for i in range(workers)]
+        wait_until(lambda: job.step() >= 20 or job.process.poll() is not None, "step 20")
+        return model, job, address, others
+
+    def worker(self, address, name):
+        return Running(self, "worker", "--server", address, "--name", name, "--threads", 1)
+
+    def losses(self, log):
+        """The losses by step. A long job logs one in many."""
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        return {line["step"]: line["loss"] for line in lines if line["kind"] == "step"}
+
+    def expect_serial(self, model, job):
+        """Stops the job. Its losses must be those of the same steps on the server alone."""
+        job.send(signal.SIGINT)
+        self.assertEqual(job.finish()[0], 130, job.text())
+        found = self.losses(self.folder / "job.jsonl")
+        log = self.folder / "reference.jsonl"
+        self.run_json("train", "--data", self.data, *model, "--steps", max(found), "--log", log)
+        right = self.losses(log)
+        both = sorted(right.keys() & found.keys())
+        self.assertGreater(len(both), 5)
+        for step in both:
+            self.assertAlmostEqual(found[step], right[step], delta=1e-3 * right[step] + 1e-5, msg=f"step {step}")
+
+    def test_a_worker_that_joins_owns_what_the_lost_one_did(self):
+        for workers, optimizer in ((2, "sgd"), (3, "adam")):
+            with self.subTest(workers=workers, optimizer=optimizer):
+                model, job, address, others = self.start(workers, optimizer)
+                others[1].send(signal.SIGKILL)
+                job.wait_for(r"1 part of the vector, which worker \d \(w1\) held, is now held by worker")
+                self.worker(address, "w9")
+                job.wait_for(r"worker \d \(w9\) got 1 part of the vector")
+                self.expect_serial(model, job)
+
+    def test_a_worker_that_stood_still_owns_its_part_again(self):
+        for workers, optimizer in ((2, "sgd"), (3, "adam")):
+            with self.subTest(workers=workers, optimizer=optimizer):
+                model, job, _, others = self.start(workers, optimizer)
+                others[1].send(signal.SIGSTOP)
+                job.wait_for(r"1 part of the vector, which worker \d \(w1\) held, is now held by worker")
+                others[1].send(signal.SIGCONT)
+                job.wait_for(r"worker \d \(w1\) got 1 part of the vector")
+                self.expect_serial(model, job)
+
+
 class ThinLinks(ProgramTest):
     """The same on machines of their own, behind links of 100 Mbit/s."""
 

@@ -155,7 +155,7 @@ TEST_F(LateNodesTest, ThatCannotGoBackYetAreNotLateIfTheyAnswer) {
     Answer(1, 0);
   }
   EXPECT_THAT(late_, IsEmpty());
-  EXPECT_THAT(placement_.RollingBack(), ElementsAre(1));
+  EXPECT_THAT(placement_.Unsettled(), ElementsAre(1));
   Answer(1, 1);
   EXPECT_TRUE(placement_.settled());
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -155,6 +156,110 @@ TEST_F(ShardHostTest, AnswersWhileTheUpdateThatIsTakenBackIsApplied) {
   EXPECT_THAT(Answers(), ElementsAre(0)) << "it was asked";
   device_.GoOn();
   EXPECT_THAT(Answers(), ElementsAre(1));
+}
+
+// Versions of shard 0 that were sent to this peer since the last call.
+std::vector<uint64_t> Published(HeldTransport& transport, PeerId peer) {
+  std::vector<uint64_t> versions;
+  while (!transport.held.empty()) {
+    const HeldTransport::Message message = transport.LetGo();
+    const bool values = message.header.kind == FrameKind::kParameters && message.peer == peer;
+    if (values) versions.push_back(message.header.version);
+  }
+  return versions;
+}
+
+// A follower that reads has no values at first. It follows from the version on that it reads next.
+TEST_F(ShardHostTest, FollowsFromWhatItReads) {
+  SetOptimizer(hold_, {.name = "sgd"});
+  hold_.known = false;
+  hold_.epoch = 1;
+  hold_.owner = false;
+  hold_.reads = hold_.from_reading = true;
+  hold_.version = 3;
+  hold_.optimizer_steps = 2;
+  Hear(hold_);
+  EXPECT_THAT(Answers(), IsEmpty()) << "it holds nothing yet";
+  ASSERT_TRUE(host_.Read(0, 7, std::vector<float>{1, 2, 3, 4}).ok());
+  EXPECT_THAT(Answers(), ElementsAre(0));
+  ASSERT_TRUE(host_.Read(0, 9, std::vector<float>{5, 6, 7, 8}).ok()) << "nobody waited for it";
+  ASSERT_TRUE(host_.Read(0, 8, std::vector<float>{0, 0, 0, 0}).ok());
+  hold_.known = true;
+  hold_.owner = true;
+  hold_.epoch = 2;
+  Hear(hold_);
+  wire::ShardFetchT fetch;
+  fetch.id = 1;
+  Answers();
+  Hear(fetch);
+  const HeldTransport::Message sent = transport_.LetGo(FrameKind::kShardState);
+  EXPECT_EQ(sent.header.version, 9u);
+  EXPECT_EQ(sent.header.step, 8u) << "steps of the optimizer";
+  std::vector<float> values(4);
+  std::memcpy(values.data(), sent.bytes.data(), sent.bytes.size());
+  EXPECT_THAT(values, ElementsAre(5, 6, 7, 8));
+}
+
+TEST_F(ShardHostTest, GoesBackToNothingIfItsFirstValuesAreTakenBack) {
+  SetOptimizer(hold_, {.name = "sgd"});
+  hold_.known = false;
+  hold_.epoch = 1;
+  hold_.reads = hold_.from_reading = true;
+  Hear(hold_);
+  ASSERT_TRUE(host_.Read(0, 7, std::vector<float>{1, 2, 3, 4}).ok());
+  Answers();
+  hold_.known = true;
+  hold_.rollbacks = 1;
+  hold_.version = 6;
+  Hear(hold_);
+  const auto control = DecodeControl(transport_.LetGo().bytes);
+  ASSERT_TRUE(control.ok());
+  ASSERT_NE(control->body.AsShardHeld(), nullptr);
+  EXPECT_TRUE(control->body.AsShardHeld()->comes);
+  EXPECT_EQ(control->body.AsShardHeld()->rollbacks, 1u);
+  ASSERT_TRUE(host_.Read(0, 6, std::vector<float>{4, 3, 2, 1}).ok());
+  EXPECT_THAT(Answers(), ElementsAre(1));
+}
+
+// The owner before has sent the newest values to most workers. Those that lack them say so.
+TEST_F(ShardHostTest, SendsWhatWorkersLackIfAShardIsHandedOver) {
+  Hold();
+  hold_.owner = false;
+  hold_.epoch = 2;
+  Hear(hold_);
+  Join(/*peer=*/3, /*incarnation=*/10);
+  EXPECT_THAT(Published(transport_, 3), IsEmpty());
+  hold_.owner = hold_.handed_over = true;
+  hold_.epoch = 3;
+  Hear(hold_);
+  EXPECT_THAT(Published(transport_, 3), IsEmpty());
+  wire::ShardNeedT need;
+  need.version = 1;
+  Header header;
+  header.kind = FrameKind::kControl;
+  Receive(3, header, EncodeControl(need));
+  EXPECT_THAT(Published(transport_, 3), IsEmpty()) << "there is no newer version yet";
+  need.version = 0;
+  Receive(3, header, EncodeControl(need));
+  EXPECT_THAT(Published(transport_, 3), ElementsAre(0));
+  Receive(3, header, EncodeControl(need));
+  EXPECT_THAT(Published(transport_, 3), IsEmpty()) << "once is enough";
+  Join(/*peer=*/4, /*incarnation=*/11);
+  EXPECT_THAT(Published(transport_, 4), ElementsAre(0)) << "it knows no owner before";
+}
+
+TEST_F(ShardHostTest, DropsOneShard) {
+  Hold();
+  wire::ShardDropT drop;
+  drop.one = true;
+  drop.shard = 1;
+  Hear(drop);
+  Answers();
+  Hear(hold_);
+  EXPECT_THAT(Answers(), ElementsAre(0));
+  drop.shard = 0;
+  Hear(drop);
+  EXPECT_FALSE(host_.OnMessage(*DecodeControl(EncodeControl(hold_))).ok()) << "it is not there";
 }
 
 // With multi-message, a worker gives several rows in one step. All of them may come before the

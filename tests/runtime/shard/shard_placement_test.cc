@@ -111,7 +111,8 @@ TEST(ShardPlacement, AFollowerWithoutTheValuesIsNone) {
   placed.AnswerAll();
   placed.placement.Left(1, 7);
   EXPECT_EQ(placed.placement.Lose(1).gone, std::nullopt);
-  placed.placement.AddFollowers(placed.State());
+  const ShardState state = placed.State();
+  placed.placement.AddFollower(0, 2, &state);
   const ShardPlacement::Loss loss = placed.placement.Lose(0);
   EXPECT_TRUE(loss.gone);
   EXPECT_EQ(loss.coming, WorkerId{2});

@@ -55,6 +55,20 @@ TEST_F(ParameterEpochs, AnEarlierOwnerIsNotHeardAnyMore) {
   EXPECT_EQ(Newest(1), Of(10, 20));
 }
 
+TEST_F(ParameterEpochs, SayWhatANewOwnerHasToSend) {
+  EXPECT_EQ(inbox.Needs(0), 0u);
+  EXPECT_TRUE(Send(0, 3, 1, 10));
+  EXPECT_EQ(inbox.Needs(0), 4u);
+  EXPECT_EQ(inbox.Needs(1), 0u);
+  EXPECT_TRUE(Send(1, 3, 1, 20));
+  const ParameterCopy used = inbox.AtLeast(3);
+  EXPECT_TRUE(Send(0, 4, 1, 30));
+  EXPECT_EQ(inbox.Needs(0), 5u);
+  EXPECT_EQ(inbox.Needs(1), 4u);
+  inbox.RolledBack(1);
+  EXPECT_EQ(inbox.Needs(0), 4u);
+}
+
 TEST_F(ParameterEpochs, ANewOwnerReplacesWhatTheEarlierOneSentOfAVersion) {
   EXPECT_TRUE(Send(0, 1, 1, 99));
   EXPECT_TRUE(Send(0, 1, 2, 10));
