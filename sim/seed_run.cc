@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "sim/calm_run.h"
 #include "sim/faults/liars.h"
 #include "sim/scenario.h"
@@ -11,11 +13,14 @@
 namespace motley {
 namespace {
 
-// A shard is lost if its owner and all of its followers die before another one follows.
+// A shard is lost if its owner and all of its followers die before another one follows. The job's
+// error then says so.
 bool LostShard(const JobOptions& job, const SimResult& result) {
-  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 &&
-         result.job.status.code() == StatusCode::kUnavailable &&
-         result.job.status.ToString().find("joined within") == std::string::npos;
+  const std::string why = result.job.status.ToString();
+  const bool says_so = why.find("is lost with") != std::string::npos ||
+                       why.find("are lost with the node that held them") != std::string::npos;
+  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 && says_so &&
+         result.job.status.code() == StatusCode::kUnavailable;
 }
 
 // Adds to `wrong` what is wrong with a run besides broken invariants.
