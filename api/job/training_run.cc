@@ -445,7 +445,8 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report =
       TrainJson({plan_, job, train_, test_, not_tested, emulation_, parts_.request.record_profile,
-                 recorded_, data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
+                 recorded_, data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get()),
+                 parts_.events.reduction()});
   // The model is trained, whatever became of the figures about it.
   if (!evaluated.ok() && evaluated.code() != StatusCode::kCancelled) {
     parts_.events.Tell(MOTLEY_EVENT_WARNING,

@@ -120,8 +120,10 @@ void EventStream::On(const event::Noticed& happened) {
     const auto found = names_.find(worker);
     return found != names_.end() && WorthSaying(found->second) ? found->second : "";
   };
-  Tell(IsDetail(happened.notice) ? MOTLEY_EVENT_DETAIL : MOTLEY_EVENT_NOTICE,
-       NoticeText(happened.notice, name_of, loss_unit_));
+  const std::string text = NoticeText(happened.notice, name_of, loss_unit_);
+  const std::string reduction = ReductionJson(happened.notice, text, name_of);
+  if (!reduction.empty()) reduction_ = reduction;
+  Tell(IsDetail(happened.notice) ? MOTLEY_EVENT_DETAIL : MOTLEY_EVENT_NOTICE, text);
 }
 
 void EventStream::On(const event::AuditWarned& happened) {

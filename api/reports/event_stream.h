@@ -27,6 +27,8 @@ class EventStream final : public JobObserver {
 
   // Losses are reported in units of this: see PreparedData::loss_unit.
   void SetLossUnit(double unit) { loss_unit_ = unit; }
+  // The last ReductionJson of this job. It is empty as long as the job has said nothing.
+  const std::string& reduction() const { return reduction_; }
   // An event with a text alone.
   void Tell(int32_t kind, const std::string& text);
 
@@ -55,6 +57,7 @@ class EventStream final : public JobObserver {
   Time start_{};  // Behind what Now() reads.
   double loss_unit_ = 1;
   double error_ = 0;  // The error of the next sum to be reported.
+  std::string reduction_;
   std::map<WorkerId, std::string> names_;
   std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };

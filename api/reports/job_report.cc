@@ -186,6 +186,18 @@ Json ApproximateJson(const ApproximateRecord& record) {
 }
 
 // How much of the job this run did, where that is not all of it.
+// Without a word of the job, what was asked for is what was done.
+Json ReduceJson(const TrainReport& report) {
+  if (!report.reduction.empty()) return Json::parse(report.reduction);
+  using Holders = JobOptions::Holders;
+  const JobOptions& job = report.plan.job;
+  ReduceMode mode{Reduce::kStar, 0};
+  if (job.holders == Holders::kWorkers) mode.kind = Reduce::kDirect;
+  if (job.holders == Holders::kShardServers) mode = {Reduce::kSharded, job.shard_servers};
+  if (job.holders == Holders::kChosen) mode.kind = Reduce::kAuto;  // It ended before its choice.
+  return {{"by", NameOf(mode)}};
+}
+
 void AddRun(const TrainReport& report, Json& json) {
   const JobResult& job = report.job;
   if (job.steps < report.plan.job.steps) {
@@ -298,6 +310,7 @@ std::string TrainJson(const TrainReport& report) {
   if (!scheme.exact) json["approximate"] = ApproximateJson(job.approximate);
   if (scheme.has_parts) json["parts"] = plan.job.parts;
   if (scheme.chosen_later()) json["choices"] = ChoicesJson(job.scheduler.choices);
+  json["reduce"] = ReduceJson(report);
   AddRun(report, json);
   AddCourse(report, json);
   if (plan.job.checkpoint.every > 0) json["checkpoint"] = CheckpointJson(job);

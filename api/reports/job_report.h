@@ -27,6 +27,7 @@ struct TrainReport {
   Status recorded = Status::Ok();
   double loss_unit = 1;              // See PreparedData::loss_unit.
   std::vector<std::string> classes;  // Names; empty: unknown, or labels are real numbers.
+  std::string reduction = "";        // EventStream::reduction
 };
 
 std::string TrainJson(const TrainReport& report);

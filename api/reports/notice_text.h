@@ -17,6 +17,10 @@ using NameOfWorker = std::function<std::string(WorkerId)>;
 // "worker 1 (old-pc) lost: connection reset; 2 workers go on". Options of the job are in
 // backquotes, under their names in motley/job.h. `loss_unit`: see PreparedData::loss_unit.
 std::string NoticeText(const JobNotice& notice, const NameOfWorker& name_of, double loss_unit = 1);
+// The same notice as the report's `reduce` (docs/reference/results.md), if it says who sums the
+// vector; else empty. `text` is the notice in words.
+std::string ReductionJson(const JobNotice& notice, const std::string& text,
+                          const NameOfWorker& name_of);
 
 // Why a code was chosen: "predicted 41 ms a step, 23 % less than without copies; insures against
 // worker 3, slow in 4 % of its steps".

@@ -91,6 +91,35 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   }
 }
 
+TEST(TrainJson, SaysWhoSumsTheVector) {
+  Example example;
+  const auto reduce = [&](const std::string& said) {
+    TrainReport report = example.Report();
+    report.reduction = said;
+    return nlohmann::json::parse(TrainJson(report)).at("reduce");
+  };
+  EXPECT_EQ(reduce(""), nlohmann::json({{"by", "star"}}));
+  const auto nobody = [](WorkerId) { return std::string(); };
+  notice::VectorPlaced placed;
+  placed.nodes = {1, 2};
+  placed.choice.kind = Reduce::kDirect;
+  placed.choice.ranges = {{0, 0, 30}, {1, 30, 40}};
+  placed.choice.cost.exchange.total = 0.5;
+  placed.choice.reason.kind = ReduceReason::Kind::kFaster;
+  placed.choice.reason.star.exchange.total = 1.5;
+  const auto direct = reduce(ReductionJson(placed, "because", nobody));
+  EXPECT_EQ(direct["by"], "direct");
+  EXPECT_EQ(direct["why"], "because");
+  EXPECT_DOUBLE_EQ(direct["seconds"], 0.5);
+  EXPECT_DOUBLE_EQ(direct["star_seconds"], 1.5);
+  EXPECT_EQ(direct["parts"][0]["node"], "worker 1");
+  EXPECT_DOUBLE_EQ(direct["parts"][1]["part"], 0.25);
+  const auto star =
+      ReductionJson(notice::StarKept{notice::StarKept::Why::kHere, 1e6}, "why", nobody);
+  EXPECT_EQ(reduce(star), nlohmann::json({{"by", "star"}, {"why", "why"}}));
+  EXPECT_EQ(ReductionJson(notice::ShardsGained{1, 2}, "text", nobody), "");
+}
+
 TEST(TrainJson, SaysWhatAuditsFound) {
   Example example;
   example.job.audited_steps = 4;
