@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import weakref
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..trainer import FloatArray
 from .errors import Refused
@@ -26,12 +27,38 @@ def over(vector: FloatArray) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=torch.float32)
 
 
-def lent(vector: FloatArray) -> tuple[torch.Tensor, weakref.ref[Any]]:
-    """Like over(), with a reference that is dead once neither this tensor nor any view of it is left."""
-    kind: Any = type("Lent", (ctypes.c_float * vector.size,), {})  # Only subclasses have weak references.
-    memory = kind.from_address(vector.ctypes.data)
-    memory.vector = vector
-    return torch.frombuffer(memory, dtype=torch.float32), weakref.ref(memory)
+class Loan:
+    """A tensor over memory that must be given back, although somebody may have kept a view of the tensor."""
+
+    def __init__(self, vector: FloatArray) -> None:
+        kind: Any = type("Memory", (ctypes.c_float * vector.size,), {})  # Only subclasses have attributes.
+        memory = kind.from_address(vector.ctypes.data)
+        memory.vector = vector
+        self.tensor: torch.Tensor | None = torch.frombuffer(memory, dtype=torch.float32)
+        self._bytes = 4 * vector.size
+        self._storage = StorageWeakRef(self.tensor.storage().untyped() if not hasattr(self.tensor, "untyped_storage")
+                                       else self.tensor.untyped_storage())
+
+    def kept(self) -> bool:
+        """Drops the tensor, and returns True if somebody else still has it or a view of it."""
+        self.tensor = None
+        return not self._storage.expired()
+
+    def copy(self) -> None:
+        """Gives what others kept memory of its own, with the same values."""
+        if _free_shared_memory() < self._bytes:
+            raise Refused(f"the loop keeps p.grad, whose {self._bytes} bytes are gone after the step, and /dev/shm has "
+                          "no room for a copy: keep p.grad.clone()")
+        # Moves the storage of all views at once.
+        torch.UntypedStorage._new_with_weak_ptr(self._storage.cdata).share_memory_()
+
+
+def _free_shared_memory() -> int:
+    try:
+        found = os.statvfs("/dev/shm")
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize
 
 
 @dataclasses.dataclass
@@ -174,14 +201,15 @@ class FlatParameters:
                 gradients.zero_()
         self._place(self._own)
 
-    def place_gradients(self, vector: FloatArray) -> weakref.ref[Any]:
+    def place_gradients(self, vector: FloatArray) -> Loan:
         """Makes every p.grad a view of `count` floats, if the parameters travel as they are.
 
-        Returns a reference that drop_gradients() ends, unless somebody else keeps a view.
+        The loan may end after drop_gradients().
         """
-        gradients, reference = lent(vector)
-        self._place([gradients])
-        return reference
+        loan = Loan(vector)
+        assert loan.tensor is not None
+        self._place([loan.tensor])
+        return loan
 
     def _place(self, gradients: list[torch.Tensor]) -> None:
         if self._placed is not gradients:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import weakref
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from .backward import BackwardCalls
 from .checks import FEWEST_TO_HALVE, MOST_TRIALS, check_mean, watch
 from .ending import leave
 from .errors import Refused
-from .flat import FlatParameters, trained_parameters
+from .flat import FlatParameters, Loan, trained_parameters
 from .loader import Loader, Settings
 from .randomness import Draws, check_draws, seed_all
 from .rates import Schedule
@@ -42,10 +41,10 @@ class GradientSum:
         self._gathers = False
         self._may_gather = flat.all_float32
         # The sum's memory is gone with the work, so p.grad are views of it only in loops that keep no gradient. None:
-        # the first work, which has memory of its own, shows it.
+        # the first work, which has memory of its own, shows it. Of a gradient that is kept later, a copy is made.
         self._may_place: bool | None = None if flat.travels_as_it_is else False
         self._place: FloatArray | None = None  # Where p.grad are placed.
-        self._placed: weakref.ref[Any] | None = None
+        self._loan: Loan | None = None
         self._changes = 0
 
     def begin(self, work: Step) -> None:
@@ -53,7 +52,7 @@ class GradientSum:
         self._gathers = self._may_gather and len(work.sums) == 1
         if self._gathers and self._may_place is not False:
             self._place = work.sums[0] if self._may_place else np.zeros_like(work.sums[0])
-            self._placed = self._flat.place_gradients(self._place)
+            self._loan = self._flat.place_gradients(self._place)
         else:
             self._flat.own_gradients()
         self._changes = self._flat.changes()
@@ -62,8 +61,12 @@ class GradientSum:
         """Called before the work is handed back, whatever became of it."""
         self._work = self._place = None
         self._flat.drop_gradients()
-        if self._placed is not None:
-            self._may_place, self._placed = self._placed() is None, None
+        loan, self._loan = self._loan, None
+        if loan is not None:
+            kept = loan.kept()
+            if kept and self._may_place:  # Otherwise the memory is that of the gradients alone.
+                loan.copy()
+            self._may_place = not kept
 
     def caught(self, chunk: Chunk, weight: float, loss: torch.Tensor) -> float | None:
         """Called before backward(). Returns the factor of its gradient."""

@@ -140,7 +140,7 @@ def test_gradients_are_views_of_the_sum(rows, monkeypatch):
 
 @pytest.mark.parametrize("first", [0, 2])
 def test_gradients_that_a_loop_keeps_have_memory_of_their_own(first):
-    model, kept, seen = network(), [], []
+    model, kept, values, seen = network(), [], [], []
     works = [FakeWork(vector(model), ROWS["plain"], step=step) for step in range(5)]
     loader, optimizer, _ = make(works, model, chunk=SAMPLES)
 
@@ -149,8 +149,12 @@ def test_gradients_that_a_loop_keeps_have_memory_of_their_own(first):
         seen.append(inside(model[0].weight.grad, works[loader.step].sums[0]))
         if loader.step >= first:
             kept.append(model[0].weight.grad.view(-1))
+            values.append(kept[-1].clone())
 
     run(loader, optimizer, body)
+    for gradient, value in zip(kept, values):
+        assert not any(inside(gradient, work.sums[0]) for work in works)
+        assert torch.equal(gradient, value)
     assert seen == ([False] * 5 if first == 0 else [False, True, True, False, False])
     for work in works:
         check(work, model)
