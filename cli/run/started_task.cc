@@ -20,19 +20,21 @@
 namespace motley {
 namespace {
 
-// Mpirun comes first: it may use srun to start its own daemons, and their variables then reach its
+// Srun comes last: mpirun and torchrun may be started by it, and its variables then reach their
 // tasks.
 struct Source {
   const char* name;
   const char* starter;
   const char* rank;
   const char* size;
+  // The run's name, without which rank and size show nothing: other programs set them as well.
+  const char* run = nullptr;
 };
 constexpr Source kSources[] = {
     {"Open MPI", "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"MPICH and others", "mpirun", "PMI_RANK", "PMI_SIZE"},
+    {"PyTorch", "torchrun", "RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
     {"Slurm", "srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-    {"PyTorch", "torchrun", "RANK", "WORLD_SIZE"},
 };
 
 std::string Variable(const char* name) {
@@ -51,7 +53,7 @@ Result<uint32_t> Number(const char* name) {
 
 // A name for the job that all its tasks have in common. A job that Slurm queues again keeps its
 // number, so the count of restarts is part of the name.
-std::string JobName() {
+std::string JobName(const Source& source) {
   if (const std::string given = Variable("MOTLEY_RUN_ID"); !given.empty()) return given;
   std::string name;
   const auto add = [&name](const char* variable) {
@@ -64,8 +66,10 @@ std::string JobName() {
   add("OMPI_MCA_ess_base_jobid");
   // The first task of mpirun may have no step, while srun starts the others in one.
   if (name.size() == allocation) add("SLURM_STEP_ID");
-  // Torchrun calls every run "none" that gets no name.
-  if (name.empty() && Variable("TORCHELASTIC_RUN_ID") != "none") add("TORCHELASTIC_RUN_ID");
+  if (source.run != nullptr) {
+    if (Variable(source.run) != "none") add(source.run);  // As torchrun calls runs without a name.
+    if (!name.empty()) add("TORCHELASTIC_RESTART_COUNT");
+  }
   return name.empty() ? name : "job" + name;
 }
 
@@ -79,14 +83,16 @@ std::string HomeFolder() {
 
 Result<std::optional<StartedTask>> FindTask() {
   const auto* found = std::find_if(std::begin(kSources), std::end(kSources), [](const Source& one) {
-    return !Variable(one.rank).empty() && !Variable(one.size).empty();
+    const bool named =
+        one.run == nullptr || !Variable(one.run).empty() || !Variable("MOTLEY_RUN_ID").empty();
+    return named && !Variable(one.rank).empty() && !Variable(one.size).empty();
   });
   if (found == std::end(kSources)) return std::optional<StartedTask>();
   StartedTask task;
   task.starter = found->starter;
   MOTLEY_ASSIGN_OR_RETURN(task.rank, Number(found->rank));
   MOTLEY_ASSIGN_OR_RETURN(task.size, Number(found->size));
-  task.job = JobName();
+  task.job = JobName(*found);
   if (task.job.empty() && task.size > 1) {
     return Status::InvalidArgument(
         fmt::format("this {} gives its tasks no name of the job, by which they could find each "
@@ -100,8 +106,9 @@ Result<std::optional<StartedTask>> FindTask() {
 std::string TaskSources() {
   std::string text;
   for (const Source& source : kSources) {
-    text += fmt::format("{}{} ({}, {})", text.empty() ? "" : ", ", source.name, source.rank,
-                        source.size);
+    text += fmt::format("{}{} ({}, {}{}{})", text.empty() ? "" : ", ", source.name, source.rank,
+                        source.size, source.run != nullptr ? ", " : "",
+                        source.run != nullptr ? source.run : "");
   }
   return text;
 }

@@ -22,8 +22,8 @@ struct StartedTask {
   bool first() const { return rank == 0; }
 };
 
-// Reads the environment. Empty: neither srun nor mpirun started this process. kInvalidArgument: a
-// variable is invalid, or nothing identifies the job.
+// Reads the environment. Empty: none of srun, mpirun and torchrun started this process.
+// kInvalidArgument: a variable is invalid, or nothing identifies the job.
 Result<std::optional<StartedTask>> FindTask();
 
 // What FindTask looks at, for errors: "Open MPI (OMPI_COMM_WORLD_RANK, ...), ...".

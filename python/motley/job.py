@@ -363,6 +363,14 @@ class Job:
         report: dict[str, Any] = json.loads(text(found))
         return report
 
+    @property
+    def failure(self) -> str:
+        """Why the job failed, in one word: "diverged", "checkpoint", "data", "stopped" or "other".
+
+        "" before the end, and if the job did well. Later versions may have more words.
+        """
+        return text(lib.motley_job_failure(self._own()))
+
     def parameters(self) -> npt.NDArray[np.float32]:
         """The trained parameters after the run: a new array, in the shape of the trainer's parameters or flat."""
         job, count = self._own(), ffi.new("uint64_t *")

@@ -20,7 +20,7 @@ def test_a_job_trains_and_reports(problem, trainer):
     job = motley.Job(trainer=trainer, events=events.append, **problem.options())
     job.run()
     np.testing.assert_allclose(job.parameters(), problem.best, atol=1e-3)
-    assert job.report["steps"] == 60
+    assert job.report["steps"] == 60 and job.failure == ""
     assert job.metrics().steps == 60 and job.metrics().workers == 2 and job.metrics().learning_rate == 0.3
     assert job.worker(1).state == motley.WorkerState.UP and job.worker(1).name == "worker-1"
     steps = [event for event in events if event.kind == EventKind.STEP_APPLIED]
@@ -205,6 +205,20 @@ def test_jobs_are_freed(problem, trainer):
     gc.collect()
     alive = [item for item in gc.get_objects() if isinstance(item, motley.Job)]
     assert len(alive) < 20
+
+
+def test_the_kind_of_a_failure(tmp_path):
+    draw = np.random.default_rng(2)
+    x, y = draw.normal(size=(200, 3)), draw.normal(size=200)
+    diverges = motley.Job(data=(x, y), model="linear", optimizer="sgd", learning_rate=1e20, epochs=20)
+    with pytest.raises(motley.Error):
+        diverges.run()
+    assert diverges.failure == "diverged"
+    (tmp_path / "saved").mkdir()
+    resumes = motley.Job(data=(x, y), model="linear", resume=str(tmp_path / "saved"))
+    with pytest.raises(motley.Error):
+        resumes.run()
+    assert resumes.failure == "checkpoint"
 
 
 def test_a_built_in_model_trains_on_arrays_with_a_test_part(tmp_path):

@@ -36,6 +36,7 @@ COUNTERPARTS = {
     "motley_job_metrics": motley.Job.metrics,
     "motley_job_parameters": motley.Job.parameters,
     "motley_job_report": motley.Job.report,
+    "motley_job_failure": motley.Job.failure,
     # Job.run calls motley_job_start and motley_job_wait, which leave Python free to handle signals.
     "motley_job_run": None,
     "motley_job_save": motley.Job.save,

@@ -51,8 +51,8 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     turn of the loop; by default a turn takes about 50 ms. partitions: parts into which the data set is cut; a loop
     that draws random numbers then draws the same in a plain process and in a job of any workers. randomness: True if
     the loop draws random numbers, like dropout; by default the first step shows it. random_samples: the data set draws
-    random numbers, for augmentation. check_loss: False leaves out the check of the first chunk: its loss must be the
-    mean of those of its halves, so each worker's loop sees this chunk twice.
+    random numbers, for augmentation. check_loss: the loss of a chunk must be the mean of those of its halves. A
+    worker checks this on its first chunks, at most five, and its loop sees these twice. False leaves the check out.
     server_step: the server's process calls optimizer.step(), even where the library has the same optimizer. Other
     options are those of motley.Job, for the server: checkpoint="runs/net", reduce="direct" and so on.
     """

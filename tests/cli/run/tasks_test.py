@@ -207,9 +207,27 @@ class Tasks(RunTest):
         self.meeting("job-seven")
         self.say_end()
         self.assertEqual(first.finish()[0], 0)
+        (self.place / "end").unlink()
+        # Srun started torchrun on each node.
+        inner = self.task(0, 1, self.pretends(), RANK=0, WORLD_SIZE=2, TORCHELASTIC_RUN_ID="none",
+                          TORCHELASTIC_RESTART_COUNT=3)
+        self.meeting("job-77-0-3")
+        self.say_end()
+        self.assertEqual(inner.finish()[0], 0)
+        (self.place / "end").unlink()
         nameless = self.task(0, 2, "true", **torch, TORCHELASTIC_RUN_ID="none")
         self.assertEqual(nameless.finish()[0], 2)
         self.assertIn("this torchrun gives its tasks no name", nameless.text())
+
+    def test_rank_and_world_size_of_other_programs_mean_nothing(self):
+        others = {"RANK": 0, "WORLD_SIZE": 4, "SLURM_PROCID": None, "SLURM_STEP_NUM_TASKS": None}
+        run = self.task(0, 4, "--workers", 1, self.pretends(), **others)
+        run.wait_for("hello from")
+        self.say_end()
+        self.assertEqual(run.finish()[0], 0)
+        asked = self.task(0, 4, "true", **others)
+        self.assertEqual(asked.finish()[0], 2)
+        self.assertIn("PyTorch (RANK, WORLD_SIZE, TORCHELASTIC_RUN_ID)", asked.text())
 
     def test_flags_that_contradict_the_tasks(self):
         for flags, words in ((["--workers", 2], "Leave out --workers"), (["--hosts", "a"], "Leave out --hosts")):
