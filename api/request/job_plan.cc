@@ -97,9 +97,11 @@ Status PlanPartitions(const JobRequest& request, JobOptions& job) {
   if (request.partitions == 0) return Status::Ok();
   if (request.partitions < job.workers) {
     return Status::InvalidArgument(fmt::format(
-        "`partitions` {}: a worker computes whole ones, and the job has at most {}. Give at least "
-        "as many `partitions`, or fewer `workers`",
-        request.partitions, Counted(job.workers, "worker")));
+        "`partitions` {}: a worker computes whole ones, and the job has at most {}. {}",
+        request.partitions, Counted(job.workers, "worker"),
+        request.keeps_partitions
+            ? "The loss curve of the checkpoint's job depends on them, so give fewer `workers`"
+            : "Give at least as many `partitions`, or fewer `workers`"));
   }
   if (request.partitions <= kMaxPartitions) return Status::Ok();
   return Status::InvalidArgument(

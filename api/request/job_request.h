@@ -74,10 +74,11 @@ struct JobRequest {
   uint64_t steps = 0;  // 0: the steps of `epochs` epochs.
   uint64_t seed = 7;
 
-  uint32_t workers = 0;      // The largest number; 0: not given.
-  uint32_t min_workers = 0;  // 0: not given.
-  uint32_t fastest = 0;      // 0: not given.
-  uint32_t partitions = 0;   // 0: not given.
+  uint32_t workers = 0;           // The largest number; 0: not given.
+  uint32_t min_workers = 0;       // 0: not given.
+  uint32_t fastest = 0;           // 0: not given.
+  uint32_t partitions = 0;        // 0: not given.
+  bool keeps_partitions = false;  // They are those of the checkpoint.
   uint32_t tolerate = 1;
   uint32_t parts = 0;  // 0: not given.
   std::string code = "auto";

@@ -135,6 +135,11 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   }
   MOTLEY_RETURN_IF_ERROR(Same("dropout", open.dropout, was.model.dropout, request.dropout));
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
+  if (was.partitions > 0) {
+    MOTLEY_RETURN_IF_ERROR(
+        Same("partitions", request.partitions == 0, was.partitions, request.partitions));
+    request.keeps_partitions = true;
+  }
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
   MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));
   MOTLEY_RETURN_IF_ERROR(TakeUpTable(was, request));

@@ -218,7 +218,7 @@ typedef struct motley_job_options {
       moved since, in average steps of it. */
   const char* staleness;
   /** All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
-      0: 16 for each of `workers`, and at least 64. */
+      0: 16 for each of `workers` and at least 64, but never more than samples. */
   uint32_t partitions;
 } motley_job_options;
 

@@ -218,5 +218,5 @@ class JobOptions(TypedDict, total=False):
     # moved since, in average steps of it.
     staleness: str | None
     # All-in-one, server: parts into which the samples are cut once; a worker computes whole ones.
-    # 0: 16 for each of `workers`, and at least 64.
+    # 0: 16 for each of `workers` and at least 64, but never more than samples.
     partitions: int | None

@@ -112,6 +112,7 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   JobDescription about;
   if (options.resume != nullptr || options.checkpoint.every > 0) {
     MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, model->parameter_count()));
+    if (own_trainer) about.partitions = partitions;
   }
   if (options.resume != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));

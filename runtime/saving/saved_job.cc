@@ -232,7 +232,8 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   const std::pair<const char*, std::pair<uint64_t, uint64_t>> numbers[] = {
       {"seed", {saved.seed, seed}},
       {"batch", {was.batch, now.batch}},
-      {"samples:", {was.samples, now.samples}}};
+      {"samples:", {was.samples, now.samples}},
+      {"partitions:", {was.partitions, was.partitions > 0 ? now.partitions : 0}}};
   for (const auto& [name, pair] : numbers) {
     if (pair.first == pair.second) continue;
     return Differs(name, std::to_string(pair.first), std::to_string(pair.second));

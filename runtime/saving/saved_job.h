@@ -33,6 +33,9 @@ struct JobDescription {
   bool sparse = false;
   uint64_t fingerprint = 0;  // Hash of some samples; 0 if unknown.
   uint64_t digest = 0;       // Hash of all samples; 0 if unknown, as in older checkpoints.
+  // Parts into which the samples were cut: a trainer of the caller's may follow them. 0: unknown,
+  // as in older descriptions, or of no consequence, as for models.
+  uint32_t partitions = 0;
   uint32_t batch = 0;
   // The batches are those of descriptions before version 3 (docs/decisions/0029).
   bool older_batches = false;

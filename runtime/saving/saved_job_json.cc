@@ -191,6 +191,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   data.Take("sparse", about.sparse);
   data.Take("fingerprint", about.fingerprint);
   if (data.Has("digest")) data.Take("digest", about.digest);
+  if (data.Has("partitions")) data.Take("partitions", about.partitions);
   data.Take("class_labels", about.meaning.class_labels);
   data.Take("input_scale", about.meaning.input_scale);
   data.Take("split", about.meaning.split);
@@ -353,6 +354,7 @@ std::string ToJson(const JobDescription& about) {
   text.Add("sparse", about.sparse);
   text.Add("fingerprint", about.fingerprint);
   text.Add("digest", about.digest);
+  if (about.partitions > 0) text.Add("partitions", about.partitions);
   text.Add("class_labels", std::span(about.meaning.class_labels));
   text.Add("input_scale", about.meaning.input_scale);
   text.Add("split", about.meaning.split);

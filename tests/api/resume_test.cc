@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A resumed job takes some options from its checkpoint and refuses others.
+#include "api/request/resume.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tests/api/api_world.h"
+#include "tests/api/point_trainer.h"
 
 namespace motley {
 namespace {
@@ -184,6 +188,100 @@ TEST_F(Resume, SaysInOneWordIfTheCheckpointIsLost) {
   options = Resumed();
   options.resume = "/absent";
   EXPECT_EQ(run(options), "checkpoint");
+}
+
+// Runs a job with a trainer of its own, and counts the partitions that it computes.
+struct CountedRun {
+  motley_status status = MOTLEY_OK;
+  uint32_t partitions = 0;
+};
+
+CountedRun Count(const motley_job_options& options) {
+  std::atomic<uint32_t> most = 0;
+  motley_trainer trainer = PointTrainer();
+  trainer.context = &most;
+  trainer.accumulate = [](void* context, const motley_work* work) {
+    auto& seen = *static_cast<std::atomic<uint32_t>*>(context);
+    uint32_t before = seen;
+    while (before < work->end_partition &&
+           !seen.compare_exchange_weak(before, work->end_partition)) {
+    }
+    return AccumulatePoints(context, work);
+  };
+  TestJob job(options);
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
+  const motley_status status = job.Run();
+  return {status, most};
+}
+
+// A trainer may draw random numbers for each partition.
+TEST(ResumeWithATrainer, KeepsThePartitions) {
+  const std::string folder = TemporaryPath("partitions");
+  motley_job_options options = PointJob();
+  options.partitions = 16;
+  options.steps = 6;
+  options.checkpoint = folder.c_str();
+  options.checkpoint_every = 6;
+  EXPECT_EQ(Count(options).partitions, 16U);
+
+  options.checkpoint = nullptr;
+  options.checkpoint_every = 0;
+  options.resume = folder.c_str();
+  options.steps = 9;
+  options.partitions = 0;
+  options.workers = 5;
+  const CountedRun open = Count(options);
+  EXPECT_EQ(open.status, MOTLEY_OK) << motley_last_error();
+  EXPECT_EQ(open.partitions, 16U);
+
+  options.partitions = 8;
+  EXPECT_EQ(Count(options).status, MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(),
+              HasSubstr("`partitions` 8: the job of the checkpoint has 16, and "
+                        "its loss curve depends on it"));
+
+  options.partitions = 0;
+  options.workers = 17;
+  EXPECT_EQ(Count(options).status, MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`partitions` 16"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("give fewer `workers`"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ResumeWithATrainer, KeepsPartitionsThatWereChosen) {
+  const std::string folder = TemporaryPath("chosen");
+  motley_job_options options = PointJob();
+  options.steps = 6;
+  options.checkpoint = folder.c_str();
+  options.checkpoint_every = 6;
+  EXPECT_EQ(Count(options).partitions, 64U);
+  options.resume = folder.c_str();
+  options.steps = 9;
+  options.workers = 6;  // A new job would have 96.
+  EXPECT_EQ(Count(options).partitions, 64U);
+  std::filesystem::remove_all(folder);
+}
+
+// Checkpoints of older releases do not say how many there were, and a model does not follow them.
+TEST(ResumeWithATrainer, ThePartitionsMayChangeIfTheyAreUnknown) {
+  SavedJob saved;
+  saved.about.own_trainer = true;
+  saved.about.batch = 200;
+  JobRequest request;
+  request.partitions = 32;
+  const Status taken = TakeUp(saved, request);
+  EXPECT_TRUE(taken.ok()) << taken.ToString();
+  EXPECT_EQ(request.partitions, 32U);
+  EXPECT_FALSE(request.keeps_partitions);
+}
+
+TEST_F(Resume, OfAModelMayChangeThePartitions) {
+  motley_job_options options = Resumed();
+  options.resume_step = 6;
+  options.partitions = 16;
+  TestJob job(options);
+  job.RunFine();
+  EXPECT_THAT(job.Parameters(), Pointwise(FloatNear(1e-5f), parameters_));
 }
 
 TEST(JobFailure, IsTheReasonInOneWord) {

@@ -70,6 +70,13 @@ TEST(JobDescription, KnowsHowCheckpointsAreSaved) {
   EXPECT_EQ(ToText(back->checkpoint_code), "cauchy:3+1");
 }
 
+TEST(JobDescription, KnowsIntoHowManyPartsSamplesWereCut) {
+  JobDescription about = Example();
+  EXPECT_EQ(ParseJobDescription(ToJson(about))->partitions, 0U) << "unknown";
+  about.partitions = 64;
+  EXPECT_EQ(ParseJobDescription(ToJson(about))->partitions, 64U);
+}
+
 TEST(JobDescription, KnowsWhatClassesWeigh) {
   JobDescription about = Example();
   EXPECT_EQ(ToJson(about).find("class_weights"), std::string::npos) << "older readers read it";
@@ -292,6 +299,17 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
     EXPECT_EQ(refused.code(), StatusCode::kConflict) << word;
     EXPECT_THAT(refused.message(), HasSubstr(word));
   }
+}
+
+TEST(SavedJob, WhosePartitionsAreKnownKeepsThem) {
+  JobDescription was = Example();
+  JobDescription now = Example();
+  now.partitions = 16;
+  EXPECT_TRUE(CheckSameJob(Understand(StateOf(was)).value(), now, 7).ok()) << "unknown";
+  was.partitions = 64;
+  const Status refused = CheckSameJob(Understand(StateOf(was)).value(), now, 7);
+  EXPECT_EQ(refused.code(), StatusCode::kConflict);
+  EXPECT_THAT(refused.message(), HasSubstr("partitions: 64, this one 16"));
 }
 
 TEST(SavedJob, OnlyTheNumbersOfGroupsMayChange) {
