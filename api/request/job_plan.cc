@@ -217,7 +217,7 @@ Status PlanSync(const JobRequest& request, JobOptions& job) {
                       : request.staleness == "gap" ? OldGradients::kGap
                                                    : OldGradients::kAsOthers;
   const bool treats = job.old_gradients != OldGradients::kAsOthers;
-  if (treats && (!job.sync.one_each || job.sync.own_momentum)) {
+  if (treats && !TakesStaleness(job.sync)) {
     return Status::InvalidArgument(fmt::format(
         "`staleness` {}: {}. Leave `staleness` out, or use another `sync` without a barrier, "
         "such as asp",

@@ -41,6 +41,9 @@ inline constexpr uint32_t kUsualServedWorkers = 8;  // Default limit of a server
 inline constexpr uint32_t kMostWorkers = 1024;      // Largest limit of a server.
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
+// True if `staleness` may be given: gradients may be old, and no momenta look ahead instead.
+inline bool TakesStaleness(const SyncMode& sync) { return sync.one_each && !sync.own_momentum; }
+
 // Checks all options that can be checked without data: names, counts, speeds, and the code against
 // the number of workers. `workers_elsewhere` is the number of workers in a cluster file; 0: no
 // file. `most_workers` is at most kMostSimulatedWorkers. kInvalidArgument for every failure.

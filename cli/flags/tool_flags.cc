@@ -52,7 +52,8 @@ void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
       ->each([&flags](const std::string&) { flags.sync_given = true; })
       ->group(group);
   AddValue(compare, "--staleness", flags.job.staleness, "HOW",
-           "With modes that have no barrier: what becomes of old gradients, as for motley train")
+           "What becomes of old gradients, as for motley train, in the modes that may have them: "
+           "those without a barrier, except dana")
       ->group(group);
   compare
       ->add_option("--rates", flags.rates,

@@ -143,6 +143,7 @@ double Deviation(const std::vector<double>& values) {
 
 std::string SyncTable(const SyncComparison& comparison, size_t columns) {
   std::string text = fmt::format("{}\n", comparison.job);
+  if (!comparison.staleness.empty()) text += comparison.staleness + "\n";
   std::string cluster;
   const size_t seeds = comparison.trials.front().seeds.size();
   std::optional<Table> table;

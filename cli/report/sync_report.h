@@ -62,7 +62,8 @@ struct SyncTrial {
 Result<SyncTarget> DefaultTarget(const std::vector<SyncTrial>& trials, bool classes);
 
 struct SyncComparison {
-  std::string job;  // "digits.csv.gz, mlp:64, momentum, batch 32, 20 epochs"
+  std::string job;        // "digits.csv.gz, mlp:64, momentum, batch 32, 20 epochs"
+  std::string staleness;  // "--staleness gap: asp", with the modes that have it; empty: none has.
   SyncTarget target;
   std::vector<SyncTrial> trials;  // One for each mode and cluster, at its best rate.
 };

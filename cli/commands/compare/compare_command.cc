@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "api/request/chosen_defaults.h"
+#include "api/request/job_plan.h"
 #include "api/request/job_request.h"
 #include "api/request/train_data.h"
 #include "base/text.h"
@@ -21,6 +23,7 @@
 #include "cli/terminal/output_file.h"
 #include "cli/terminal/terminal.h"
 #include "fmt/core.h"
+#include "fmt/ranges.h"
 #include "runtime/coordinator/server_node.h"
 #include "scheduler/sync/sync_mode.h"
 #include "training/optimizers/optimizer_rule.h"
@@ -75,6 +78,18 @@ void LeaveOutUnfit(const std::string& optimizer, std::vector<std::string>& modes
     if (!fits.ok()) Warn(fmt::format("leaving {} out: {}", mode, fits.ToString()));
     return !fits.ok();
   });
+}
+
+// The modes that can have `staleness`. If none can, they are all named, and are then refused with
+// the reason.
+std::vector<std::string> StaleModes(const std::string& staleness,
+                                    const std::vector<std::string>& modes) {
+  std::vector<std::string> stale;
+  const bool known = staleness == "rate" || staleness == "gap";
+  std::copy_if(modes.begin(), modes.end(), std::back_inserter(stale), [&](const std::string& mode) {
+    return !known || TakesStaleness(*ParseSyncMode(mode));
+  });
+  return stale.empty() ? modes : stale;
 }
 
 Result<std::vector<double>> ReadRates(const CompareFlags& flags) {
@@ -148,6 +163,12 @@ std::string JobText(const CompareFlags& flags, const TrialsRequest& request) {
                      request.flags.job.model, flags.job.optimizer, options.batch, length);
 }
 
+std::string StaleText(const TrialsRequest& request) {
+  const std::string& staleness = request.flags.job.staleness;
+  if (staleness == JobFlags().staleness) return "";
+  return fmt::format("--staleness {}: {}", staleness, fmt::join(request.stale_modes, ", "));
+}
+
 Status CheckOutputs(const CompareFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckSvgName("--plot", flags.plot));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--plot", flags.plot));
@@ -159,6 +180,7 @@ Result<TrialsRequest> RequestFrom(const CompareFlags& flags, const PreparedData&
   MOTLEY_ASSIGN_OR_RETURN(request.modes, ReadModes(flags.sync));
   const bool known = FindOptimizerRule(flags.job.optimizer) != nullptr;
   if (!flags.sync_given && known) LeaveOutUnfit(flags.job.optimizer, request.modes);
+  request.stale_modes = StaleModes(flags.job.staleness, request.modes);
   MOTLEY_ASSIGN_OR_RETURN(request.rates, ReadRates(flags));
   const DataShape shape = data.train->shape();
   request.flags.job = flags.job;
@@ -187,6 +209,7 @@ Result<int> Run(const CompareFlags& flags) {
   MOTLEY_ASSIGN_OR_RETURN(std::vector<SyncTrial> trials, RunTrials(request));
   SyncComparison comparison;
   comparison.job = JobText(flags, request);
+  comparison.staleness = StaleText(request);
   comparison.target = given;
   if (!(given.value > 0)) {
     MOTLEY_ASSIGN_OR_RETURN(comparison.target, DefaultTarget(trials, classes));

@@ -121,6 +121,10 @@ class Trials {
     flags.cluster = choice.cluster;
     flags.job.sync = choice.mode;
     flags.job.options.learning_rate = choice.rate;
+    const std::vector<std::string>& stale = request_.stale_modes;
+    if (std::find(stale.begin(), stale.end(), choice.mode) == stale.end()) {
+      flags.job.staleness = JobFlags().staleness;
+    }
     return PrepareTraining(flags, std::move(data));
   }
 

@@ -19,6 +19,7 @@ struct TrialsRequest {
   SimulateFlags flags;  // Its cluster, mode and learning rate are replaced by those below.
   std::vector<std::string> clusters;  // Profile files; "": the speeds of `flags`.
   std::vector<std::string> modes;
+  std::vector<std::string> stale_modes;  // Those that have the staleness of `flags`.
   std::vector<double> rates;
   uint32_t seeds = 1;
   // Updates, or else epochs, between two evaluations; both 0: a quarter of an epoch.

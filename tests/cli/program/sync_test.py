@@ -191,6 +191,24 @@ class Compare(ProgramTest):
         unknown = self.run_program("compare", "--data", self.data, "--optimizer", "foo", expect=2)
         self.assertNotIn("leaving", unknown.stderr)
 
+    def test_treats_old_gradients_in_the_modes_that_have_them(self):
+        job = ("compare", "--data", self.data, "--model", "softmax", "--worker-speeds", "1,1,0.25", "--steps", 60,
+               "--seeds", 1)
+
+        def losses(*arguments):
+            return {trial["sync"]: trial["final_loss"] for trial in self.run_json(*job, *arguments)}
+
+        plain, gap = losses(), losses("--staleness", "gap")
+        self.assertEqual([mode for mode in plain if plain[mode] == gap[mode]], ["bsp", "local:4", "dana"])
+        self.assertIn("--staleness gap: ssp:3, asp\n", self.run_program(*job, "--staleness", "gap").stdout)
+        for wrong, words in ((("bsp,local:4", "gap"), "gradients are never old"),
+                             (("dana", "rate"), "the momenta look ahead instead"),
+                             (("bsp,asp", "foo"), "--staleness 'foo' is not known")):
+            with self.subTest(wrong=wrong):
+                refused = self.run_program(*job, "--sync", wrong[0], "--staleness", wrong[1], expect=2)
+                self.assertIn(words, refused.stderr)
+                self.assertNotIn("or leave", refused.stderr)
+
     def test_checks_every_mode_and_cluster_before_the_first_run(self):
         cluster = self.folder / "pair.toml"
         cluster.write_text('[[worker]]\nname = "w"\nsamples_per_second = 100\ncount = 2\n')
