@@ -16,8 +16,8 @@
 #include "base/counted.h"
 #include "cli/commands/sweep/sweep_file.h"
 #include "cli/commands/sweep/sweep_log.h"
-#include "cli/commands/sweep/trial_flags.h"
 #include "cli/commands/sweep/trial_end.h"
+#include "cli/commands/sweep/trial_flags.h"
 #include "cli/report/svg.h"
 #include "cli/report/sweep_report.h"
 #include "cli/run/process.h"
@@ -128,6 +128,17 @@ class Sweep {
   std::string ModelOf(uint32_t trial) const { return folder_ + "/" + ModelName(trial); }
   std::string CheckpointOf(uint32_t trial) const { return folder_ + "/" + CheckpointName(trial); }
 
+  // A trial that found what was left of its checkpoint would stop again.
+  Status RemoveCheckpoint(uint32_t trial) const {
+    std::error_code failed;
+    std::filesystem::remove_all(CheckpointOf(trial), failed);
+    if (!failed) return Status::Ok();
+    return Status::Resource(
+        fmt::format("the checkpoint of trial {} is damaged and cannot be removed: {}: {}. Remove "
+                    "it, and the same command goes on",
+                    trial, CheckpointOf(trial), failed.message()));
+  }
+
   // Files that trials had not written to their ends when they were killed.
   void RemoveLeftovers() const {
     std::error_code ignored;
@@ -220,8 +231,9 @@ class Sweep {
       return;
     }
     if (active.resumes && end.lost_checkpoint) {
-      std::error_code ignored;
-      std::filesystem::remove_all(CheckpointOf(run.trial), ignored);
+      if (Status removed = RemoveCheckpoint(run.trial); !removed.ok()) {
+        return Fail(std::move(removed));
+      }
       return Start(active.run);  // Anew.
     }
     if (end.verdict != TrialVerdict::kDisturbed) {

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley sweep: searches that end, that are interrupted, and that cannot work."""
 
+import ctypes
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -172,6 +174,30 @@ class Sweep(ProgramTest):
         checkpoint = self.results / f"trial-{best['trial']:04}.checkpoint"
         checkpoint.mkdir()
         (checkpoint / "step-1").write_text("damaged")
+        again = self.run_json("sweep", path)["trials"][0]
+        self.assertEqual({**again, "seconds": 0}, {**best, "seconds": 0})
+
+    def test_a_damaged_checkpoint_that_cannot_be_removed_ends_the_sweep(self):
+        path = self.write('method = "asha"\ntrials = 3\nepochs = 3\nat_once = 1', "lr = [0.05, 0.0001]")
+        best = self.run_json("sweep", path)["trials"][0]
+        log = self.results / "runs.jsonl"
+        log.write_text("".join(line for line in log.read_text().splitlines(True) if '"rung":1' not in line))
+        checkpoint = self.results / f"trial-{best['trial']:04}.checkpoint"
+        checkpoint.mkdir()
+        (checkpoint / "step-1").write_text("damaged")
+        checkpoint.chmod(0o555)
+        drop_capability, override_permissions = 24, 1  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE: for root.
+        library = ctypes.CDLL(None)
+        try:
+            failed = subprocess.run(
+                [PROGRAM, "sweep", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                timeout=PATIENCE_S, check=False,
+                preexec_fn=lambda: library.prctl(drop_capability, override_permissions, 0, 0, 0))
+        finally:
+            checkpoint.chmod(0o755)
+        self.assertRegex(failed.stderr, rf"the checkpoint of trial {best['trial']} .* cannot be removed: "
+                         rf"{re.escape(str(checkpoint))}: Permission denied")
+        self.assertNotEqual(failed.returncode, 0)
         again = self.run_json("sweep", path)["trials"][0]
         self.assertEqual({**again, "seconds": 0}, {**best, "seconds": 0})
 
