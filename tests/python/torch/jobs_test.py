@@ -99,6 +99,10 @@ def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path, options):
     check_resumed("adamw", tmp_path, **options)
 
 
+def test_a_job_that_resumes_keeps_the_masks_of_its_partitions(tmp_path):
+    check_resumed("adamw", tmp_path, masks=(("dropout", 0.3), ("partitions", 16)))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_a_signal_ends_saves_its_newest_version(number, tmp_path):
     check_saved(number, tmp_path)
