@@ -90,8 +90,8 @@ void ShardPlacement::AddFollower(uint32_t number, WorkerId node, const ShardStat
   Tell(node, hold);
 }
 
-// The owner before has all that its heir has, so it is a follower that can take over at once. It
-// hears of it before anything else.
+// The owner before has all that its heir has, so it is a follower that can take over at once.
+// Updates wait until it knows that, because an owner takes no sums of others and reads nothing.
 void ShardPlacement::HandOver(uint32_t number, WorkerId follower) {
   Shard& shard = shards_[number];
   MOTLEY_ASSERT(settled() && shard.followers.contains(follower) &&
@@ -102,6 +102,7 @@ void ShardPlacement::HandOver(uint32_t number, WorkerId follower) {
   ++shard.epoch;
   shard.handed_over = true;
   SendAgain(number, before);
+  pending_[{number, before}] = {shard.epoch, /*gets_values=*/false};
   SendHold(number, follower, nullptr);
 }
 
@@ -144,7 +145,7 @@ void ShardPlacement::SendHold(uint32_t number, WorkerId node, const ShardState* 
     hold.optimizer_steps = state->optimizer_steps;
     hold.state_floats = state->array_count() * route().parameters(number);
   }
-  pending_.emplace(number, node);
+  pending_[{number, node}] = {hold.epoch, /*gets_values=*/state != nullptr};
   Tell(node, hold);
   const auto to = find_(node);
   if (state != nullptr && to) {
@@ -167,10 +168,11 @@ Result<bool> ShardPlacement::OnHeld(WorkerId worker, const wire::ShardHeldT& hel
   if (held.rollbacks != rollback_.count) return false;
   if (!held.comes) coming_.HasRead(held.shard, worker);
   bool confirms = rolling_.erase(hold) > 0;
-  // A new owner must know that it is one. Followers are what they were under any owner.
-  const Shard& shard = shards_[held.shard];
-  const bool as_meant = held.epoch == shard.epoch || worker != shard.owner;
-  if (as_meant && pending_.erase(hold) > 0) confirms = true;
+  const auto pending = pending_.find(hold);
+  if (pending != pending_.end() && held.epoch >= pending->second.epoch) {
+    pending_.erase(pending);
+    confirms = true;
+  }
   return confirms;
 }
 
@@ -180,7 +182,9 @@ void ShardPlacement::Announce() const {
 
 void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
   choice_.Joined(worker, address);
-  Introduce(worker);
+  // A new owner that has not answered yet does not know that this worker has no values. All
+  // workers learn of the owners once it has.
+  if (settled()) Introduce(worker);
 }
 
 void ShardPlacement::Introduce(WorkerId worker) const {
@@ -208,7 +212,7 @@ void ShardPlacement::Left(WorkerId worker, Incarnation incarnation) {
 
 ShardPlacement::Loss ShardPlacement::Lose(WorkerId worker) {
   const auto of_worker = [worker](const Hold& hold) { return hold.second == worker; };
-  std::erase_if(pending_, of_worker);
+  std::erase_if(pending_, [&](const auto& each) { return of_worker(each.first); });
   std::erase_if(repeated_, of_worker);
   std::erase_if(rolling_, of_worker);
   coming_.Lost(worker);
@@ -250,10 +254,9 @@ void ShardPlacement::RollBack(uint64_t version) {
 std::set<WorkerId> ShardPlacement::Unsettled() const {
   std::set<WorkerId> nodes;
   for (const auto& [number, node] : rolling_) nodes.insert(node);
-  for (const auto& [number, node] : pending_) {
-    // First owners get values, which takes as long as links need.
-    const Shard& shard = shards_[number];
-    if (node == shard.owner && shard.epoch > 1) nodes.insert(node);
+  for (const auto& [hold, awaited] : pending_) {
+    // Values take as long as links need, and first owners wait for those of their followers.
+    if (!awaited.gets_values && shards_[hold.first].epoch > 1) nodes.insert(hold.second);
   }
   return nodes;
 }
@@ -273,7 +276,9 @@ std::optional<WorkerId> ShardPlacement::HeirOf(uint32_t number) const {
   std::optional<WorkerId> heir;
   for (const WorkerId follower : shards_[number].followers) {
     const Hold hold(number, follower);
-    if (pending_.contains(hold) || coming_.contains(number, follower)) continue;
+    const auto pending = pending_.find(hold);
+    if (pending != pending_.end() && pending->second.gets_values) continue;
+    if (coming_.contains(number, follower)) continue;
     if (!repeated_.contains(hold)) return follower;
     if (!heir) heir = follower;
   }

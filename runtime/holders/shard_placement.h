@@ -10,7 +10,7 @@
 //   RollBack       ShardHold to all nodes, which go back to an earlier version
 //
 // New followers that read the new values need no copy. They are coming() until they have read a
-// version that counts, and nothing waits for them before they have read any.
+// version that counts. Before they have read any, only a rollback waits for them.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ class ShardPlacement {
              const ShardState& state);
   // Every shard is held by its owner and followers.
   bool settled() const { return pending_.empty() && rolling_.empty(); }
-  // The nodes that have not gone back yet, and new owners of what they followed that have not
-  // answered.
+  // The nodes that have not gone back yet, and those that got another role in what they have and
+  // have not answered.
   std::set<WorkerId> Unsettled() const;
   const std::vector<Shard>& shards() const { return shards_; }
   const Route& route() const { return setup_.route; }
@@ -134,6 +134,11 @@ class ShardPlacement {
 
  private:
   using Hold = std::pair<uint32_t, WorkerId>;
+  // An answer that updates wait for.
+  struct Awaited {
+    uint32_t epoch = 0;        // The least one that it has to name.
+    bool gets_values = false;  // The node cannot take over before it has answered.
+  };
 
   std::optional<WorkerId> HeirOf(uint32_t shard) const;
   wire::ShardHoldT HoldFor(uint32_t shard, WorkerId node) const;
@@ -146,9 +151,9 @@ class ShardPlacement {
   const Find find_;
   std::vector<Shard> shards_;
   bool reads_ = false;
-  std::set<Hold> pending_;   // Those that have to be confirmed before an update may go on.
-  std::set<Hold> repeated_;  // Those that were sent again and not answered.
-  std::set<Hold> rolling_;   // Those that have to go back to an earlier version first.
+  std::map<Hold, Awaited> pending_;  // Those to be confirmed before an update may go on.
+  std::set<Hold> repeated_;          // Those that were sent again and not answered.
+  std::set<Hold> rolling_;           // Those that have to go back to an earlier version first.
   struct {
     uint32_t count = 0;
     uint64_t version = 0;

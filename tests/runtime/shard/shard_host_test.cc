@@ -70,6 +70,17 @@ class ShardHostTest : public testing::Test {
     return rollbacks;
   }
 
+  // The epochs in the same answers.
+  std::vector<uint32_t> Epochs() {
+    std::vector<uint32_t> epochs;
+    while (!transport_.held.empty()) {
+      const auto control = DecodeControl(transport_.LetGo().bytes);
+      const auto* held = control.ok() ? control->body.AsShardHeld() : nullptr;
+      if (held != nullptr) epochs.push_back(held->epoch);
+    }
+    return epochs;
+  }
+
   // Sends the values of shard 0, which this node owns alone.
   void Hold() {
     hold_.known = false;
@@ -219,6 +230,48 @@ TEST_F(ShardHostTest, GoesBackToNothingIfItsFirstValuesAreTakenBack) {
   EXPECT_EQ(control->body.AsShardHeld()->rollbacks, 1u);
   ASSERT_TRUE(host_.Read(0, 6, std::vector<float>{4, 3, 2, 1}).ok());
   EXPECT_THAT(Answers(), ElementsAre(1));
+}
+
+// The coordinator waits for this node's answer before it opens an update, because a new owner's sum
+// that comes before the node knows that it follows is lost.
+TEST_F(ShardHostTest, TakesSumsOfTheNextOwnerOnceItFollows) {
+  Hold();
+  Join(/*peer=*/3, /*incarnation=*/10);
+  Header sum;
+  sum.kind = FrameKind::kShardSum;
+  sum.incarnation = 10;
+  sum.attempt = 1;
+  sum.total = 4;
+  sum.length = 4 * sizeof(float);
+  EXPECT_TRUE(host_.OnPayload(3, sum).empty());
+  hold_.reads = false;
+  hold_.owner = false;
+  hold_.handed_over = true;
+  hold_.epoch = 2;
+  Answers();
+  Hear(hold_);
+  EXPECT_THAT(Epochs(), ElementsAre(2));
+  Receive(3, sum, Bytes(4 * sizeof(float)));
+  const auto control = DecodeControl(transport_.LetGo().bytes);
+  ASSERT_TRUE(control.ok());
+  EXPECT_NE(control->body.AsShardSafe(), nullptr);
+}
+
+TEST_F(ShardHostTest, ReadsVersionsOfTheNextOwnerOnceItFollows) {
+  Hold();
+  const std::vector<float> values{1, 2, 3, 4};
+  Answers();
+  ASSERT_TRUE(host_.Read(0, 1, values).ok());
+  EXPECT_TRUE(transport_.held.empty()) << "owners make their versions";
+  hold_.owner = false;
+  hold_.handed_over = true;
+  hold_.epoch = 2;
+  Hear(hold_);
+  EXPECT_THAT(Epochs(), ElementsAre(2));
+  ASSERT_TRUE(host_.Read(0, 1, values).ok());
+  const auto control = DecodeControl(transport_.LetGo().bytes);
+  ASSERT_TRUE(control.ok());
+  EXPECT_NE(control->body.AsShardApplied(), nullptr);
 }
 
 // The owner before has sent the newest values to most workers. Those that lack them say so.

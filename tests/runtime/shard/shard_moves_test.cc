@@ -58,15 +58,18 @@ struct Job {
     state.arrays = std::make_shared<std::vector<float>>();
     return state;
   }
-  // All nodes say that they hold what they were given. Followers that read have read a version.
+  // A node says that it holds the shard. A follower that reads has read a version.
+  void Answer(uint32_t shard, WorkerId node, uint32_t epoch) {
+    wire::ShardHeldT held;
+    held.shard = shard;
+    held.epoch = epoch;
+    EXPECT_TRUE(placement.OnHeld(node, held).ok());
+  }
+  // All nodes hold what they were given.
   void AnswerAll() {
     for (uint32_t shard = 0; shard < placement.shards().size(); ++shard) {
-      for (const WorkerId node : placement.shards()[shard].nodes()) {
-        wire::ShardHeldT held;
-        held.shard = shard;
-        held.epoch = placement.shards()[shard].epoch;
-        EXPECT_TRUE(placement.OnHeld(node, held).ok());
-      }
+      const ShardPlacement::Shard placed = placement.shards()[shard];
+      for (const WorkerId node : placed.nodes()) Answer(shard, node, placed.epoch);
     }
   }
   void Lose(WorkerId worker) {
@@ -245,6 +248,26 @@ TEST(ShardMoves, LoseNothingWithANewOwner) {
     EXPECT_EQ(loss.gone, std::nullopt);
     EXPECT_EQ(job.placement.shards()[0].owner, 0u);
     EXPECT_EQ(job.placement.shards()[0].epoch, 3u);
+  }
+}
+
+// An owner discards the sums of others, and reads nothing. So the owner before must know that it
+// follows, before any update opens.
+TEST(ShardMoves, WaitForBothNodesOfAHandover) {
+  for (const bool reads : {false, true}) {
+    for (const WorkerId first : {0, 1}) {
+      Job job({0, 0}, 2, reads);
+      job.placement.HandOver(0, 1);
+      EXPECT_THAT(job.placement.Unsettled(), ElementsAre(0, 1));
+      job.Answer(0, 0, /*epoch=*/1);
+      job.Answer(0, 1, /*epoch=*/1);
+      EXPECT_THAT(job.placement.Unsettled(), ElementsAre(0, 1)) << "that was before";
+      job.Answer(0, first, /*epoch=*/2);
+      EXPECT_THAT(job.placement.Unsettled(), ElementsAre(1 - first));
+      EXPECT_FALSE(job.placement.settled());
+      job.Answer(0, 1 - first, /*epoch=*/2);
+      EXPECT_TRUE(job.placement.settled());
+    }
   }
 }
 

@@ -118,5 +118,19 @@ TEST(ShardPlacement, AFollowerWithoutTheValuesIsNone) {
   EXPECT_EQ(loss.coming, WorkerId{2});
 }
 
+// A new owner sends its newest values only to workers that say that they lack them, and one that
+// joins knows no owner before. So it learns of owners that have answered.
+TEST(ShardPlacement, TellsWorkersThatJoinNoOwnerThatHasNotAnswered) {
+  Placed placed({0}, 2);
+  placed.AnswerAll();
+  placed.placement.HandOver(0, 1);
+  placed.transport.sent.clear();
+  placed.placement.Joined(2, "elsewhere");
+  EXPECT_EQ(placed.transport.sent.size(), 0u);
+  placed.AnswerAll();
+  placed.placement.Joined(3, "elsewhere");
+  EXPECT_EQ(placed.transport.sent.size(), 1u);
+}
+
 }  // namespace
 }  // namespace motley
