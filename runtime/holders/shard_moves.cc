@@ -42,6 +42,7 @@ void ShardMoves::Fill(uint64_t version, const std::set<uint32_t>& shards, const 
 std::optional<ShardMoves::Move> ShardMoves::Next(uint64_t version) {
   if (looked_ == version) return std::nullopt;
   looked_ = version;
+  CountGained();
   if (going_) return GoOn(version);
   if (const auto drop = DropSurplus()) return drop;
   return Start(version);
@@ -49,6 +50,13 @@ std::optional<ShardMoves::Move> ShardMoves::Next(uint64_t version) {
 
 ShardMoves::Gained ShardMoves::TakeGained() {
   return balanced_ ? std::exchange(gained_, {}) : Gained();
+}
+
+// The shards are settled, so a new owner has confirmed that it owns its shard, or it was lost.
+void ShardMoves::CountGained() {
+  if (!handed_over_) return;
+  const auto [number, to, since] = *std::exchange(handed_over_, std::nullopt);
+  if (placement_.shards()[number].owner == to) ++gained_[to];
 }
 
 // The worker that is to own the shard may be lost meanwhile, or late.
@@ -60,13 +68,14 @@ std::optional<ShardMoves::Move> ShardMoves::GoOn(uint64_t version) {
     return std::nullopt;
   }
   if (!placement_.coming().contains(number, to) && AllReach(to)) {
-    going_.reset();
-    ++gained_[to];
+    handed_over_ = std::exchange(going_, std::nullopt);
     return Move{Move::Kind::kHandOver, number, to};
   }
   if (version < since + kPatience) return std::nullopt;
   going_.reset();
   not_before_[to] = version + kPatience;
+  const size_t enough = placement_.choice().rules().followers;
+  if (placement_.shards()[number].followers.size() <= enough) return std::nullopt;
   return Move{Move::Kind::kDrop, number, to};
 }
 
@@ -93,6 +102,9 @@ std::optional<ShardMoves::Move> ShardMoves::DropSurplus() const {
 }
 
 void ShardMoves::Left(WorkerId worker) {
+  gained_.erase(worker);
+  not_before_.erase(worker);
+  if (handed_over_ && handed_over_->to == worker) handed_over_.reset();
   reached_.erase(worker);
   for (auto& [node, by] : reached_) by.erase(worker);
 }
@@ -102,6 +114,12 @@ bool ShardMoves::AllReach(WorkerId node) const {
   return found != reached_.end() &&
          std::all_of(placement_.choice().members().begin(), placement_.choice().members().end(),
                      [&](const auto& member) { return found->second.contains(member.first); });
+}
+
+// It did not follow in time, and keeps what it owns.
+bool ShardMoves::Waits(WorkerId worker, uint64_t version) const {
+  const auto waits = not_before_.find(worker);
+  return waits != not_before_.end() && version < waits->second;
 }
 
 double ShardMoves::WeightOf(WorkerId worker) const {
@@ -122,8 +140,6 @@ std::map<WorkerId, double> ShardMoves::Parts(uint64_t version) const {
   double sum = 0;
   for (const auto& [worker, address] : placement_.choice().members()) {
     if (!placement_.choice().MayHold(worker, version)) continue;
-    const auto waits = not_before_.find(worker);
-    if (waits != not_before_.end() && version < waits->second) continue;
     sum += parts[worker] = WeightOf(worker);
   }
   if (sum == 0) return {};
@@ -141,10 +157,14 @@ std::optional<ShardMoves::Move> ShardMoves::Start(uint64_t version) {
   for (const ShardPlacement::Shard& shard : placement_.shards()) --lacks[shard.owner];
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto from = std::min_element(lacks.begin(), lacks.end(), less);
-  const auto to = std::max_element(lacks.begin(), lacks.end(), less);
+  auto to = lacks.end();
+  for (auto at = lacks.begin(); at != lacks.end(); ++at) {
+    if (!parts.contains(at->first) || Waits(at->first, version)) continue;
+    if (to == lacks.end() || less(*to, *at)) to = at;
+  }
   // Otherwise a move brings both no nearer to their parts. Rounding is no reason to move.
   constexpr double kRounding = 1e-6;
-  balanced_ = to->second - from->second <= 1 + kRounding || !parts.contains(to->first);
+  balanced_ = to == lacks.end() || to->second - from->second <= 1 + kRounding;
   if (balanced_) return std::nullopt;
   const uint32_t number = ShardToMove(from->first, to->first);
   const bool follows = placement_.shards()[number].followers.contains(to->first);

@@ -29,7 +29,7 @@ class ShardMoves {
     WorkerId node = 0;  // It gets the shard, or drops it.
     bool operator==(const Move&) const = default;
   };
-  using Gained = std::map<WorkerId, uint32_t>;  // How many shards each worker got.
+  using Gained = std::map<WorkerId, uint32_t>;  // Shards by worker.
 
   // `placement` is borrowed.
   explicit ShardMoves(ShardPlacement& placement) : placement_(placement) {}
@@ -41,11 +41,12 @@ class ShardMoves {
   void Fill(uint64_t version, const std::set<uint32_t>& shards, const ShardState* state);
   // The worker has a connection to this node. A node that others do not reach gets no shards.
   void Reached(WorkerId worker, WorkerId node) { reached_[node].insert(worker); }
+  void Unreached(WorkerId worker, WorkerId node) { reached_[node].erase(worker); }
   void Left(WorkerId worker);
   // What to do before the update of this version; at most once for each version. The shards must be
   // settled.
   std::optional<Move> Next(uint64_t version);
-  // What workers got until nothing was left to move; once.
+  // How many shards each worker got since the last call; empty while shards still move.
   Gained TakeGained();
 
  private:
@@ -55,12 +56,14 @@ class ShardMoves {
     uint64_t since = 0;  // The version.
   };
 
+  void CountGained();
   std::optional<Move> GoOn(uint64_t version);
   std::optional<Move> DropSurplus() const;
   std::optional<Move> Start(uint64_t version);
   std::map<WorkerId, double> Parts(uint64_t version) const;
   double WeightOf(WorkerId worker) const;
   bool AllReach(WorkerId node) const;
+  bool Waits(WorkerId worker, uint64_t version) const;
   uint32_t ShardToMove(WorkerId from, WorkerId to) const;
 
   ShardPlacement& placement_;
@@ -71,6 +74,7 @@ class ShardMoves {
   std::optional<uint64_t> looked_;           // The version of the last look.
   std::optional<uint64_t> copied_;           // The version of the last copy.
   std::map<WorkerId, uint64_t> not_before_;  // Workers that did not follow in time.
+  std::optional<Going> handed_over_;  // The last one, until its new owner is known to own it.
   Gained gained_;
   bool balanced_ = false;  // Nothing is left to move.
 };

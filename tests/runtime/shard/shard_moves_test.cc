@@ -210,7 +210,10 @@ TEST(ShardMoves, GiveNothingToAWorkerThatOthersDoNotReach) {
     job.placement.Joined(2, "behind a wall");
     job.moves.Reached(2, 2);
     job.moves.Reached(0, 2);
-    job.Steps(200);
+    for (int i = 0; i < 200; ++i) {
+      job.Step();
+      for (const auto& shard : job.placement.shards()) EXPECT_FALSE(shard.followers.empty());
+    }
     EXPECT_EQ(job.Owned().count(2), 0u);
     job.moves.Reached(1, 2);
     job.moves.Reached(2, 0);
@@ -219,6 +222,52 @@ TEST(ShardMoves, GiveNothingToAWorkerThatOthersDoNotReach) {
     job.moves.Left(2);
     job.placement.Left(2, 1);
     EXPECT_EQ(job.placement.Lose(2).gone, std::nullopt);
+  }
+}
+
+// A shard is lost with its owner if nobody follows it.
+TEST(ShardMoves, LeaveAShardItsOnlyFollower) {
+  for (const bool reads : {false, true}) {
+    Job job({0, 0, 0, 0}, 1, reads);
+    job.placement.Joined(1, "not connected yet");
+    for (int i = 0; i < 200; ++i) {
+      job.Step();
+      job.ExpectFollowers(1);
+    }
+    EXPECT_EQ(job.Owned().count(1), 0u);
+    job.Connect();
+    job.Steps(100);
+    EXPECT_THAT(job.Owned(), ElementsAre(Pair(0, 2), Pair(1, 2)));
+  }
+}
+
+TEST(ShardMoves, TakeNothingFromAnOwnerThatCannotGetMore) {
+  for (const bool reads : {false, true}) {
+    Job job({0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, 3, reads);
+    job.Lose(2);
+    job.Join(2);
+    while (job.Owned().count(2) == 0) job.Step();
+    job.moves.Unreached(0, 2);
+    const int owned = job.Owned().at(2);
+    for (int i = 0; i < 200; ++i) {
+      job.Step();
+      EXPECT_EQ(job.Owned().at(2), owned);
+    }
+    job.moves.Reached(0, 2);
+    job.Steps(200);
+    EXPECT_THAT(job.Owned(), ElementsAre(Pair(0, 4), Pair(1, 4), Pair(2, 4)));
+  }
+}
+
+// What the node that one worker cannot reach said of others still counts.
+TEST(ShardMoves, GoOnBetweenOthersThanANodeThatIsNotReached) {
+  for (const bool reads : {false, true}) {
+    Job job({0, 1, 0, 1, 0, 1}, 3, reads);
+    job.Join(3);
+    job.moves.Unreached(0, 2);
+    job.placement.choice().Shun(2, HolderChoice::kForever);
+    job.Steps(100);
+    EXPECT_GT(job.Owned()[3], 0);
   }
 }
 
@@ -268,6 +317,21 @@ TEST(ShardMoves, WaitForBothNodesOfAHandover) {
       job.Answer(0, 1 - first, /*epoch=*/2);
       EXPECT_TRUE(job.placement.settled());
     }
+  }
+}
+
+TEST(ShardMoves, CountOnlyShardsThatNewOwnersHave) {
+  for (const bool lost : {false, true}) {
+    Job job({0, 0}, 1, /*reads=*/true);
+    job.Join(1);
+    while (job.Owned().count(1) == 0) job.Step();
+    if (lost) {
+      job.moves.Left(1);
+      job.Lose(1);
+    }
+    job.Steps(3);
+    const ShardMoves::Gained gained = job.moves.TakeGained();
+    EXPECT_EQ(gained.count(1), lost ? 0u : 1u);
   }
 }
 
