@@ -246,8 +246,9 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
 
 // Takes what a worker reports about shards that it holds, and about its links.
 bool ServerInbox::IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine) {
-  // A report that comes after the star was chosen.
-  if (server_.remote == nullptr && control.body.AsLinkReport() != nullptr) return true;
+  const bool reports =
+      control.body.AsLinkReport() != nullptr || control.body.AsShardReached() != nullptr;
+  if (server_.remote == nullptr && reports) return true;  // It comes after the star was chosen.
   if (server_.remote == nullptr || server_.SessionOf(worker) == nullptr) return false;
   const Result<bool> taken = server_.remote->OnMessage(worker, control);
   if (!taken.ok()) fine = taken.status();

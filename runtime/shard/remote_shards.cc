@@ -38,6 +38,7 @@ ShardUpdate::Hooks UpdateHooksOf(const RemoteShards::Setup& setup,
 
 RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks)
     : workers_(setup.workers),
+      places_(setup.places),
       slice_length_(setup.slice_length),
       hooks_(std::move(hooks)),
       placement_(transport, PlacementOf(setup), hooks_.node),
@@ -93,9 +94,16 @@ Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& cont
     return true;
   }
   if (const auto* reached = control.body.AsShardReached()) {
-    if (reached->lost) moves_.Left(reached->node);
-    if (!reached->lost) moves_.Reached(worker, reached->node);
-    if (reached->lost && began()) Leave(reached->node, worker);
+    if (reached->node >= places_) {
+      return Status::DataError(fmt::format("it reports on node {} of {}", reached->node, places_));
+    }
+    const bool reaches = !reached->lost && !reached->closed;
+    if (reaches) moves_.Reached(worker, reached->node);
+    if (!reaches) moves_.Unreached(worker, reached->node);
+    // A worker that cannot reach the owner of a shard leaves the job by itself.
+    const bool owns = std::any_of(placement_.shards().begin(), placement_.shards().end(),
+                                  [&](const auto& shard) { return shard.owner == reached->node; });
+    if (reached->lost && began() && !owns) Leave(reached->node, worker);
     return true;
   }
   Result<bool> forward = false;

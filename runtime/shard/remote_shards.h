@@ -80,6 +80,7 @@ class RemoteShards {
     uint32_t followers = 1;       // Followers of each shard, as long as there are nodes.
     bool reads = false;           // Workers that follow could read the new values, and get no sums.
     uint32_t workers = 0;         // Nodes from this one on are shard servers.
+    uint32_t places = 0;          // Workers and shard servers.
     bool servers_follow = false;  // Shard servers follow before workers do.
     // Nodes log what they get for audits, with signs that come from this secret; none: no audits.
     std::optional<uint64_t> audit_secret;
@@ -147,6 +148,7 @@ class RemoteShards {
   void StartAgain(const Status& why);
 
   const uint32_t workers_;
+  const uint32_t places_;
   const size_t slice_length_;
   const Hooks hooks_;
   ShardPlacement placement_;

@@ -43,6 +43,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
                options.followers, FollowersRead(options), options.workers,
+               options.places(),
                options.holders == JobOptions::Holders::kShardServers,
                options.audit_fraction > 0 ? std::optional(options.seed ^ options.audit_secret)
                                           : std::nullopt},

@@ -68,7 +68,10 @@ Status ShardLinks::SetShards(const wire::ShardsT& shards) {
                         ReachableAt(shards.addresses[link.worker], parts_.server) == link.address;
     if (!wanted) surplus.push_back(peer);
   }
-  for (const PeerId peer : surplus) Drop(peer);
+  for (const PeerId peer : surplus) {
+    if (links_.at(peer).up) Report(links_.at(peer).worker, Reach::kClosed);
+    Drop(peer);
+  }
   for (WorkerId worker = 0; worker < shards.addresses.size(); ++worker) {
     const std::string address = ReachableAt(shards.addresses[worker], parts_.server);
     if (!shards.addresses[worker].empty() && Link(worker) == 0) Connect(worker, address);
@@ -107,11 +110,12 @@ void ShardLinks::Test(const wire::LinkTestT& test) {
   });
 }
 
-void ShardLinks::Connect(WorkerId worker, const std::string& address) {
+void ShardLinks::Connect(WorkerId worker, const std::string& address, bool again) {
   const PeerId peer = parts_.transport.Connect(address);
   One& link = links_[peer];
   link.worker = worker;
   link.address = address;
+  link.again = again;
   link.timer = parts_.loop.After(kConnectedWithin, alive_.Guard([this, peer] {
     links_[peer].timer = 0;
     OnLost(peer, Status::Unavailable(fmt::format(
@@ -124,32 +128,44 @@ void ShardLinks::Connect(WorkerId worker, const std::string& address) {
 void ShardLinks::OnConnected(PeerId peer, const PeerIdentity&) {
   One& link = links_[peer];
   link.up = true;
+  link.again = false;
   if (link.timer != 0) parts_.loop.Cancel(std::exchange(link.timer, 0));
+  Report(link.worker, Reach::kHas);
+}
+
+void ShardLinks::Report(WorkerId node, Reach reach) {
   wire::ShardReachedT reached;
-  reached.node = link.worker;
+  reached.node = node;
+  reached.closed = reach == Reach::kClosed;
+  reached.lost = reach == Reach::kLost;
   SendControl(parts_.transport, parts_.coordinator, parts_.header, reached);
 }
 
 void ShardLinks::OnLost(PeerId peer, const Status& why) {
-  if (!remote()) return Drop(peer);  // Nothing depends on it yet.
   One& link = links_[peer];
-  link.arriving.values = nullptr;
-  if (link.timer != 0) parts_.loop.Cancel(link.timer);
+  if (link.lost) return;  // It has said why before.
+  link.lost = true;
   const Status lost = Status::Unavailable(
       fmt::format("{} {} at {}, which holds a part of the vector: {}",
                   link.up ? "lost the connection to" : "cannot reach",
                   DescribeNode(link.worker, parts_.workers), link.address, why.ToString()));
+  if (std::exchange(link.up, false)) Report(link.worker, Reach::kClosed);
+  if (!remote()) return Drop(peer);  // Nothing depends on it yet.
+  link.arriving.values = nullptr;
+  if (link.timer != 0) parts_.loop.Cancel(link.timer);
   link.timer = parts_.loop.After(kReplacedWithin, alive_.Guard([this, peer, lost] {
     links_[peer].timer = 0;
-    const WorkerId node = links_[peer].worker;
-    if (std::count(owners_.begin(), owners_.end(), node) > 0) return hooks_.failed(lost);
-    // The job goes on without it.
-    Drop(peer);
-    wire::ShardReachedT reached;
-    reached.node = node;
-    reached.lost = true;
-    SendControl(parts_.transport, parts_.coordinator, parts_.header, reached);
+    Replace(peer, lost);
   }));
+}
+
+// The job goes on without a node that owns nothing, if a second connection fails as well.
+void ShardLinks::Replace(PeerId peer, const Status& lost) {
+  const One link = links_[peer];
+  if (std::count(owners_.begin(), owners_.end(), link.worker) > 0) return hooks_.failed(lost);
+  Drop(peer);
+  if (link.again) return Report(link.worker, Reach::kLost);
+  Connect(link.worker, link.address, /*again=*/true);
 }
 
 std::span<std::byte> ShardLinks::OnPayload(PeerId peer, const Header& header) {

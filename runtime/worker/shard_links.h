@@ -82,9 +82,15 @@ class ShardLinks final : public Receiver {
     ParameterInbox::Arriving arriving;
     TimerId timer = 0;  // Runs while a lost connection may be replaced.
     bool up = false;
+    bool lost = false;
+    bool again = false;  // The connection before was lost.
   };
-  void Connect(WorkerId worker, const std::string& address);
+  enum class Reach : uint8_t { kHas, kClosed, kLost };
+
+  void Connect(WorkerId worker, const std::string& address, bool again = false);
   void Drop(PeerId peer);
+  void Replace(PeerId peer, const Status& lost);
+  void Report(WorkerId node, Reach reach);
   void SayWhatIsMissing(const std::vector<WorkerId>& before);
 
   Parts parts_;

@@ -265,5 +265,18 @@ TEST_F(BadAnswers, ThatNobodyAskedForAreRefusedOnlySoOften) {
   ExpectRightModel();
 }
 
+// A worker reports the nodes that it reaches. The server may have chosen the star meanwhile.
+class LateReports : public BadAnswers {};
+
+TEST_F(LateReports, OfNodesThatAreReachedAreForgiven) {
+  ASSERT_TRUE(world.RunUntil([&] { return !fake->assigned.empty(); }));
+  fake->Say(wire::ShardReachedT());
+  fake->Answer(fake->assigned[0], kLength, 0.5f);
+  fake->Finish(fake->assigned[0]);
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied > 0; }));
+  EXPECT_FALSE(fake->leave) << fake->leave->reason;
+  EXPECT_FALSE(fake->lost);
+}
+
 }  // namespace
 }  // namespace motley

@@ -31,7 +31,7 @@ class RemoteShardsTest : public testing::Test {
 
   static RemoteShards::Setup Shards() {
     RemoteShards::Setup setup{Route(8, 2), 4, {.name = "momentum"}};
-    setup.workers = 2;
+    setup.workers = setup.places = 2;
     return setup;
   }
   RemoteShards::Hooks Hooks() {
@@ -93,6 +93,25 @@ TEST_F(RemoteShardsTest, EachPartOfAnUpdateIsProgressOnce) {
   safe.attempt = 2;
   Say(0, safe);
   EXPECT_EQ(progress_, 2) << "there is no such attempt";
+}
+
+TEST_F(RemoteShardsTest, AWorkerNamesNoNodeThatDoesNotExist) {
+  wire::ShardReachedT reached;
+  reached.node = 2;
+  const auto control = DecodeControl(EncodeControl(reached));
+  ASSERT_TRUE(control.ok());
+  EXPECT_EQ(shards_.OnMessage(0, *control).status().code(), StatusCode::kDataError);
+}
+
+// That worker leaves by itself. Others may reach the owner.
+TEST_F(RemoteShardsTest, AnOwnerThatOneWorkerDoesNotReachKeepsItsShards) {
+  const size_t sent = transport_.sent.size();
+  wire::ShardReachedT reached;
+  reached.node = 1;
+  reached.lost = true;
+  Say(0, reached);
+  EXPECT_EQ(transport_.sent.size(), sent);
+  EXPECT_TRUE(shards_.placed());
 }
 
 // A shard that has its sum takes no more answers. The workers' later rows are not missing there.
