@@ -185,7 +185,6 @@ Json ApproximateJson(const ApproximateRecord& record) {
           {"max_error", record.max_error}};
 }
 
-// How much of the job this run did, where that is not all of it.
 // Without a word of the job, what was asked for is what was done.
 Json ReduceJson(const TrainReport& report) {
   if (!report.reduction.empty()) return Json::parse(report.reduction);
@@ -198,6 +197,7 @@ Json ReduceJson(const TrainReport& report) {
   return {{"by", NameOf(mode)}};
 }
 
+// How much of the job this run did, where that is not all of it.
 void AddRun(const TrainReport& report, Json& json) {
   const JobResult& job = report.job;
   if (job.steps < report.plan.job.steps) {

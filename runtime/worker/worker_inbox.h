@@ -56,7 +56,7 @@ class ParameterInbox {
   // With shards on workers it is this version or none.
   ParameterCopy AtLeast(uint64_t version);
   uint64_t newest() const { return whole_.number; }  // Its number. Precondition: there is one.
-  // The oldest version of which this shard's values are missing, behind the newest that are here.
+  // The version after the newest one of which all of this shard's values are here; 0: none.
   uint64_t Needs(uint32_t shard) const;
 
  private:
