@@ -172,7 +172,8 @@ MOTLEY_API int motley_job_descriptor(motley_job* job);
 /**
  * The samples of a step: the batch of a job with this seed, number of samples and batch size, in
  * ascending order. *count is set to their number, at most `batch`; `samples` has room for `batch`
- * numbers, or is NULL. It needs no job.
+ * numbers, or is NULL. It needs no job. With `sync` r2sp several steps share a batch, so ask the
+ * work for its samples.
  */
 MOTLEY_API motley_status motley_batch_samples(uint64_t seed, uint64_t sample_count, uint32_t batch,
                                               uint64_t step, uint64_t* samples, uint64_t* count);

@@ -3,9 +3,9 @@
 // they travel in another format, each version is rounded once, so that all workers get the same.
 // Loop thread only.
 //
-// Back-pressure: a reader pins at most one version, for each shard. A newer version takes back the
-// slices that have not left. The slice under way cannot be taken back. Until it has left, nothing
-// of the newer version is queued behind it.
+// Back-pressure: the sends of a reader pin at most one version, for each shard (KeepSent pins
+// more). A newer version takes back the slices that have not left. The slice under way cannot be
+// taken back. Until it has left, nothing of the newer version is queued behind it.
 #pragma once
 
 #include <cstdint>
