@@ -21,13 +21,18 @@ void Interrupt(Lane& lane, JobState& job) {
 
 }  // namespace
 
-JobScheduler::JobScheduler(const SchedulerOptions& options)
-    : job_(options), start_(job_), silence_(job_), sync_(MakeSyncPolicy(options)), lanes_(job_) {}
+JobScheduler::JobScheduler(const SchedulerOptions& options, SharedBatches batches)
+    : job_(options),
+      start_(job_),
+      silence_(job_),
+      sync_(MakeSyncPolicy(options, std::move(batches))),
+      lanes_(job_) {}
 
-Result<std::unique_ptr<JobScheduler>> JobScheduler::Make(const SchedulerOptions& options) {
+Result<std::unique_ptr<JobScheduler>> JobScheduler::Make(const SchedulerOptions& options,
+                                                         SharedBatches batches) {
   MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
   MOTLEY_RETURN_IF_ERROR(CheckStepOptions(options));
-  return std::unique_ptr<JobScheduler>(new JobScheduler(options));
+  return std::unique_ptr<JobScheduler>(new JobScheduler(options, std::move(batches)));
 }
 
 Status JobScheduler::ChangeTo(const SchedulerOptions& options) {
@@ -352,12 +357,12 @@ Status CheckJobOptions(const SchedulerOptions& options) {
                                                options.steps, options.first_step));
   }
   if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
-  if (options.turns == 0 || options.turns > options.partitions ||
+  if (options.turns == 0 || options.turns > std::min(options.partitions, options.batch) ||
       (options.turns > 1 && !options.sync.in_order)) {
     return Status::InvalidArgument(fmt::format(
-        "{} updates in a row share a batch of {} partitions: only with `sync` r2sp, and at most as "
-        "many as there are partitions",
-        options.turns, options.partitions));
+        "{} updates in a row share a batch of {} samples in {} partitions: only with `sync` r2sp, "
+        "and at most as many as there are samples and partitions",
+        options.turns, options.batch, options.partitions));
   }
   if (options.partitions < options.workers) {
     return Status::InvalidArgument(

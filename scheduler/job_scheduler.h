@@ -24,7 +24,9 @@ namespace motley {
 class JobScheduler final : public Scheduler {
  public:
   // kInvalidArgument when the scheme cannot serve the options, with what to change.
-  static Result<std::unique_ptr<JobScheduler>> Make(const SchedulerOptions& options);
+  // With options.turns > 1, `batches` are those that turns share.
+  static Result<std::unique_ptr<JobScheduler>> Make(const SchedulerOptions& options,
+                                                    SharedBatches batches = {});
   JobScheduler(const JobScheduler&) = delete;  // Its parts refer to each other.
 
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
@@ -48,7 +50,7 @@ class JobScheduler final : public Scheduler {
     kEnded
   };
 
-  explicit JobScheduler(const SchedulerOptions& options);
+  JobScheduler(const SchedulerOptions& options, SharedBatches batches);
 
   void On(const WorkerJoined& event);
   void On(const WorkerFree& event);

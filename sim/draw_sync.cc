@@ -48,7 +48,8 @@ void GiveOwnUpdates(SimOptions& options, Random& random, const SyncForm* form) {
   if (job.sync.own_momentum) {
     job.optimizer = {.name = "nag", .learning_rate = 0.005, .l2 = job.optimizer.l2};
   }
-  if (job.sync.in_order && random.Chance(0.7)) {  // Otherwise each update has a batch of its own.
+  // Otherwise each update has a batch of its own.
+  if (job.sync.in_order && random.Chance(0.7) && job.batch > 1) {
     job.turns = job.workers;
     job.batch *= job.turns;
   }

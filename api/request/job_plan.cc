@@ -22,7 +22,7 @@ namespace {
 constexpr double kOuterRate = 0.7;
 constexpr double kOuterMomentum = 0.9;
 constexpr double kLeastOuterRate = 1e-45, kMostOuterRate = 100;  // A float is 0 below the least.
-constexpr uint64_t kMostInRound = uint64_t{1} << 31;  // Samples.
+constexpr uint64_t kMostInRound = uint64_t{1} << 31;             // Samples.
 
 Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t elsewhere) {
   if (elsewhere > 0) {
@@ -308,8 +308,6 @@ Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
   return tried.ok() ? Status::Ok() : tried.status().WithContext("`checkpoint_code`");
 }
 
-uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 // Mode backup:B is code approximate with a quorum.
 Result<JobPlan> PlanWithBackup(const JobRequest& request, const SyncMode& sync,
                                uint32_t workers_elsewhere, uint32_t most_workers) {
@@ -340,6 +338,14 @@ Result<JobPlan> PlanWithBackup(const JobRequest& request, const SyncMode& sync,
   plan.job.sync = sync;
   plan.job.quorum = workers - sync.backup;
   return plan;
+}
+
+// On average, a part has the batch that was asked for. A batch of one sample has no parts.
+void ShareBatches(uint64_t samples, JobOptions& job) {
+  if (job.batch == 1) return;
+  const uint64_t most = std::min(samples, kMostInRound) / job.batch;
+  job.turns = static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, job.workers));
+  job.batch *= job.turns;
 }
 
 }  // namespace
@@ -470,21 +476,15 @@ Status PlanLocalSteps(const JobRequest& request, JobOptions& job) {
 }
 
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
-  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, plan.job.workers));
-  static_cast<void>(partitions);
+  MOTLEY_RETURN_IF_ERROR(PartitionCount(samples, plan.job.workers).status());
   if (plan.job.partitions > samples) {
     return Status::InvalidArgument(
         fmt::format("`partitions` {}: there are only {}, and each partition needs one",
                     plan.job.partitions, Counted(samples, "training sample")));
   }
   plan.samples = samples;
-  if (plan.job.sync
-          .in_order) {  // On average, the part of an update has the batch that was asked for.
-    plan.job.turns = plan.job.workers;
-    plan.job.batch = static_cast<uint32_t>(
-        std::min(uint64_t{plan.job.batch} * plan.job.turns, std::min(samples, kMostInRound)));
-  }
-  plan.steps_per_epoch = CeilDivide(samples, plan.job.batch) * plan.job.turns;
+  plan.steps_per_epoch = samples / plan.job.batch + (samples % plan.job.batch != 0);
+  if (plan.job.sync.in_order) ShareBatches(samples, plan.job);
   plan.job.steps = request.steps;
   if (request.steps == 0) {
     if (request.epochs > kMostSteps / plan.steps_per_epoch) {

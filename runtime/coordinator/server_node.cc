@@ -85,6 +85,17 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   return out;
 }
 
+SharedBatches BatchesOf(const BatchSchedule& schedule, const JobOptions& options) {
+  if (options.turns == 1) return nullptr;
+  return [schedule](StepId turn) {
+    SharedBatch batch{.turns = schedule.turns(turn), .samples = {}};
+    for (const BatchSchedule::Range& range : *schedule.SharedRanges(turn)) {
+      batch.samples.push_back(range.count);
+    }
+    return batch;
+  };
+}
+
 Result<uint32_t> PartitionsOf(const JobOptions& options, const DataShape& data) {
   if (options.partitions == 0) return PartitionCount(data, options.workers);
   if (options.partitions <= data.rows) return options.partitions;
@@ -119,8 +130,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   }
   const uint32_t most_sums =
       MostSums(options, model->parameter_count(), env.device.info().memory_bytes);
-  MOTLEY_ASSIGN_OR_RETURN(auto scheduler,
-                          MakeScheduler(ForScheduler(options, schedule, most_sums)));
+  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule, most_sums),
+                                                        BatchesOf(schedule, options)));
   return std::unique_ptr<ServerNode>(
       new ServerJob(env, options, data, observer,
                     ServerJob::Parts{schedule, std::move(model), std::move(validator),

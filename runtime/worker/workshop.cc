@@ -31,8 +31,8 @@ Status CheckWelcome(const wire::AcceptT& accept) {
   }
   const bool has_samples =
       samples > 0 && samples <= kMaxRows && (accept.features > 0 || accept.foreign);
-  if (has_samples && accept.batch > 0 && accept.turns > 0 && slice >= 2 && slice % 2 == 0 &&
-      slice <= kMaxBulkBytes / sizeof(float)) {
+  if (has_samples && accept.turns > 0 && accept.batch >= accept.turns && slice >= 2 &&
+      slice % 2 == 0 && slice <= kMaxBulkBytes / sizeof(float)) {
     return Status::Ok();
   }
   return Status::DataError(fmt::format(

@@ -109,7 +109,9 @@ void RowWork::Predict(Assignment& assignment) const {
   const bool answer = kept_.answers() != nullptr;
   const size_t partitions = answer ? kept_.NotKept(assignment.worker, assignment.row)
                                    : plan().code->rows[assignment.row].size();
-  assignment.own_samples = static_cast<double>(partitions) * job_.samples_per_partition();
+  assignment.own_samples = update_.part
+                               ? static_cast<double>(update_.part->samples)
+                               : static_cast<double>(partitions) * job_.samples_per_partition();
   assignment.samples = assignment.own_samples;
   if (const Assignment* before = book_.LastOf(assignment.worker); before != nullptr) {
     assignment.placed += before->placed;

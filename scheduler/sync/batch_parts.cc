@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -14,11 +15,25 @@ constexpr double kNear = 0.1;
 
 }  // namespace
 
+BatchParts::BatchParts(uint32_t workers, SharedBatches batches)
+    : batches_(std::move(batches)), had_turn_(workers) {
+  BeginBatch();
+}
+
+void BatchParts::BeginBatch() {
+  const SharedBatch batch = batches_(all_turns_);
+  turns_ = batch.turns;
+  before_.assign(1, 0);
+  for (const uint32_t samples : batch.samples) before_.push_back(before_.back() + samples);
+}
+
 BatchPart BatchParts::Next(WorkerId worker, const std::vector<WorkerId>& workers,
                            const std::vector<double>& speeds) const {
   const uint32_t later = turns_ - turn_ - 1;
-  const uint32_t left = partitions_ - first_;
-  if (later == 0 || workers.empty()) return {first_, partitions_};
+  const auto part = [this](PartitionId last) {
+    return BatchPart{first_, last, before_[last] - before_[first_]};
+  };
+  if (later == 0 || workers.empty()) return part(static_cast<PartitionId>(before_.size() - 1));
   const double mean =
       std::accumulate(speeds.begin(), speeds.end(), 0.0) / static_cast<double>(speeds.size());
   const auto speed_of = [&](size_t i) {
@@ -35,17 +50,38 @@ BatchPart BatchParts::Next(WorkerId worker, const std::vector<WorkerId>& workers
     }
   }
   others += mean * (later - known);
-  const auto count = static_cast<uint32_t>(std::lround(left * own / (own + others)));
-  return {first_, first_ + std::clamp(count, 1U, left - later)};
+  const auto left = static_cast<double>(before_.back() - before_[first_]);
+  return part(Cut(left * own / (own + others), later));
+}
+
+// The end of a part with about so many samples, before so many later ones.
+PartitionId BatchParts::Cut(double samples, uint32_t later) const {
+  const auto partitions = static_cast<PartitionId>(before_.size() - 1);
+  const auto has_samples = [this](PartitionId p) { return before_[p + 1] > before_[p]; };
+  PartitionId least = first_ + 1;
+  while (least < partitions - later && !has_samples(least - 1)) ++least;
+  // Each later part needs a partition, which has samples if there are enough of these.
+  PartitionId most = partitions;
+  for (uint32_t parts = 0; most > least && parts < later;) {
+    if (has_samples(--most)) ++parts;
+  }
+  most = std::min(most, partitions - later);
+  // The nearest of the possible ends.
+  PartitionId end = least;
+  const double wanted = static_cast<double>(before_[first_]) + samples;
+  while (end < most && static_cast<double>(before_[end] + before_[end + 1]) <= 2 * wanted) ++end;
+  return end;
 }
 
 void BatchParts::Took(WorkerId worker, const BatchPart& part) {
   had_turn_[worker] = true;
   first_ = part.last;
   if (++turn_ < turns_) return;
+  all_turns_ += turns_;
   turn_ = 0;
   first_ = 0;
   std::fill(had_turn_.begin(), had_turn_.end(), false);
+  BeginBatch();
 }
 
 }  // namespace motley

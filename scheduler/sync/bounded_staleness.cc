@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace motley {
 
 BoundedStaleness::BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode,
-                                   SharedBatch shared)
+                                   SharedBatches batches)
     : updates_(updates), mode_(mode), clocks_(workers) {
   if (mode.least_bound) dynamic_.emplace(workers, *mode.least_bound, *mode.most_ahead);
   if (mode.in_order) turns_.emplace(workers);
-  if (mode.in_order && shared.turns > 1) parts_.emplace(workers, shared);
+  if (mode.in_order && batches) parts_.emplace(workers, std::move(batches));
 }
 
 // The largest number if no clock counts.

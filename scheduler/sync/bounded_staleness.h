@@ -31,8 +31,8 @@ namespace motley {
 
 class BoundedStaleness final : public SyncPolicy {
  public:
-  // Lane w is that of worker w < `workers`. There are `updates` in all. `shared` is for in_order.
-  BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode, SharedBatch shared = {});
+  // Lane w is that of worker w < `workers`. There are `updates` in all. `batches` is for in_order.
+  BoundedStaleness(uint32_t workers, uint64_t updates, SyncMode mode, SharedBatches batches = {});
 
   std::optional<Opening> Next(const Membership& members, Time now) const override;
   void Opened(const Opening& opening, Time now) override;

@@ -12,7 +12,8 @@ void EvenTurns::Opened(WorkerId worker, Time now) {
 void EvenTurns::Applied(WorkerId worker, Time now) {
   Pace& pace = paces_[worker];
   if (!pace.opened) return;
-  pace.lengths[pace.applied++ % kRecent] = now - *pace.opened;
+  if (pace.begun) pace.lengths[pace.measured++ % kRecent] = now - *pace.opened;
+  pace.begun = true;
   pace.opened.reset();
 }
 
@@ -20,8 +21,8 @@ Time EvenTurns::Next(const std::vector<WorkerId>& workers) const {
   Duration cycle{};
   for (const WorkerId worker : workers) {
     const Pace& pace = paces_[worker];
-    if (pace.applied == 0) continue;
-    const auto known = static_cast<std::ptrdiff_t>(std::min(pace.applied, kRecent));
+    if (pace.measured == 0) continue;
+    const auto known = static_cast<std::ptrdiff_t>(std::min(pace.measured, kRecent));
     cycle = std::max(cycle, *std::min_element(pace.lengths.begin(), pace.lengths.begin() + known));
   }
   if (cycle == Duration::zero()) return Time::min();

@@ -8,7 +8,8 @@
 //   ms after the one before at the earliest, and a vector of 8 ms has the server's link for itself
 //
 // The cycle is that of the slowest worker, for whose turn the others wait. Its time is the shortest
-// of its last ones, so one pause does not slow down the turns that follow it. A gap that is too
+// of its last ones, so one pause does not slow down the turns that follow it. A worker's first
+// update does not count, because it also takes the time for data and kernels. A gap that is too
 // short costs nothing but evenness. Pure.
 #pragma once
 
@@ -39,8 +40,9 @@ class EvenTurns {
  private:
   struct Pace {
     std::optional<Time> opened;               // The update that is not applied yet.
+    bool begun = false;                       // Its first update was applied.
     std::array<Duration, kRecent> lengths{};  // A ring.
-    size_t applied = 0;
+    size_t measured = 0;
   };
 
   std::vector<Pace> paces_;  // By worker.

@@ -44,8 +44,9 @@ class SyncPolicy {
   virtual Time Due(const Membership&) const { return kNever; }
 };
 
-// The policy for the options, which were checked.
-std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options);
+// The policy for the options, which were checked. `batches` are those that turns share; null if
+// they share none.
+std::unique_ptr<SyncPolicy> MakeSyncPolicy(const SchedulerOptions& options, SharedBatches batches);
 
 // Bulk-synchronous training (Valiant 1990): each update starts from the result of the one before.
 class Barrier final : public SyncPolicy {

@@ -338,6 +338,32 @@ TEST(FitToData, CountsTheShortBatchAtTheEndOfAnEpoch) {
   EXPECT_EQ(plan->SamplesIn(4), 350U);
 }
 
+TEST(FitToData, TurnsShareBatchesThatTheDataHave) {
+  struct Case {
+    uint32_t batch, samples, turns;
+  };
+  for (const Case& each : {Case{32, 1438, 8},
+                           {179, 1438, 8},
+                           {400, 1438, 3},
+                           {800, 1438, 1},
+                           {2000, 1438, 1},
+                           {1, 1438, 1},
+                           {1U << 30, 4294967295U, 2}}) {
+    JobRequest request;
+    request.sync = "r2sp";
+    request.workers = 8;
+    request.batch = each.batch;
+    request.epochs = 1;
+    auto plan = PlanJob(request, 0);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    ASSERT_TRUE(FitToData(request, each.samples, *plan).ok());
+    EXPECT_EQ(plan->job.turns, each.turns) << each.batch;
+    EXPECT_EQ(plan->job.batch, each.batch * each.turns) << "the batch that was asked for";
+    EXPECT_EQ(plan->job.steps, (uint64_t{each.samples} + each.batch - 1) / each.batch);
+    EXPECT_EQ(plan->SamplesIn(plan->job.steps), each.samples);
+  }
+}
+
 TEST(FitToData, StepsReplaceEpochs) {
   JobRequest request;
   request.steps = 7;

@@ -344,6 +344,9 @@ TEST(Workshop, RefusesAWelcomeThatMakesNoSense) {
   accept.slice_length = 64;
   accept.turns = 0;
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError);
+  accept.turns = 5;
+  EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError)
+      << "more turns than samples";
   accept.turns = 1;
   accept.model = "transformer";
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kConflict);

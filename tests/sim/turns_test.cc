@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/random.h"
+#include "scheduler/sync/batch_parts.h"
 #include "sim/sim_cluster.h"
+#include "training/trainers/batch_schedule.h"
 
 namespace motley {
 namespace {
@@ -77,6 +83,37 @@ Pace PaceOf(SimOptions options) {
   }
   pace.oldest = result->job.staleness.max;
   return pace;
+}
+
+// All updates of a job have samples, in whatever way batches and partitions fall: also in a short
+// batch at an epoch's end, and if two workers share a batch of four samples.
+TEST(Turns, AllHaveSamples) {
+  Random random(9, Stream::kTest);
+  for (int i = 0; i < 300; ++i) {
+    const auto turns = static_cast<uint32_t>(2 + random.Below(8));
+    const auto each = static_cast<uint32_t>(2 + random.Below(random.Chance(0.5) ? 3 : 60));
+    const uint32_t batch = turns * each;
+    const uint64_t samples = batch * (1 + random.Below(6)) + random.Below(2 * turns);
+    const auto partitions = static_cast<uint32_t>(turns + random.Below(samples - turns + 1));
+    const BatchSchedule schedule(random.Next64(), PartitionSizes(samples, partitions), batch,
+                                 turns);
+    BatchParts parts(turns, [&](StepId turn) {
+      SharedBatch shared{schedule.turns(turn), {}};
+      for (const auto& range : schedule.Ranges(turn)) shared.samples.push_back(range.count);
+      return shared;
+    });
+    std::vector<WorkerId> workers(turns);
+    std::iota(workers.begin(), workers.end(), 0);
+    std::vector<double> speeds(turns);
+    for (double& speed : speeds) speed = std::pow(10, 4 * random.NextDouble());
+    for (StepId step = 0; step < 3 * schedule.steps_per_epoch(); ++step) {
+      const auto worker = static_cast<WorkerId>(step % turns);
+      const BatchPart part = parts.Next(worker, workers, speeds);
+      ASSERT_GT(part.samples, 0u) << "update " << step << " of " << samples << " samples in "
+                                  << partitions << " partitions, " << turns << " x " << each;
+      parts.Took(worker, part);
+    }
+  }
 }
 
 TEST(Turns, SeldomShareTheLink) {

@@ -73,17 +73,39 @@ TEST(BatchSchedule, RandomShapesVisitEverySampleOnce) {
   }
 }
 
-// The batch has the same samples for one partition or hundreds, of equal or unequal sizes.
+// The last batch of an epoch has 10 samples, which is the share of one step.
 TEST(BatchSchedule, StepsMayShareABatch) {
   const BatchSchedule alone(7, PartitionSizes(100, 10), 30);
   const BatchSchedule shared(7, PartitionSizes(100, 10), 30, /*turns=*/3);
-  EXPECT_EQ(shared.steps_per_epoch(), 12u);
+  EXPECT_EQ(shared.steps_per_epoch(), 10u);
   for (StepId step = 0; step < 40; ++step) {
-    EXPECT_EQ(shared.Rows(step), alone.Rows(step / 3));
-    EXPECT_EQ(shared.batch_size(step), alone.batch_size(step / 3));
-    EXPECT_EQ(shared.epoch(step), alone.epoch(step / 3));
-    const auto shares = shared.Ranges(step), whole = alone.Ranges(step / 3);
+    const StepId batch = step / 10 * 4 + step % 10 / 3;
+    EXPECT_EQ(shared.Rows(step), alone.Rows(batch));
+    EXPECT_EQ(shared.batch_size(step), alone.batch_size(batch));
+    EXPECT_EQ(shared.epoch(step), alone.epoch(batch));
+    EXPECT_EQ(shared.turns(step), step % 10 == 9 ? 1u : 3u);
+    const auto shares = shared.Ranges(step), whole = alone.Ranges(batch);
     for (size_t p = 0; p < whole.size(); ++p) EXPECT_EQ(shares[p].begin, whole[p].begin);
+  }
+}
+
+TEST(BatchSchedule, AShortBatchHasASampleForEachOfItsSteps) {
+  Random random(4, Stream::kTest);
+  for (int i = 0; i < 1000; ++i) {
+    const auto turns = static_cast<uint32_t>(1 + random.Below(9));
+    const auto each = static_cast<uint32_t>(1 + random.Below(20));
+    const auto samples = static_cast<uint32_t>(1 + random.Below(400));
+    const BatchSchedule schedule(7, {samples}, turns * each, turns);
+    const uint64_t steps = schedule.steps_per_epoch();
+    EXPECT_EQ(steps, (samples + each - 1) / each) << "as many as if each had a batch";
+    uint64_t batches = 0, counted = 0;
+    for (StepId step = 0; step < steps; step += schedule.turns(step), ++batches) {
+      counted += schedule.batch_size(step);
+      ASSERT_GT(schedule.turns(step), 0u);
+      ASSERT_LE(schedule.turns(step), schedule.batch_size(step));
+      ASSERT_LE(schedule.batch_size(step), schedule.turns(step) * each);
+    }
+    ASSERT_EQ(counted, samples);
   }
 }
 

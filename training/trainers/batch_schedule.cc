@@ -27,9 +27,7 @@ struct BatchSchedule::Recent {
   }
 };
 
-BatchSchedule::Recent& BatchSchedule::recent() {
-  return ThreadOwned<Recent>();
-}
+BatchSchedule::Recent& BatchSchedule::recent() { return ThreadOwned<Recent>(); }
 
 BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch,
                              uint32_t turns)
@@ -52,15 +50,25 @@ BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_size
 }
 
 uint32_t BatchSchedule::batch_size(StepId step) const {
-  const uint64_t taken = step / turns_ % batches_per_epoch() * batch_;
+  const uint64_t taken = BatchOf(step) % batches_per_epoch() * batch_;
   return static_cast<uint32_t>(std::min<uint64_t>(batch_, samples() - taken));
+}
+
+uint64_t BatchSchedule::steps_per_epoch() const {
+  const uint64_t rest = samples() % batch_ * turns_;
+  return samples() / batch_ * turns_ + rest / batch_ + (rest % batch_ != 0 ? 1 : 0);
+}
+
+uint32_t BatchSchedule::turns(StepId step) const {
+  const uint64_t first = step % steps_per_epoch() / turns_ * turns_;
+  return static_cast<uint32_t>(std::min<uint64_t>(turns_, steps_per_epoch() - first));
 }
 
 std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRanges(
     StepId step) const {
   Recent& last = recent();
   if (!last.Knows(*this)) last = {.seed = seed_, .batch = batch_, .layout = layout_};
-  if (last.step == step / turns_) return last.ranges;
+  if (last.step == BatchOf(step)) return last.ranges;
   std::swap(last.ranges, last.former);
   if (last.ranges == nullptr || last.ranges.use_count() > 1) {  // Another user still holds it.
     last.ranges = std::make_shared<std::vector<Range>>(layout_->sizes.size());
@@ -73,7 +81,7 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
     range = {begin, end - begin};
     begin = end;
   }
-  last.step = step / turns_;
+  last.step = BatchOf(step);
   return last.ranges;
 }
 
