@@ -73,7 +73,7 @@ class Sweep {
     setpriority(PRIO_PROCESS, 0, std::max(kNiceness, getpriority(PRIO_PROCESS, 0)));
     StartMore();
     if (!active_.empty()) loop_->Run();
-    // From now on a signal ends this command, and nothing is left to be killed.
+    // All runs have ended, so a signal may now end this command at once.
     signals_.reset();
     if (killer_) loop_->Cancel(*killer_);
     if (!status_.ok() || stopped_by_ != 0 || runs_.empty() || logged_ > 0) return status_;
