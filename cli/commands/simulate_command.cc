@@ -150,6 +150,8 @@ Status CheckOutputs(const SimulateFlags& flags) {
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--cluster", flags.cluster));
     MOTLEY_RETURN_IF_ERROR(CheckWritable(flag, *path));
   }
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--timeline", flags.timeline));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--plot", flags.plot));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "--trace", flags.job.trace));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "--timeline", flags.timeline));
   return CheckApart("--timeline", flags.timeline, "--trace", flags.job.trace);

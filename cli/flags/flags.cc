@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands/simulate_command.h"
 #include "cli/commands/train_command.h"
@@ -311,6 +312,16 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                 kTableHelp);
   ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
   return train;
+}
+
+std::vector<std::string> TrainFlagNames() {
+  CLI::App app;
+  TrainFlags flags;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : AddTrain(app, flags)->get_options()) {
+    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+  }
+  return names;
 }
 
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {

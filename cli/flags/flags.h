@@ -2,6 +2,9 @@
 // Declares the sub-commands and their flags, as --help shows them.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -26,6 +29,7 @@ struct WorkerFlags;
 // Each function adds one sub-command. Parsing writes its flags to `flags`, which must outlive
 // `app`.
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
+std::vector<std::string> TrainFlagNames();  // Without their "--".
 CLI::App* AddRun(CLI::App& app, RunFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
 CLI::App* AddCompare(CLI::App& app, CompareFlags& flags);

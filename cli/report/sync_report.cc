@@ -185,6 +185,7 @@ std::string SyncJson(const SyncComparison& comparison) {
                                   {"final_accuracy", nullptr},
                                   {"final_loss", trial.FinalLoss()},
                                   {"rate", trial.rate},
+                                  {"staleness", trial.staleness},
                                   {"target", comparison.target.Text()},
                                   {"seeds", trial.seeds.size()},
                                   {"seeds_that_reach_it", seconds.size()}};

@@ -45,6 +45,7 @@ struct SyncTrial {
   std::string cluster;
   uint32_t workers = 0;
   double rate = 0;
+  std::string staleness = "none";       // As after --staleness.
   std::vector<LearningCurve> seeds;     // Not empty, and neither is any curve.
   std::vector<TrainingWork> work = {};  // By seed; empty: not known.
 

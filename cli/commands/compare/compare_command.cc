@@ -171,7 +171,7 @@ std::string StaleText(const TrialsRequest& request) {
 
 Status CheckOutputs(const CompareFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckSvgName("--plot", flags.plot));
-  MOTLEY_RETURN_IF_ERROR(CheckWritable("--plot", flags.plot));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--plot", flags.plot));
   return CheckApartFromData("--plot", flags.plot, flags.data);
 }
 

@@ -116,15 +116,19 @@ class Trials {
     return Status::Ok();
   }
 
+  const std::string& StalenessOf(const std::string& mode) const {
+    static const std::string none = JobFlags().staleness;
+    const std::vector<std::string>& stale = request_.stale_modes;
+    const bool has = std::find(stale.begin(), stale.end(), mode) != stale.end();
+    return has ? request_.flags.job.staleness : none;
+  }
+
   Result<Simulation> Prepare(const Choice& choice, Dataset data) const {
     SimulateFlags flags = request_.flags;
     flags.cluster = choice.cluster;
     flags.job.sync = choice.mode;
     flags.job.options.learning_rate = choice.rate;
-    const std::vector<std::string>& stale = request_.stale_modes;
-    if (std::find(stale.begin(), stale.end(), choice.mode) == stale.end()) {
-      flags.job.staleness = JobFlags().staleness;
-    }
+    flags.job.staleness = StalenessOf(choice.mode);
     return PrepareTraining(flags, std::move(data));
   }
 
@@ -180,7 +184,8 @@ class Trials {
     SyncTrial trial{.sync = choice.mode,
                     .cluster = ClusterName(sim, choice.cluster),
                     .workers = job.workers,
-                    .rate = choice.rate};
+                    .rate = choice.rate,
+                    .staleness = StalenessOf(choice.mode)};
     progress_->Expect(all_steps_, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
     for (uint32_t i = 0; i < request_.seeds; ++i) {
       progress_->Restart(steps_done_);

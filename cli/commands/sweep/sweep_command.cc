@@ -14,10 +14,12 @@
 
 #include "api/request/parse.h"
 #include "base/counted.h"
+#include "base/suggest.h"
 #include "cli/commands/sweep/sweep_file.h"
 #include "cli/commands/sweep/sweep_log.h"
 #include "cli/commands/sweep/trial_end.h"
 #include "cli/commands/sweep/trial_flags.h"
+#include "cli/flags/flags.h"
 #include "cli/report/svg.h"
 #include "cli/report/sweep_report.h"
 #include "cli/run/process.h"
@@ -346,12 +348,30 @@ Status CreateFolder(const std::string& folder) {
   return Status::Resource(fmt::format("--out {}: {}", folder, failed.message()));
 }
 
+// Finds misspelt flags before any trial begins.
+Status CheckNames(const SweepPlan& plan, const std::string& file) {
+  const std::vector<std::string> known = TrainFlagNames();
+  const auto check = [&](const char* table, const std::string& name) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return Status::Ok();
+    const std::string close = Suggest(name, known);
+    return Status::InvalidArgument(fmt::format(
+        "{}: '{}' in [{}] is no flag of motley train.{} See motley train --help", file, name, table,
+        close.empty() ? "" : fmt::format(" Did you mean '{}'?", close)));
+  };
+  for (const auto& [name, value] : plan.train) MOTLEY_RETURN_IF_ERROR(check("train", name));
+  for (const TriedFlag& flag : plan.search.flags) {
+    MOTLEY_RETURN_IF_ERROR(check("try", flag.name));
+  }
+  return Status::Ok();
+}
+
 Result<int> Run(const SweepFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckSvgName("--plot", flags.plot));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "the search", flags.file));
   MOTLEY_ASSIGN_OR_RETURN(const Duration grace,
                           ParseDuration("--grace", flags.grace, kMostSeconds));
   MOTLEY_ASSIGN_OR_RETURN(SweepPlan plan, LoadSweep(flags.file));
+  MOTLEY_RETURN_IF_ERROR(CheckNames(plan, flags.file));
   std::string folder = flags.out;
   if (folder.empty()) {
     folder = std::filesystem::path(flags.file).replace_extension(".out").string();

@@ -125,13 +125,20 @@ class Sweep(ProgramTest):
         self.assertIn("diverged", result["trials"][1]["error"])
 
     def test_ends_at_once_if_no_trial_can_work(self):
-        wrong = self.run_program("sweep", self.write("epochs = 2\nat_once = 1", "lrr = [0.1, 0.2]"), expect=2)
-        self.assertIn("every trial is refused; trial 0 (lrr 0.1) failed", wrong.stderr)
-        self.assertIn("--lrr", wrong.stderr)
+        wrong = self.run_program("sweep", self.write("epochs = 2\nat_once = 1", "batch = [0, -1]"), expect=2)
+        self.assertIn("every trial is refused; trial 0 (batch 0) failed", wrong.stderr)
+        self.assertIn("--batch", wrong.stderr)
         path = self.folder / "absent.toml"
         self.assertIn("absent.toml", self.run_program("sweep", path, expect=3).stderr)
         path = self.write("epochs = 2", "lr = []")
         self.assertIn(".toml:", self.run_program("sweep", path, expect=1).stderr)
+
+    def test_a_misspelt_flag_is_found_before_the_first_trial(self):
+        for table, tried, train in (("[try]", "bach = [16, 32]", ""), ("[train]", "lr = [0.1]", "bach = 16")):
+            with self.subTest(table):
+                wrong = self.run_program("sweep", self.write("epochs = 2", tried, train), expect=2)
+                self.assertIn(f"'bach' in {table} is no flag of motley train. Did you mean 'batch'?", wrong.stderr)
+                self.assertFalse(self.results.exists())
 
     def test_a_refused_value_is_the_result_of_its_trial_alone(self):
         for name, batches in (("first", "[0, 16]"), ("last", "[16, 0]")):

@@ -200,6 +200,8 @@ class Compare(ProgramTest):
 
         plain, gap = losses(), losses("--staleness", "gap")
         self.assertEqual([mode for mode in plain if plain[mode] == gap[mode]], ["bsp", "local:4", "dana"])
+        shown = self.run_json(*job, "--sync", "bsp,asp", "--staleness", "gap")
+        self.assertEqual([trial["staleness"] for trial in shown], ["none", "gap"])
         self.assertIn("--staleness gap: ssp:3, asp\n", self.run_program(*job, "--staleness", "gap").stdout)
         for wrong, words in ((("bsp,local:4", "gap"), "gradients are never old"),
                              (("dana", "rate"), "the momenta look ahead instead"),
