@@ -76,6 +76,7 @@ CLI::App* AddSweep(CLI::App& app, SweepFlags& flags) {
            "Time from SIGTERM to SIGKILL for a trial that is stopped, like 30s");
   sweep->add_flag("--json", flags.json, "The result as one JSON object");
   sweep->add_flag("-q,--quiet", flags.quiet, "No progress");
+  flags.train_flags = TrainFlagNames;
   sweep->footer(
       "Each trial is a motley train of low priority. Ctrl-C ends the trials under way, and the "
       "same\n"

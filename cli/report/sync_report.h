@@ -45,9 +45,9 @@ struct SyncTrial {
   std::string cluster;
   uint32_t workers = 0;
   double rate = 0;
-  std::string staleness = "none";       // As after --staleness.
   std::vector<LearningCurve> seeds;     // Not empty, and neither is any curve.
   std::vector<TrainingWork> work = {};  // By seed; empty: not known.
+  std::string staleness = "none";       // As after --staleness.
 
   // One time for each seed that reaches the target.
   std::vector<double> SecondsTo(const SyncTarget& target) const;

@@ -184,8 +184,8 @@ class Trials {
     SyncTrial trial{.sync = choice.mode,
                     .cluster = ClusterName(sim, choice.cluster),
                     .workers = job.workers,
-                    .rate = choice.rate,
-                    .staleness = StalenessOf(choice.mode)};
+                    .rate = choice.rate};
+    trial.staleness = StalenessOf(choice.mode);
     progress_->Expect(all_steps_, static_cast<double>(sim.plan.steps_per_epoch), job.workers);
     for (uint32_t i = 0; i < request_.seeds; ++i) {
       progress_->Restart(steps_done_);

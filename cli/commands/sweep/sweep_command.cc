@@ -19,7 +19,6 @@
 #include "cli/commands/sweep/sweep_log.h"
 #include "cli/commands/sweep/trial_end.h"
 #include "cli/commands/sweep/trial_flags.h"
-#include "cli/flags/flags.h"
 #include "cli/report/svg.h"
 #include "cli/report/sweep_report.h"
 #include "cli/run/process.h"
@@ -349,8 +348,8 @@ Status CreateFolder(const std::string& folder) {
 }
 
 // Finds misspelt flags before any trial begins.
-Status CheckNames(const SweepPlan& plan, const std::string& file) {
-  const std::vector<std::string> known = TrainFlagNames();
+Status CheckNames(const SweepPlan& plan, const std::string& file,
+                  const std::vector<std::string>& known) {
   const auto check = [&](const char* table, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return Status::Ok();
     const std::string close = Suggest(name, known);
@@ -371,7 +370,7 @@ Result<int> Run(const SweepFlags& flags) {
   MOTLEY_ASSIGN_OR_RETURN(const Duration grace,
                           ParseDuration("--grace", flags.grace, kMostSeconds));
   MOTLEY_ASSIGN_OR_RETURN(SweepPlan plan, LoadSweep(flags.file));
-  MOTLEY_RETURN_IF_ERROR(CheckNames(plan, flags.file));
+  MOTLEY_RETURN_IF_ERROR(CheckNames(plan, flags.file, flags.train_flags()));
   std::string folder = flags.out;
   if (folder.empty()) {
     folder = std::filesystem::path(flags.file).replace_extension(".out").string();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace motley {
 
@@ -13,6 +14,7 @@ struct SweepFlags {
   std::string grace = "30s";
   bool json = false;
   bool quiet = false;
+  std::vector<std::string> (*train_flags)() = nullptr;  // All flags of motley train, without "--".
 };
 
 // Returns the exit code.
