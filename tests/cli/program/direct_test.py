@@ -25,11 +25,14 @@ def own_bytes(pid):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return sum(int(kib) * 1024 for kib in re.findall(r"^Rss(?:Anon|File):\s+(\d+) kB", status, re.M))
+    kinds = re.findall(r"^(?:RssAnon|RssFile|VmSwap):\s+(\d+) kB", status, re.M)
+    return sum(int(kib) * 1024 for kib in kinds)
 
 
 def available_bytes():
-    return int(re.search(r"^MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)[1]) * 1024
+    """Memory and swap."""
+    found = re.findall(r"^(?:MemAvailable|SwapFree):\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)
+    return sum(int(kib) * 1024 for kib in found)
 
 
 class Direct(ProgramTest):
@@ -347,7 +350,7 @@ class LargeModel(Memory):
 
     def test_is_what_a_job_with_the_vector_at_the_workers_predicts(self):
         if available_bytes() < 25 * 2**30:
-            self.skipTest("it takes 25 GiB of memory")
+            self.skipTest("it takes 25 GiB of memory and swap")
         self.check("mlp:20000,20000", "--reduce", "direct", "--optimizer", "sgd", "--lr", 0.001, "--steps", 3)
 
 
