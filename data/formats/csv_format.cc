@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/counted.h"
-#include "base/suggest.h"
 #include "data/files/text_scan.h"
 #include "data/formats/csv_line.h"
+#include "data/tables/label_column.h"
 #include "data/tables/table_reading.h"
 #include "data/tables/written_number.h"
 
@@ -66,58 +66,6 @@ bool HasFraction(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
     return field.find_first_of(".eE") != std::string_view::npos;
   });
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lower;
-}
-
-// The columns with a usual name for labels. In a file of three or more columns that has `x`, `y` is
-// a coordinate and not a label.
-std::vector<size_t> UsualLabels(const Fields& fields) {
-  std::vector<std::string> names;
-  for (const std::string_view field : fields) names.push_back(LowerCase(field));
-  const bool coordinates =
-      names.size() > 2 && std::find(names.begin(), names.end(), "x") != names.end();
-  std::vector<size_t> found;
-  for (size_t column = 0; column < names.size(); ++column) {
-    const std::string& name = names[column];
-    const bool usual = name == "label" || name == "target" || name == "class";
-    if (usual || (name == "y" && !coordinates)) found.push_back(column);
-  }
-  return found;
-}
-
-// The label's column, given by name or by number from 0. If it is not given: the only one with a
-// usual name, else the last.
-Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool header) {
-  if (first.size() < 2) {
-    return Status::DataError(
-        "only one column; a sample needs features and a label, separated by ',', ';' or tabs");
-  }
-  if (label.empty()) {
-    const std::vector<size_t> usual = header ? UsualLabels(first) : std::vector<size_t>();
-    return usual.size() == 1 ? usual.front() : first.size() - 1;
-  }
-  const auto named = std::find(first.begin(), first.end(), label);
-  if (header && named != first.end()) return static_cast<size_t>(named - first.begin());
-  size_t index = 0;
-  const char* end = label.data() + label.size();
-  const auto [stop, error] = std::from_chars(label.data(), end, index);
-  if (error == std::errc() && stop == end && index < first.size()) return index;
-  const std::string numbers = fmt::format("a number from 0 to {}", first.size() - 1);
-  if (!header) {
-    return Status::NotFound(
-        fmt::format("no label column {}; the file has no line of column names, "
-                    "so give {}",
-                    Quoted(label), numbers));
-  }
-  return Status::NotFound(fmt::format("no label column {}; give {} or a name{}", Quoted(label),
-                                      numbers, DidYouMean(label, first)));
 }
 
 bool IsNumber(std::string_view field) { return ParseNumber(field).ok(); }
@@ -268,7 +216,10 @@ class CsvParser {
           fmt::format("the first line of {}, {} to {}, is taken for the names of the columns",
                       samples_.path, first.front(), first.back()));
     }
-    if (header && !numbered) NoteLabel(first);
+    if (header && !numbered && options_.label.empty() && label_column_) {
+      std::string note = LabelNote(samples_.path, first, *label_column_);
+      if (!note.empty()) samples_.notes.push_back(std::move(note));
+    }
     if (header) return Status::Ok();
     MOTLEY_RETURN_IF_ERROR(AddLine(first_line_, first_number_));
     const bool doubtful = learns && label_column_ && IsText(first[*label_column_]);
@@ -311,6 +262,10 @@ class CsvParser {
         !known && options_.label.empty() && columns_ == options_.unlabelled_features;
     std::optional<size_t> label;
     if (!unlabelled && (!known || SaysLabel(header))) {
+      if (columns_ < 2) {
+        return Status::DataError(
+            "only one column; a sample needs features and a label, separated by ',', ';' or tabs");
+      }
       MOTLEY_ASSIGN_OR_RETURN(label, LabelColumn(options_.label, first, header));
       label_column_ = *label;
     }
@@ -335,23 +290,6 @@ class CsvParser {
   bool SaysLabel(bool header) const {
     const std::string& label = options_.label;
     return !label.empty() && (header || !table_->named() || label != table_->label());
-  }
-
-  // Notes which column is the label if the user did not say so and the choice is not obvious.
-  void NoteLabel(const Fields& first) {
-    if (!options_.label.empty() || !label_column_) return;
-    if (*label_column_ + 1 != columns_) {
-      samples_.notes.push_back(
-          fmt::format("column {} of {} is taken for the label because of its name; to change it, "
-                      "use `label`",
-                      Quoted(names_[*label_column_]), samples_.path));
-    } else if (const auto usual = UsualLabels(first);
-               usual.size() > 1 && usual.back() + 1 != columns_) {
-      samples_.notes.push_back(
-          fmt::format("{} has {} columns with names of a label; the last column, {}, is taken; "
-                      "to change it, use `label`",
-                      samples_.path, usual.size(), Quoted(names_.back())));
-    }
   }
 
   Status AddLine(std::string_view line, uint32_t number) {

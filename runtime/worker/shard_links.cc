@@ -19,17 +19,7 @@ constexpr Duration kReplacedWithin = std::chrono::seconds(5);
 constexpr uint32_t kMostTestMilliseconds = 5000;  // No server wants more.
 constexpr Duration kConnectedWithin = std::chrono::seconds(10);
 
-// "host:port" without its port.
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
 }  // namespace
-
-std::string ReachableAt(const std::string& address, const std::string& server) {
-  const auto where = ParseAddress(address);
-  if (!where.ok() || !where->scheme->only_here(where->rest)) return address;
-  if (!where->scheme->has_host || ReachedOnlyFromHere(server)) return address;
-  return HostOf(server) + address.substr(address.rfind(':'));
-}
 
 ShardLinks::ShardLinks(Parts parts, Hooks hooks)
     : parts_(std::move(parts)), hooks_(std::move(hooks)), load_(parts_.loop, parts_.transport) {}

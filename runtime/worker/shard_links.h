@@ -24,12 +24,6 @@
 
 namespace motley {
 
-// Where a worker reaches another one that announced `address`, if it knows the server as `server`.
-// Workers beside the server announce the address at which the server sees them, which leads nowhere
-// from other machines: "127.0.0.1:7001" is then "10.0.0.1:7001" with the server "10.0.0.1:7000". A
-// local socket, "unix://NAME", has no other address.
-std::string ReachableAt(const std::string& address, const std::string& server);
-
 class ShardLinks final : public Receiver {
  public:
   struct Parts {

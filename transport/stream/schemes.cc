@@ -15,6 +15,9 @@ namespace {
 
 using Listeners = std::vector<std::unique_ptr<Listener>>;
 
+// "host:port" without its port.
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
 Status CheckTcp(const std::string& rest) { return ParseHostPort(rest).status(); }
 
 bool TcpOnlyHere(const std::string& rest) {
@@ -102,6 +105,13 @@ std::string ListenLike(const std::string& server) {
   const auto where = ParseAddress(server);
   if (!where.ok() || !where->scheme->has_host || where->scheme->name.empty()) return host;
   return fmt::format("{}://{}", where->scheme->name, host);
+}
+
+std::string ReachableAt(const std::string& address, const std::string& server) {
+  const auto where = ParseAddress(address);
+  if (!where.ok() || !where->scheme->only_here(where->rest)) return address;
+  if (!where->scheme->has_host || ReachedOnlyFromHere(server)) return address;
+  return HostOf(server) + address.substr(address.rfind(':'));
 }
 
 }  // namespace motley

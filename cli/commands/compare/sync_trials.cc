@@ -160,8 +160,8 @@ class Trials {
 
   // Adds to an error that only this mode has that the others can be compared without it.
   Status OrLeaveOut(const Choice& choice, const Status& status) const {
-    const bool others = std::any_of(
-        request_.modes.begin(), request_.modes.end(), [&](const std::string& mode) {
+    const bool others =
+        std::any_of(request_.modes.begin(), request_.modes.end(), [&](const std::string& mode) {
           const Choice other{choice.cluster, mode, choice.rate};
           return mode != choice.mode && Prepare(other, request_.train).ok();
         });

@@ -353,9 +353,9 @@ Status CheckNames(const SweepPlan& plan, const std::string& file,
   const auto check = [&](const char* table, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return Status::Ok();
     const std::string close = Suggest(name, known);
-    return Status::InvalidArgument(fmt::format(
-        "{}: '{}' in [{}] is no flag of motley train.{} See motley train --help", file, name, table,
-        close.empty() ? "" : fmt::format(" Did you mean '{}'?", close)));
+    return Status::InvalidArgument(
+        fmt::format("{}: '{}' in [{}] is no flag of motley train.{} See motley train --help", file,
+                    name, table, close.empty() ? "" : fmt::format(" Did you mean '{}'?", close)));
   };
   for (const auto& [name, value] : plan.train) MOTLEY_RETURN_IF_ERROR(check("train", name));
   for (const TriedFlag& flag : plan.search.flags) {
