@@ -27,12 +27,14 @@ import sys
 HERE = pathlib.Path(__file__).parent
 DIGITS = HERE.parent / "examples" / "data" / "digits.csv.gz"
 LINKS = (100, 30, 10, 3)  # Mbit/s
-WORKERS, WORKER_BATCH = 8, 32
-COMPUTING = 0.001 + WORKER_BATCH / 1000  # Seconds for a worker's batch.
+WORKERS = 8
+OVERHEAD, SAMPLE_SECONDS = 0.001, 1 / 1000  # What a worker's batch takes.
 VECTOR = (64 * 64 + 64 + 64 * 10 + 10) * 32 / 1e6  # Mbit, for mlp:64 on the digits.
-# A batch for each worker: all eight share 256 samples, or each has 32 of its own.
-LINK_MODES = (("bsp", 256, "1,0.5,0.3", 40), ("bsp", 32, "1,0.5,0.3", 20), ("asp", 32, "0.5,0.3,0.1", 20),
-              ("r2sp", 32, "0.5,0.3,0.1", 20))
+# Which samples meet in a batch changes the time to a target by up to a fifth, so batches of three sizes are averaged.
+WORKER_BATCHES = (24, 32, 40)
+# A batch for each worker: all eight share one of eight times the size, or each has one of its own.
+LINK_MODES = (("bsp", WORKERS, "1,0.5,0.3", 40), ("bsp", 1, "1,0.5,0.3", 20), ("asp", 1, "0.5,0.3,0.1", 20),
+              ("r2sp", 1, "0.5,0.3,0.1", 20))
 
 # A cluster of 1,200,000 chips that fail once a year each has a failure every 26 s. If each failure stopped everybody
 # for 71 s, as in data parallel training, the goodput would be 26.3 / (26.3 + 71) = 27 %.
@@ -56,7 +58,8 @@ def compare(motley, cluster, *arguments):
 def run_link(motley):
     found = []
     for link in LINKS:
-        for sync, batch, rates, epochs in LINK_MODES:
+        for sync, share, rates, epochs, size in [(*mode, size) for mode in LINK_MODES for size in WORKER_BATCHES]:
+            batch = share * size
             trial = compare(motley, f"link-{link}", "--model", "mlp:64", "--batch", batch, "--epochs", epochs, "--sync",
                             sync, "--rates", rates, "--target-accuracy", 0.94)
             pace = statistics.mean(seed["samples"] / seed["seconds"] for seed in trial["by_seed"])
@@ -113,22 +116,30 @@ def run_chaos(motley, sizes, length):
     return found
 
 
+def mean_or_none(values):
+    return None if None in values else statistics.mean(values)
+
+
 def percent(gain):
     return f"{(gain - 1) * 100:+.0f} %"
 
 
 def print_link(found):
     print("\nsamples per second, and seconds to an accuracy of 94 % (R2SP's abstract: up to 25 % faster)\n")
-    names = [f"`{sync}`, batches of {batch}" for sync, batch, _, _ in LINK_MODES]
+    names = [f"`{sync}`, {'shared' if share > 1 else 'own'} batches" for sync, share, _, _ in LINK_MODES]
     heads = [*names, "`r2sp` beside the faster `bsp`", "all eight in `bsp`, by formula"]
     print(f"| server's link | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}")
     for cluster in dict.fromkeys(one["cluster"] for one in found):
         own = [one for one in found if one["cluster"] == cluster]
-        paces = [one["samples_per_second"] for one in own]
-        times = [one["seconds"] for one in own]
+        sizes = len(WORKER_BATCHES)
+        modes = [own[i:i + sizes] for i in range(0, len(own), sizes)]
+        paces = [statistics.mean(one["samples_per_second"] for one in mode) for mode in modes]
+        times = [mean_or_none([one["seconds"] for one in mode]) for mode in modes]
         # Nothing overlaps: parameters to all, the computing, and a vector from each.
         link = float(cluster.split()[0])
-        all_eight = WORKERS * WORKER_BATCH / (COMPUTING + 2 * WORKERS * VECTOR / link)
+        all_eight = statistics.mean(
+            WORKERS * size / (OVERHEAD + size * SAMPLE_SECONDS + 2 * WORKERS * VECTOR / link)
+            for size in WORKER_BATCHES)
         print(f"| {cluster} | {' | '.join(f'{pace:.0f}' for pace in paces)} | {percent(paces[3] / max(paces[:2]))} | "
               f"{all_eight:.0f} |")
         cells = ["not reached" if time is None else f"{time:.1f} s" for time in times]
