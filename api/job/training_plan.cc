@@ -8,6 +8,7 @@
 #include "api/request/begin_with.h"
 #include "api/request/class_weights.h"
 #include "api/request/resume.h"
+#include "api/request/sync_plan.h"
 #include "data/index_source.h"
 
 namespace motley {

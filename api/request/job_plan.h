@@ -41,9 +41,6 @@ inline constexpr uint32_t kUsualServedWorkers = 8;  // Default limit of a server
 inline constexpr uint32_t kMostWorkers = 1024;      // Largest limit of a server.
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
-// True if `staleness` may be given: gradients may be old, and no momenta look ahead instead.
-inline bool TakesStaleness(const SyncMode& sync) { return sync.one_each && !sync.own_momentum; }
-
 // Checks all options that can be checked without data: names, counts, speeds, and the code against
 // the number of workers. `workers_elsewhere` is the number of workers in a cluster file; 0: no
 // file. `most_workers` is at most kMostSimulatedWorkers. kInvalidArgument for every failure.
@@ -57,9 +54,6 @@ Result<ReduceMode> ReadReduce(const std::string& option, const std::string& redu
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job);
 // Like PlanJob, for a job that runs here. Refuses options that only the simulator supports.
 Result<JobPlan> PlanRealJob(const JobRequest& request);
-// Makes it a job of rounds, if `sync` is local:H: the optimizer and batch of the request are those
-// of the workers' own steps. A round has the samples of H steps of every worker.
-Status PlanLocalSteps(const JobRequest& request, JobOptions& job);
 // Sets and checks everything that depends on the number of samples: steps, the steps of faults, and
 // whether there are enough partitions.
 Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan);

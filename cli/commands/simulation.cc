@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/reports/event_stream.h"
+#include "api/request/sync_plan.h"
 #include "base/text.h"
 #include "cli/terminal/progress.h"
 #include "fmt/core.h"

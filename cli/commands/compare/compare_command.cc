@@ -14,6 +14,7 @@
 #include "api/request/chosen_defaults.h"
 #include "api/request/job_plan.h"
 #include "api/request/job_request.h"
+#include "api/request/sync_plan.h"
 #include "api/request/train_data.h"
 #include "base/text.h"
 #include "cli/commands/compare/sync_trials.h"
