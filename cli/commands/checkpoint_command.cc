@@ -90,8 +90,8 @@ int Export(const CheckpointFlags& flags) {
   const bool file = std::filesystem::is_regular_file(flags.folder, error);
   uint64_t step = StepOf(flags);
   if (!flags.step && !file) step = NewestRestorable(flags.folder);
-  const motley_status status = motley_checkpoint_export(flags.folder.c_str(), step,
-                                                           flags.out.c_str(), flags.format.c_str());
+  const motley_status status =
+      motley_checkpoint_export(flags.folder.c_str(), step, flags.out.c_str(), flags.format.c_str());
   if (status != MOTLEY_OK) return FailOfLibrary(status);
   if (file) return PrintResult(fmt::format("the model of {} is in {}\n", flags.folder, flags.out));
   const std::string which = step == MOTLEY_NEWEST ? "newest step" : fmt::format("step {}", step);

@@ -3,6 +3,7 @@
 #ifndef MOTLEY_OPTIONS_H
 #define MOTLEY_OPTIONS_H
 
+#include <motley/option_values.h>
 #include <motley/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +11,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** A shard server joins a job like a worker, to own a part of the vector. It computes nothing. */
-enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2, MOTLEY_SHARD_SERVER = 3 };
 
 /**
  * The options of a job. MOTLEY_JOB_OPTIONS_INIT sets every member to its default, and a text may be
@@ -221,18 +219,6 @@ typedef struct motley_job_options {
       0: 16 for each of `workers` and at least 64, but never more than samples. */
   uint32_t partitions;
 } motley_job_options;
-
-/**
- * Values of motley_job_options.given. Without its flag, the default value of one of these options
- * means "as before" in a resumed job. Without MOTLEY_GIVEN_TOLERATE, code auto chooses `tolerate`
- * by itself. Without MOTLEY_GIVEN_L2, a new job may replace an l2 of 0.
- */
-enum {
-  MOTLEY_GIVEN_SEED = 1,
-  MOTLEY_GIVEN_L2 = 2,
-  MOTLEY_GIVEN_TOLERATE = 4,
-  MOTLEY_GIVEN_DROPOUT = 8
-};
 
 #define MOTLEY_JOB_OPTIONS_INIT                                                                    \
   {                                                                                                \

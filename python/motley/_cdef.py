@@ -109,6 +109,12 @@ enum {
   MOTLEY_WORKER_LATE = 4
 };
 enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2, MOTLEY_SHARD_SERVER = 3 };
+enum {
+  MOTLEY_GIVEN_SEED = 1,
+  MOTLEY_GIVEN_L2 = 2,
+  MOTLEY_GIVEN_TOLERATE = 4,
+  MOTLEY_GIVEN_DROPOUT = 8
+};
 typedef struct motley_job_options {
   uint32_t struct_size;
   int32_t role;
@@ -186,12 +192,6 @@ typedef struct motley_job_options {
   const char* staleness;
   uint32_t partitions;
 } motley_job_options;
-enum {
-  MOTLEY_GIVEN_SEED = 1,
-  MOTLEY_GIVEN_L2 = 2,
-  MOTLEY_GIVEN_TOLERATE = 4,
-  MOTLEY_GIVEN_DROPOUT = 8
-};
 typedef struct motley_batch {
   uint32_t struct_size;
   uint32_t columns_count;
