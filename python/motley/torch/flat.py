@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
+from torch.multiprocessing import reductions
 
 from ..trainer import FloatArray
 from .errors import Refused
@@ -36,13 +36,15 @@ class Loan:
         memory.vector = vector
         self.tensor: torch.Tensor | None = torch.frombuffer(memory, dtype=torch.float32)
         self._bytes = 4 * vector.size
-        self._storage = StorageWeakRef(self.tensor.storage().untyped() if not hasattr(self.tensor, "untyped_storage")
-                                       else self.tensor.untyped_storage())
+        tensor: Any = self.tensor  # PyTorch has no types for some of these, and 1.13 has no untyped_storage.
+        storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+        weak_reference: Any = reductions.StorageWeakRef
+        self._storage: Any = weak_reference(storage)
 
     def kept(self) -> bool:
         """Drops the tensor, and returns True if somebody else still has it or a view of it."""
         self.tensor = None
-        return not self._storage.expired()
+        return not bool(self._storage.expired())
 
     def copy(self) -> None:
         """Gives what others kept memory of its own, with the same values."""
