@@ -17,6 +17,16 @@ constexpr Duration kAuditWait = std::chrono::seconds(1);
 }  // namespace
 
 void LateNodes::Restart() {
+  slow_.Begin(loop_.Now());
+  Rest();
+}
+
+void LateNodes::Lost(WorkerId worker) {
+  asked_.erase(worker);
+  slow_.Lost(worker);
+}
+
+void LateNodes::Rest() {
   asked_.clear();
   if (timer_ != 0) loop_.Cancel(std::exchange(timer_, 0));
 }
@@ -38,6 +48,9 @@ void LateNodes::Learn(Duration took, int tenths_kept) {
 }
 
 void LateNodes::Watch() {
+  const bool open = update_.attempt() > 0;
+  slow_.Awaits(open ? update_.Awaited() : std::set<WorkerId>(),
+               update_.summed() ? SlowNodes::Stage::kCopies : SlowNodes::Stage::kSums, loop_.Now());
   if (!asked_.empty()) return;
   const bool waits = !Awaited().empty();
   if (waits == (timer_ != 0) && (!waits || waits_for_ == WaitsFor())) return;

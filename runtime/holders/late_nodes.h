@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "base/ids.h"
@@ -14,6 +15,7 @@
 #include "runtime/holders/audit_reader.h"
 #include "runtime/holders/shard_placement.h"
 #include "runtime/holders/shard_update.h"
+#include "runtime/holders/slow_nodes.h"
 
 namespace motley {
 
@@ -27,15 +29,18 @@ class LateNodes {
         update_(update),
         audit_(audit),
         late_(std::move(late)) {}
-  ~LateNodes() { Restart(); }
+  ~LateNodes() { Rest(); }
 
-  void Restart();  // An update starts.
+  void Restart();  // An update starts, perhaps again.
   void Watch();    // The update waits for other nodes than before.
-  void Lost(WorkerId worker) { asked_.erase(worker); }
+  void Lost(WorkerId worker);
+  // A node that answers, and still holds up one update after the other.
+  std::optional<WorkerId> TakeSlow() { return slow_.Take(); }
 
  private:
   enum class For : uint8_t { kUpdate, kReading, kAudit };
 
+  void Rest();
   std::set<WorkerId> Awaited() const;
   For WaitsFor() const;
   void Learn(Duration took, int tenths_kept);
@@ -53,6 +58,7 @@ class LateNodes {
   // What the last nodes of an update usually take, and the last ones that read.
   Duration usual_{}, usual_reading_{};
   std::set<WorkerId> asked_;  // Nodes that were asked if they are there.
+  SlowNodes slow_;
 };
 
 }  // namespace motley

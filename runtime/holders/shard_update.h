@@ -71,6 +71,7 @@ class ShardUpdate {
   bool CanApply(StepId step, uint32_t attempt) const {
     return IsOpen(step, attempt) && sums_ == shards_.size() && applied_ == nullptr;
   }
+  bool summed() const { return open_ && sums_ == shards_.size(); }  // All shards have their sum.
   bool applying() const { return applied_ != nullptr; }
   // Followers read the new values, which takes as long as their links need.
   bool reading() const { return placement_.reads() && applying(); }

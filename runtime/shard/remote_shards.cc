@@ -46,7 +46,7 @@ RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup,
       reader_(placement_),
       audit_reader_(placement_, setup.audit_secret.value_or(0), setup.workers),
       late_nodes_(loop, placement_, update_, audit_reader_,
-                  [this](WorkerId node) { Leave(node, std::nullopt); }),
+                  [this](WorkerId node) { Leave(node, "it was late with its part of an update"); }),
       moves_(placement_) {}
 
 void RemoteShards::Place(const std::vector<WorkerId>& owners,
@@ -103,7 +103,9 @@ Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& cont
     // A worker that cannot reach the owner of a shard leaves the job by itself.
     const bool owns = std::any_of(placement_.shards().begin(), placement_.shards().end(),
                                   [&](const auto& shard) { return shard.owner == reached->node; });
-    if (reached->lost && began() && !owns) Leave(reached->node, worker);
+    if (reached->lost && began() && !owns) {
+      Leave(reached->node, DescribeNode(worker, workers_) + " cannot reach it", /*for_good=*/true);
+    }
     return true;
   }
   Result<bool> forward = false;
@@ -180,20 +182,17 @@ void RemoteShards::StartAgain(const Status& why) {
   if (applied != nullptr) applied(Status::Cancelled("the update was taken back"));
 }
 
-// The node is late, or a worker cannot reach it. Others take over what it holds.
-void RemoteShards::Leave(WorkerId node, std::optional<WorkerId> unreached_by) {
+// Others take over what the node holds.
+void RemoteShards::Leave(WorkerId node, const std::string& why, bool for_good) {
   constexpr uint64_t kShunned = 16;  // Updates, after the first time.
   auto& [times, last] = late_[node];
   if (times == 0 || last != version()) ++times;
   last = version();
   const uint64_t shunned = kShunned << std::min<uint32_t>(times - 1, 10);
-  placement_.choice().Shun(node, unreached_by ? HolderChoice::kForever : version() + shunned);
+  placement_.choice().Shun(node, for_good ? HolderChoice::kForever : version() + shunned);
   if (!placement_.CanLose(node)) return;  // It alone has a shard, so it is waited for.
   placement_.Tell(node, wire::ShardDropT());
-  Forsake(node,
-          Status::Unavailable(unreached_by ? fmt::format("{} cannot reach it",
-                                                         DescribeNode(*unreached_by, workers_))
-                                           : "it was late with its part of an update"));
+  Forsake(node, Status::Unavailable(why));
 }
 
 void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
@@ -206,6 +205,8 @@ void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
 void RemoteShards::Arrange() {
   // A copy of a shard that has no owner any more would never come.
   if (!began() || !placed() || fetching() || !reachable()) return;
+  const bool again = update_.attempt() > 0;  // An update starts again, on the same nodes.
+  if (const auto slow = again ? std::nullopt : late_nodes_.TakeSlow()) return LeaveSlow(*slow);
   const std::set<uint32_t> lacking = moves_.Lacking(version());
   if (!lacking.empty() && !placement_.reads()) {
     return Copy(lacking,
@@ -215,7 +216,17 @@ void RemoteShards::Arrange() {
     moves_.Fill(version(), lacking, nullptr);
     placement_.Announce();
   }
-  if (update_.attempt() == 0) Move();  // Otherwise an update starts again, on the same nodes.
+  if (!again) Move();
+}
+
+// It goes on computing. With only one other node, that one would have to do all of it.
+void RemoteShards::LeaveSlow(WorkerId node) {
+  const auto& members = placement_.choice().members();
+  const auto others = std::count_if(members.begin(), members.end(), [&](const auto& member) {
+    return member.first != node && placement_.choice().MayHold(member.first, version());
+  });
+  if (others > placement_.choice().rules().followers)
+    Leave(node, "it held up one update after the other");
 }
 
 void RemoteShards::Move() {

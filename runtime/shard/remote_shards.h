@@ -143,7 +143,8 @@ class RemoteShards {
   void CheckPlaced();
   void Move();
   void Copy(const std::set<uint32_t>& shards, std::function<void(const State&)> copied);
-  void Leave(WorkerId node, std::optional<WorkerId> unreached_by);
+  void Leave(WorkerId node, const std::string& why, bool for_good = false);
+  void LeaveSlow(WorkerId node);
   void Forsake(WorkerId worker, const Status& why);
   void StartAgain(const Status& why);
 

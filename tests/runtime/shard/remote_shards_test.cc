@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/loop/virtual_loop.h"
@@ -145,6 +147,130 @@ TEST_F(RemoteShardsTest, ARowIsWholeWithoutShardsThatHaveTheirSum) {
   EXPECT_THAT(whole_, testing::ElementsAre(1, 0));
   row(0, 0, 2);
   EXPECT_THAT(whole_, testing::ElementsAre(1, 0, 2));
+}
+
+// Three workers own a shard each. Worker 2 is there, and takes long for each of its sums.
+class SlowOwnerTest : public testing::Test {
+ protected:
+  explicit SlowOwnerTest(uint32_t followers = 1) {
+    RemoteShards::Setup setup{Route(12, 3), 4, {.name = "momentum"}};
+    setup.workers = setup.places = 3;
+    setup.followers = followers;
+    RemoteShards::Hooks hooks;
+    hooks.node = [](WorkerId worker) { return LinkLoad::To{worker + 1, Header()}; };
+    hooks.placed = [] {};
+    hooks.progress = [] {};
+    hooks.moved = [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
+      for (const auto& [shard, owner] : owners) moved_.push_back({lost, shard, owner});
+    };
+    shards_.emplace(loop_, transport_, setup, hooks);
+    ShardState state;
+    state.parameters = std::make_shared<std::vector<float>>(12);
+    state.arrays = std::make_shared<std::vector<float>>(12);
+    shards_->Place({0, 1, 2}, {{0, "a"}, {1, "b"}, {2, "c"}}, state);
+    for (const WorkerId worker : {0, 1, 2}) Answer(worker);
+    EXPECT_TRUE(shards_->placed());
+  }
+
+  template <typename Message>
+  void Say(WorkerId worker, const Message& message) {
+    const auto control = DecodeControl(EncodeControl(message));
+    ASSERT_TRUE(control.ok());
+    const Result<bool> taken = shards_->OnMessage(worker, *control);
+    ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+  }
+  void Answer(WorkerId worker) {
+    for (const uint32_t shard : {0, 1, 2}) {
+      wire::ShardHeldT held;
+      held.shard = shard;
+      held.epoch = 1;
+      Say(worker, held);
+    }
+  }
+  void Sum(StepId step, WorkerId owner) {
+    wire::ShardSummedT sum;
+    sum.shard = owner;
+    sum.step = step;
+    sum.attempt = 1;
+    sum.loss = std::make_unique<wire::Weight>();
+    sum.weight = std::make_unique<wire::Weight>();
+    Say(owner, sum);
+  }
+  // Worker 2 has its sum so much later than the others.
+  void Update(StepId step, Duration later) {
+    ASSERT_TRUE(shards_->Open({step, step}, 1, nullptr).ok());
+    bool ended = false, applied = false;
+    shards_->EndSum(/*approximately=*/false, [&ended](const auto&) { ended = true; });
+    loop_.RunUntilTime(loop_.Now() + std::chrono::seconds(1));
+    Sum(step, 0);
+    Sum(step, 1);
+    for (Duration time{}; time < later; time += kMoment) {
+      loop_.RunUntilTime(loop_.Now() + kMoment);
+      Answer(2);
+    }
+    Sum(step, 2);
+    for (const uint32_t shard : {0, 1, 2}) {
+      wire::ShardSafeT safe;
+      safe.shard = shard;
+      safe.step = step;
+      safe.attempt = 1;
+      for (const WorkerId follower : {0, 1, 2}) Say(follower, safe);
+    }
+    ASSERT_TRUE(ended);
+    shards_->Apply({}, [&applied](const Status& status) { applied = status.ok(); });
+    for (const uint32_t shard : {0, 1, 2}) {
+      wire::ShardAppliedT message;
+      message.shard = shard;
+      message.step = step;
+      message.finite = true;
+      for (const WorkerId worker : {0, 1, 2}) Say(worker, message);
+    }
+    ASSERT_TRUE(applied);
+  }
+
+  struct Moved {
+    WorkerId from;
+    uint32_t shard;
+    WorkerId to;
+    bool operator==(const Moved&) const = default;
+  };
+  static constexpr Duration kMoment = std::chrono::milliseconds(50);
+  VirtualLoop loop_;
+  HeldTransport transport_;
+  std::vector<Moved> moved_;
+  std::optional<RemoteShards> shards_;
+};
+
+TEST_F(SlowOwnerTest, GivesItsShardsAway) {
+  // An update counts when the next one begins.
+  for (StepId step = 0; step < 5; ++step) {
+    EXPECT_THAT(moved_, testing::IsEmpty());
+    Update(step, std::chrono::milliseconds(500));
+    ASSERT_TRUE(shards_->placed());
+    shards_->Arrange();
+  }
+  EXPECT_THAT(moved_, testing::ElementsAre(Moved{2, 2, 0}));
+}
+
+TEST_F(SlowOwnerTest, KeepsThemIfItIsLittleSlower) {
+  for (StepId step = 0; step < 6; ++step) {
+    Update(step, std::chrono::milliseconds(150));
+    shards_->Arrange();
+  }
+  EXPECT_THAT(moved_, testing::IsEmpty());
+}
+
+class SlowOwnerOfFewTest : public SlowOwnerTest {
+ protected:
+  SlowOwnerOfFewTest() : SlowOwnerTest(2) {}
+};
+
+TEST_F(SlowOwnerOfFewTest, KeepsThemIfTheOthersAreTooFewToFollow) {
+  for (StepId step = 0; step < 6; ++step) {
+    Update(step, std::chrono::milliseconds(500));
+    shards_->Arrange();
+  }
+  EXPECT_THAT(moved_, testing::IsEmpty());
 }
 
 }  // namespace
