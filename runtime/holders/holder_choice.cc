@@ -45,6 +45,13 @@ bool HolderChoice::MayHold(WorkerId worker, uint64_t version) const {
   return !(rules_.reads && worker >= rules_.workers) && !Shuns(worker, version);
 }
 
+bool HolderChoice::CanSpare(WorkerId worker, uint64_t version) const {
+  const auto others = std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
+    return member.first != worker && MayHold(member.first, version);
+  });
+  return others > static_cast<int64_t>(rules_.followers);
+}
+
 // A node that could follow the shard: the next one behind its owner that follows the fewest for
 // those that it owns. Those of the same owner count twice, so that the shards of a node that is
 // lost are spread. Shares of the vector follow links, and an update waits for followers. So a node

@@ -52,6 +52,8 @@ class HolderChoice {
 
   // The worker may follow and own shards at this version.
   bool MayHold(WorkerId worker, uint64_t version) const;
+  // The other nodes are enough for owners and followers.
+  bool CanSpare(WorkerId worker, uint64_t version) const;
   // Another follower for this shard, if it should have one and there is a node for it.
   std::optional<WorkerId> FollowerOf(const std::vector<PlacedShard>& shards, uint32_t number,
                                      uint64_t version) const;

@@ -30,8 +30,8 @@ class SlowNodes {
  private:
   void EndAlone(Time now);
 
-  std::optional<Time> began_;      // The open update.
-  Stage stage_ = Stage::kSums;     // Of the last call.
+  std::optional<Time> began_;  // The open update.
+  Stage stage_ = Stage::kSums;
   bool several_ = false;           // This stage waited for others, too.
   std::optional<WorkerId> alone_;  // The only node that is awaited.
   Time since_{};

@@ -206,7 +206,10 @@ void RemoteShards::Arrange() {
   // A copy of a shard that has no owner any more would never come.
   if (!began() || !placed() || fetching() || !reachable()) return;
   const bool again = update_.attempt() > 0;  // An update starts again, on the same nodes.
-  if (const auto slow = again ? std::nullopt : late_nodes_.TakeSlow()) return LeaveSlow(*slow);
+  const auto slow = again ? std::nullopt : late_nodes_.TakeSlow();
+  if (slow && placement_.choice().CanSpare(*slow, version())) {
+    return Leave(*slow, "it held up one update after the other");  // It goes on computing.
+  }
   const std::set<uint32_t> lacking = moves_.Lacking(version());
   if (!lacking.empty() && !placement_.reads()) {
     return Copy(lacking,
@@ -217,16 +220,6 @@ void RemoteShards::Arrange() {
     placement_.Announce();
   }
   if (!again) Move();
-}
-
-// It goes on computing. With only one other node, that one would have to do all of it.
-void RemoteShards::LeaveSlow(WorkerId node) {
-  const auto& members = placement_.choice().members();
-  const auto others = std::count_if(members.begin(), members.end(), [&](const auto& member) {
-    return member.first != node && placement_.choice().MayHold(member.first, version());
-  });
-  if (others > placement_.choice().rules().followers)
-    Leave(node, "it held up one update after the other");
 }
 
 void RemoteShards::Move() {

@@ -144,7 +144,6 @@ class RemoteShards {
   void Move();
   void Copy(const std::set<uint32_t>& shards, std::function<void(const State&)> copied);
   void Leave(WorkerId node, const std::string& why, bool for_good = false);
-  void LeaveSlow(WorkerId node);
   void Forsake(WorkerId worker, const Status& why);
   void StartAgain(const Status& why);
 

@@ -78,10 +78,11 @@ std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double er
   const std::vector<double> speeds = steady_.Of(ids, errors);
   std::vector<double> waits(ids.size(), 0);
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < job_.habits.size()) waits[i] = job_.habits[ids[i]].SureWait();
+    const auto* learned = ids[i] < job_.habits.size() ? &job_.habits[ids[i]] : nullptr;
+    if (learned != nullptr) waits[i] = learned->SureWait();
     // The wait of a worker whose answers come too late each time is never measured.
-    const bool measured = ids[i] < job_.habits.size() && job_.habits[ids[i]].waits > 0;
-    if (!measured) waits[i] = std::max(waits[i], job_.transfers.link().SendSeconds(ids[i]));
+    if (learned != nullptr && learned->waits > 0) continue;
+    waits[i] = std::max(waits[i], job_.transfers.link().SendSeconds(ids[i]));
   }
   const SchedulerOptions& options = job_.options;
   const uint32_t copies = SchemeNamed(options.code).Computed(options.tolerate, options.parts);
