@@ -3,7 +3,7 @@
 """Trains an MLP of 23 million parameters on machines with links of limited speed, beside PyTorch DDP over gloo.
 
 Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
-[--faults NAME,...] [--local H]. Run by `./dev bench training`.
+[--faults NAME,...] [--local H] [--optimizer NAME] [--checkpoint-every N]. Run by `./dev bench training`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
@@ -21,7 +21,9 @@ leave all machines for a sample, both from the first step that it reports to the
 its slowest member, and it ends or hangs when one is killed. JSON: an array of
 `system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean
 time of a step, and `bound_seconds` the least time that a sum of these vectors takes on these links
-(benchmarks/wire.py). Motley's rows also have `samples_per_second` and `bytes_per_sample`.
+(benchmarks/wire.py). Motley's rows also have `samples_per_second` and `bytes_per_sample`. With
+`--checkpoint-every N`, `seconds_after_checkpoint` has N medians: the time of the step whose version
+is saved, of the next step, and so on.
 
 Needs root, `ip` and `tc`; exits with 77 where it cannot make limited links.
 """
@@ -33,6 +35,7 @@ import pathlib
 import random
 import re
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -98,6 +101,16 @@ def train_local(lab, flags, fault, folder):
                         ["--sync", f"local:{flags.local}"])
 
 
+def after_checkpoint(log, every):
+    """The median times of steps by their distance from the last checkpoint. The first two steps are left out."""
+    ends = {row["step"]: row["seconds"] for row in map(json.loads, log) if row["kind"] == "step"}
+    times = [[] for _ in range(every)]
+    for step, end in ends.items():
+        if step > 2 and step - 1 in ends:
+            times[step % every].append(end - ends[step - 1])
+    return [statistics.median(each) if each else None for each in times]
+
+
 def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, how=()):
     """Returns the figures of a row. The machine behind the workers' has the server."""
     workers = len(flags.links)
@@ -105,13 +118,18 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
     samples_of_step = samples_of_step or flags.batch
     data = samples(pathlib.Path(folder))
     server = f"{lab.addresses[workers]}:{PORT}"
+    log = pathlib.Path(folder) / "steps.jsonl"
+    saving = []
+    if flags.checkpoint_every:
+        saving = ["--checkpoint", tempfile.mkdtemp(dir=folder), "--checkpoint-every", flags.checkpoint_every, "--log",
+                  log]
     with contextlib.ExitStack() as ends:
         errors = ends.enter_context(open(pathlib.Path(folder) / "server.log", "w+"))
         job = start(lab, workers, [
             flags.program, "train", "--data", data, "--model", "mlp:" + ",".join(map(str, flags.hidden)), "--batch",
             batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
-            server, "--reduce", flags.reduce, "--optimizer", "sgd", "--lr", 0.01, "--seed", 7, "--json",
-            *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
+            server, "--reduce", flags.reduce, "--optimizer", flags.optimizer, "--lr", 0.01, "--seed", 7, "--json",
+            *saving, *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         joined, steps, marks = threading.Semaphore(0), [], []
 
@@ -154,6 +172,8 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
         samples_between = (marks[-1][0] - marks[0][0]) * samples_of_step
         figures["samples_per_second"] = samples_between / (marks[-1][1] - marks[0][1])
         figures["bytes_per_sample"] = (marks[-1][2] - marks[0][2]) / samples_between
+    if flags.checkpoint_every:
+        figures["seconds_after_checkpoint"] = after_checkpoint(log.read_text().splitlines(), flags.checkpoint_every)
     return figures
 
 
@@ -215,6 +235,8 @@ def parse(words):
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
+    parser.add_argument("--optimizer", default="sgd", help="Motley's")
+    parser.add_argument("--checkpoint-every", type=int, default=0, metavar="N", help="Motley saves every N steps")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one run may take")
     parser.add_argument("--local", type=int, default=16, help="H of the system `local`")
     parser.add_argument("--systems", type=names(SYSTEMS), default=["motley", "ddp"])
@@ -249,6 +271,9 @@ def run(flags):
                     if "bytes_per_sample" in row:
                         rate += (f"  {row['samples_per_second']:.1f} samples/s"
                                  f"  {row['bytes_per_sample'] / 1e6:.3f} MB/sample")
+                    if "seconds_after_checkpoint" in row:
+                        rate += "  s after a checkpoint:" + "".join(
+                            f" {time:.3f}" for time in row["seconds_after_checkpoint"] if time)
                     print(f"{name:<8}{fault:<7}{case.link_text:<12}{megabytes:>6.1f} MB  {rate}", flush=True)
     return rows
 

@@ -28,6 +28,12 @@ class Training(unittest.TestCase):
             self.assertEqual((row["system"], row["links"], row["workers"]), ("motley", "3x200", 3))
             self.assertGreater(row["seconds"], 0)
 
+    def test_steps_are_told_apart_by_their_distance_from_a_checkpoint(self):
+        ends = {1: 9, 2: 10, 3: 11, 4: 14, 5: 16, 6: 17, 7: 18, 8: 21, 9: 23}
+        log = [json.dumps({"kind": "step", "step": step, "seconds": end}) for step, end in ends.items()]
+        log.insert(3, json.dumps({"kind": "join", "worker": 1}))
+        self.assertEqual(wire_training.after_checkpoint(log, 4), [3, 2, 1, 1])
+
     def test_wrong_names_are_refused(self):
         for words in (("--faults", "flood"), ("--systems", "horovod")):
             with self.assertRaises(SystemExit) as ended:
