@@ -71,7 +71,7 @@ struct LastNotJudged {
 };
 
 // --- Checkpoints. `safe_step` is the newest safe one; 0: none is. ---
-struct CheckpointSkipped {  // The previous checkpoint is still being written.
+struct CheckpointSkipped {  // The previous checkpoint is still being read or written.
   uint64_t step;
 };
 struct CheckpointSlow {  // The checkpoint is still being written this long after the job's end.

@@ -127,9 +127,16 @@ uint64_t CoordinatorVectors(const JobOptions& options) {
   return std::max(start, read + shown + JudgedVersions(options));
 }
 
-// Vectors of its audits. An audit has usually ended when the server reads a version to save it.
+// Vectors of its audits. Few steps are audited, so an audit seldom goes on while a version is read
+// or written.
 uint64_t AuditOfOwners(const JobOptions& options) {
   return options.audit_fraction > 0 ? kAuditOfOwners : 0;
+}
+
+// Vectors that owners keep of a version while it is read for a checkpoint beside steps.
+uint64_t KeptForCheckpoints(const JobOptions& options) {
+  const bool beside = Saves(options) && options.checkpoint.every < options.steps;
+  return beside ? 1 + StateVectors(options) : 0;
 }
 
 // Vectors of the shards that an average worker or shard server owns and follows.
@@ -143,7 +150,8 @@ double PartVectors(const JobOptions& options) {
   // version before, where followers read.
   const double packed = options.wire == WireFormat::kFloat32 ? 0 : 0.5;
   const auto sums = static_cast<double>(kGradients + SumVectors(options));
-  return (2 + packed + state + sums + followers * (2 + state)) / owners;
+  const auto kept = static_cast<double>(KeptForCheckpoints(options));
+  return (2 + packed + state + sums + kept + followers * (2 + state)) / owners;
 }
 
 // Vectors of a worker beside those. While it is late with a step, it keeps the parameters of that

@@ -256,9 +256,9 @@ std::string TextOf(const notice::LastNotJudged& n, const Names&) {
 
 std::string TextOf(const notice::CheckpointSkipped& n, const Names&) {
   return fmt::format(
-      "the checkpoint of step {} is left out: the one before it is still being written. Steps "
-      "are "
-      "faster than the disk; a larger `checkpoint_every` would skip none",
+      "the checkpoint of step {} is left out: the one before it is not written yet. Steps are "
+      "faster than the disk, or than the link to the server if workers hold the vector; a larger "
+      "`checkpoint_every` would skip none",
       n.step);
 }
 

@@ -91,6 +91,7 @@ bool JobEnding::Busy() const {
 
 void JobEnding::Check() {
   if (!ended_ || !finished_ || Busy()) return;
+  if (!HasRoom()) return;
   const bool state = server_.updater.checkpointer() != nullptr;
   const Updater::Copy copy = server_.updater.Fetch(state, [] {});
   if (copy == Updater::Copy::kComing) return;
@@ -107,6 +108,17 @@ void JobEnding::Check() {
   // Posted, so that the caller may destroy the server from inside its callback.
   server_.env.loop.Post(alive_.Guard(
       [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));
+}
+
+// No other version is being saved while the last one comes from other nodes, because this process
+// has memory for one. Without the last one, a version that is being read is the best that is left.
+bool JobEnding::HasRoom() {
+  Checkpointer* const checkpointer = server_.updater.checkpointer();
+  const bool elsewhere = server_.remote != nullptr && server_.remote->began();
+  if (checkpointer == nullptr || !elsewhere || lost_ || server_.model->spoiled()) return true;
+  if (!server_.remote->shards().reachable()) return true;
+  checkpointer->StopTaking();
+  return checkpointer->ReadyForLast(server_.record.steps());
 }
 
 // The newest version can never come. Perhaps only the optimizer's state is missing, which nobody

@@ -39,6 +39,7 @@ class JobEnding {
 
  private:
   bool Busy() const;
+  bool HasRoom();
   void Lose();
   bool Saved();
   void SayGoodbye();

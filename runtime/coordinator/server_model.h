@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "data/data_source.h"
@@ -92,6 +93,10 @@ class ServerModel {
   ShardState GiveAway() { return *std::exchange(elsewhere_, std::nullopt); }
   void Read(ShardState state);
   void Forget();
+  std::span<const float> StateRead() const {  // What was read with the version; empty: nothing.
+    if (!elsewhere_ || elsewhere_->arrays == nullptr) return {};
+    return *elsewhere_->arrays;
+  }
   bool Has(uint64_t version, bool state) const {
     const bool here = this->version() == version && !parameters()->empty();
     return here && (!state || !elsewhere_ || elsewhere_->arrays != nullptr);

@@ -39,8 +39,14 @@ Updater::Updater(ServerContext& server, JobDescription about)
           [this](SnapshotDone done) { TakeSnapshot(std::move(done)); },
           [this] { return History(); },
           [this](uint64_t steps) { server_.observer.OnEvent(event::CheckpointSafe{steps}); },
-          [this](const JobNotice& notice) { server_.Say(notice); },
-          [this] { server_.end.Check(); }});
+          [this](const JobNotice& notice) { server_.Say(notice); }, [this] { server_.end.Check(); },
+          [this] {
+            if (server_.remote == nullptr) return false;
+            CopyReader& copies = server_.remote->shards().readers().copies;
+            const bool reading = copies.reading();
+            if (reading) copies.Stop();
+            return reading;
+          }});
 }
 
 void Updater::Commit(const CommitStep& command) {
@@ -242,7 +248,8 @@ void Updater::OnAppliedAtWorkers(StepId step, const Contribution& from) {
   const bool judged = options.validation.evaluates() && options.validation.every > 0 &&
                       version % options.validation.every == 0;
   const auto go_on = [this, step, version, from] { OnApplied(step, version, from); };
-  const bool state = saved || Shows(version);
+  // A job that reads every version compares its checkpoints with what it reads.
+  const bool state = (saved && options.read_every_version) || Shows(version);
   // While the job pauses, its caller may copy the parameters.
   const bool paused = version >= guidance_.allowed_steps && version < options.steps;
   if (!state && !judged && !paused && !options.read_every_version) return go_on();
@@ -297,7 +304,8 @@ void Updater::OnApplied(StepId step, uint64_t version, const Contribution& from)
   server_.validator->OnLoss(loss, from.weight);
   server_.watch.Progress();
   const ParameterCopy& parameters = server_.model->parameters();
-  server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now, from.staleness});
+  server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now, from.staleness,
+                                              server_.model->StateRead()});
   server_.validator->OnVersion(version, parameters,
                                [this, step, version](bool stop) { Proceed(step, version, stop); });
 }
@@ -306,7 +314,8 @@ void Updater::Proceed(StepId step, uint64_t version, bool stop) {
   server_.watch.Progress();  // The step may have waited for an evaluation.
   const bool all = version >= server_.options.steps;
   // The last version is saved at the end, with the result of its evaluation.
-  if (checkpointer_ != nullptr && !stop && !all) checkpointer_->OnVersion(version);
+  const bool last = stop || all || server_.end.ended();
+  if (checkpointer_ != nullptr && !last) checkpointer_->OnVersion(version);
   if (Shows(version) && !server_.end.ended()) Show(version);
   if (all || version < guidance_.allowed_steps) ForgetCopy();
   if (stop && !all && !server_.end.ended()) {
@@ -379,9 +388,11 @@ void Updater::OnNotJudged(const Status& why) {
       why, validator.best() ? std::optional(validator.best_version()) : std::nullopt});
 }
 
+// No newer version exists yet. So the validator has judged this version at most, even if it judges
+// now.
 void Updater::TakeSnapshot(SnapshotDone done) {
-  // No newer version exists before the snapshot is taken. So the validator has judged this version
-  // at most, even if it judges now.
+  const bool beside = server_.remote != nullptr && server_.remote->began() && !server_.end.ended();
+  if (beside) return TakeBesideSteps(std::move(done));
   server_.model->TakeSnapshot([this, done = std::move(done)](Result<ModelSnapshot> taken) mutable {
     if (!taken.ok()) return done(std::move(taken));
     server_.validator->WhenSettled(
@@ -389,6 +400,34 @@ void Updater::TakeSnapshot(SnapshotDone done) {
           taken->validation = state;
           done(std::move(taken));
         });
+  });
+}
+
+// The nodes that hold the vector send the version while steps go on. The state of the validation is
+// that of now.
+void Updater::TakeBesideSteps(SnapshotDone done) {
+  struct Parts {
+    std::optional<ModelSnapshot> model;
+    std::optional<ValidationState> validation;
+    SnapshotDone done;
+
+    void FinishIfAll() {
+      if (!model || !validation) return;
+      model->validation = std::move(*validation);
+      done(std::move(*model));
+    }
+  };
+  const auto parts = std::make_shared<Parts>();
+  parts->done = std::move(done);
+  server_.validator->WhenSettled([parts](const ValidationState& state) {
+    parts->validation = state;
+    parts->FinishIfAll();
+  });
+  RemoteShards& shards = server_.remote->shards();
+  shards.readers().copies.Begin(shards.version(), [parts](Result<ShardState> read) {
+    if (!read.ok()) return parts->done(read.status());
+    parts->model = ModelSnapshot{read->parameters, read->optimizer_steps, read->arrays};
+    parts->FinishIfAll();
   });
 }
 

@@ -85,6 +85,7 @@ class Updater {
   void Show(uint64_t version);
   void OnNotJudged(const Status& why);
   void TakeSnapshot(SnapshotDone done);
+  void TakeBesideSteps(SnapshotDone done);
   JobHistory History() const;
 
   ServerContext& server_;

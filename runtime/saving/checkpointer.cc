@@ -22,17 +22,29 @@ Checkpointer::Checkpointer(Loop& loop, Disk& disk, const JobOptions& options, Jo
 
 void Checkpointer::OnVersion(uint64_t version) {
   if (version % options_.every != 0) return;
-  if (!writing_) return Begin(version);
+  if (doing_ == Doing::kNothing) return Begin(version);
   if (std::exchange(told_skip_, true)) return;
   hooks_.notice(notice::CheckpointSkipped{version});
+}
+
+void Checkpointer::StopTaking() {
+  if (doing_ != Doing::kTaking || !hooks_.stop_taking()) return;
+  doing_ = Doing::kNothing;
+  tried_ = safe_step_;
+}
+
+bool Checkpointer::ReadyForLast(uint64_t version) {
+  ended_ = true;
+  last_ = version;
+  return Wait();
 }
 
 bool Checkpointer::SaveLast(uint64_t version) {
   ended_ = true;
   last_ = version;
-  if (writing_ || tried_ == version) return Wait();
+  if (doing_ != Doing::kNothing || tried_ == version) return Wait();
   Begin(version);
-  if (writing_) Wait();
+  Wait();
   return false;  // `idle` has run already if the write ended at once.
 }
 
@@ -42,10 +54,9 @@ bool Checkpointer::Settle() {
 }
 
 bool Checkpointer::Wait() {
-  if (writing_ && patience_ == 0) {
-    patience_ = loop_.After(kPatience, [this] { OnImpatient(); });
-  }
-  return !writing_;
+  const bool busy = doing_ != Doing::kNothing;
+  if (busy && patience_ == 0) patience_ = loop_.After(kPatience, [this] { OnImpatient(); });
+  return !busy;
 }
 
 void Checkpointer::OnImpatient() {
@@ -56,7 +67,7 @@ void Checkpointer::OnImpatient() {
 }
 
 void Checkpointer::Begin(uint64_t version) {
-  writing_ = true;
+  doing_ = Doing::kTaking;
   tried_ = version;
   const Status begun = OrNoMemory("a checkpoint", [this, version] {
     JobHistory history = hooks_.history();
@@ -64,6 +75,7 @@ void Checkpointer::Begin(uint64_t version) {
     history.batch_loss.resize(version - history.first_loss);
     hooks_.take([this, version,
                  history = std::move(history)](const Result<ModelSnapshot>& snapshot) mutable {
+      doing_ = Doing::kWriting;
       const Status going = !snapshot.ok() ? snapshot.status() : OrNoMemory("a checkpoint", [&] {
         Write(version, *snapshot, std::move(history));
         return Status::Ok();
@@ -126,7 +138,7 @@ void Checkpointer::TellUnlocked(const std::string& folder) {
 
 void Checkpointer::OnWritten(uint64_t version, const Status& status,
                              const WrittenCheckpoint& written) {
-  writing_ = false;
+  doing_ = Doing::kNothing;
   loop_.Cancel(std::exchange(patience_, 0));
   if (status.ok()) {
     ++written_;

@@ -69,6 +69,12 @@ struct ShardHost::Held {
     return held;
   }
 
+  // The newest version, if no update is applied to it.
+  ShardCopies::Shard AsVersion() const {
+    if (!ready || applying) return {};
+    return {version, parameters, optimizer};
+  }
+
   // What the node's log has of this shard, and the sketch of its sum. `begin` is where its range
   // begins.
   wire::ShardLogT AsLog(const AnswerLog& log, const std::optional<wire::ShardOpenT>& open,

@@ -43,9 +43,10 @@ RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup,
       hooks_(std::move(hooks)),
       placement_(transport, PlacementOf(setup), hooks_.node),
       update_(placement_, setup.keep_rows, UpdateHooksOf(setup, hooks_)),
-      reader_(placement_),
-      audit_reader_(placement_, setup.audit_secret.value_or(0), setup.workers),
-      late_nodes_(loop, placement_, update_, audit_reader_,
+      readers_{ShardReader(placement_),
+               AuditReader(placement_, setup.audit_secret.value_or(0), setup.workers),
+               CopyReader(loop, placement_, setup.slice_length, setup.workers)},
+      late_nodes_(loop, placement_, update_, readers_.audits,
                   [this](WorkerId node) { Leave(node, "it was late with its part of an update"); }),
       moves_(placement_) {}
 
@@ -90,7 +91,11 @@ std::vector<size_t> RemoteShards::ends() const {
 Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& control) {
   placement_.choice().Heard(worker);
   if (const auto* log = control.body.AsShardLog()) {
-    MOTLEY_RETURN_IF_ERROR(audit_reader_.OnLog(worker, *log));
+    MOTLEY_RETURN_IF_ERROR(readers_.audits.OnLog(worker, *log));
+    return true;
+  }
+  if (const auto* copied = control.body.AsShardCopied()) {
+    MOTLEY_RETURN_IF_ERROR(readers_.copies.OnCopied(worker, *copied));
     return true;
   }
   if (const auto* reached = control.body.AsShardReached()) {
@@ -142,6 +147,7 @@ void RemoteShards::Lost(WorkerId worker, Incarnation incarnation, const Status& 
   placement_.Left(worker, incarnation);
   late_nodes_.Lost(worker);
   Forsake(worker, why);
+  readers_.copies.Lost(worker, why);
 }
 
 // Nothing is held by this worker any more.
@@ -165,9 +171,9 @@ void RemoteShards::Forsake(WorkerId worker, const Status& why) {
   const bool safe = std::all_of(loss.moved.begin(), loss.moved.end(),
                                 [this](const auto& each) { return update_.Moved(each.first); });
   if (!safe) StartAgain(why);
-  audit_reader_.GiveUp(why);
+  readers_.audits.GiveUp(why);
   if (fetching()) {
-    reader_.Finish(Status::Unavailable(
+    readers_.versions.Finish(Status::Unavailable(
         fmt::format("{} was lost with its shards", DescribeNode(worker, workers_))));
   }
   update_.Check();
@@ -197,7 +203,7 @@ void RemoteShards::Leave(WorkerId node, const std::string& why, bool for_good) {
 
 void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
   MOTLEY_ASSERT(!applying());
-  reader_.Fetch(part, version(), std::move(fetched));
+  readers_.versions.Fetch(part, version(), std::move(fetched));
 }
 
 // --- Between two updates ---
@@ -247,12 +253,12 @@ void RemoteShards::Move() {
 void RemoteShards::Copy(const std::set<uint32_t>& shards,
                         std::function<void(const State&)> copied) {
   refilling_ = true;
-  reader_.Fetch(Part::kValuesAndState, version(), shards,
-                [this, copied = std::move(copied)](const Result<State>& state) {
-                  refilling_ = false;
-                  if (state.ok()) copied(*state);
-                  CheckPlaced();
-                });
+  readers_.versions.Fetch(Part::kValuesAndState, version(), shards,
+                          [this, copied = std::move(copied)](const Result<State>& state) {
+                            refilling_ = false;
+                            if (state.ok()) copied(*state);
+                            CheckPlaced();
+                          });
 }
 
 }  // namespace motley

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shards of a job as its coordinator sees them when workers hold them. It joins who holds each
 // shard (ShardPlacement), how far the open update is (ShardUpdate), which nodes hold it up
-// (LateNodes), and what is read back (ShardReader). The other ends are ShardHosts. Loop thread
-// only.
+// (LateNodes), and what is read back (Readers). The other ends are ShardHosts. Loop thread only.
 //
 // An update is applied only when a follower of each shard has its sum too. From then on no loss of
 // one node can stop it, and no version exists twice with other values. An owner that is lost before
@@ -35,6 +34,7 @@
 #include "base/status.h"
 #include "coding/code_form.h"
 #include "runtime/holders/audit_reader.h"
+#include "runtime/holders/copy_reader.h"
 #include "runtime/holders/late_nodes.h"
 #include "runtime/holders/shard_moves.h"
 #include "runtime/holders/shard_placement.h"
@@ -86,6 +86,17 @@ class RemoteShards {
     std::optional<uint64_t> audit_secret;
   };
 
+  // What is read back from owners. Each takes the frames that arrive for it.
+  struct Readers {
+    ShardReader versions;  // The newest version, while nothing else goes on.
+    AuditReader audits;
+    CopyReader copies;  // Versions for checkpoints, while steps go on.
+
+    ShardReader& Of(const Header& state) {
+      return versions.Takes(state) ? versions : audits.values();
+    }
+  };
+
   RemoteShards(Loop& loop, Transport& transport, const Setup& setup, Hooks hooks);
 
   void Place(const std::vector<WorkerId>& owners, std::map<WorkerId, std::string> members,
@@ -122,15 +133,12 @@ class RemoteShards {
   // that is about to be applied. One at a time, and not while an update is applied. `fetched` runs
   // with kUnavailable if a shard is lost meanwhile.
   void Fetch(Part part, ShardReader::Fetched fetched);
-  bool fetching() const { return reader_.fetching(); }
-  // Takes the slices that arrive.
-  ShardReader& ReaderOf(const Header& header) {
-    return reader_.Takes(header) ? reader_ : audit_reader_.values();
-  }
+  bool fetching() const { return readers_.versions.fetching(); }
+  Readers& readers() { return readers_; }
   // Reads what an audit of the open step needs. Apply may follow at once. `reported` runs with
   // kUnavailable if a node is lost meanwhile.
   void ReadForAudit(StepId step, AuditReader::Reported reported) {
-    audit_reader_.Read(step, attempt(), version(), std::move(reported));
+    readers_.audits.Read(step, attempt(), version(), std::move(reported));
   }
   // The cut of answers to an update (as in RangeAnswers::CutOf), and the ends of the shards.
   Slicing CutOf(const CodeForm* form) const;
@@ -153,8 +161,7 @@ class RemoteShards {
   const Hooks hooks_;
   ShardPlacement placement_;
   ShardUpdate update_;
-  ShardReader reader_;
-  AuditReader audit_reader_;
+  Readers readers_;
   LateNodes late_nodes_;
   ShardMoves moves_;
   struct Late {

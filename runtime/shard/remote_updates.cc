@@ -42,8 +42,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
       hooks_(std::move(hooks)),
       shards_(loop, transport,
               {route, options.slice_length, options.optimizer, !SchemeNamed(options.code).exact,
-               options.followers, FollowersRead(options), options.workers,
-               options.places(),
+               options.followers, FollowersRead(options), options.workers, options.places(),
                options.holders == JobOptions::Holders::kShardServers,
                options.audit_fraction > 0 ? std::optional(options.seed ^ options.audit_secret)
                                           : std::nullopt},
@@ -147,12 +146,19 @@ Result<bool> RemoteUpdates::OnMessage(WorkerId worker, const wire::ControlT& con
 
 Result<std::span<std::byte>> RemoteUpdates::BeginFrame(WorkerId worker, const Header& header) {
   if (header.kind == FrameKind::kLoad) return placement_.survey().Room(header);
-  return shards_.ReaderOf(header).BeginState(worker, header);
+  RemoteShards::Readers& readers = shards_.readers();
+  if (header.kind == FrameKind::kShardCopy) return readers.copies.BeginPiece(worker, header);
+  return readers.Of(header).BeginState(worker, header);
 }
 
 Status RemoteUpdates::FinishFrame(WorkerId worker, const Header& header) {
-  if (header.kind != FrameKind::kLoad) return shards_.ReaderOf(header).FinishState(worker, header);
-  placement_.survey().Arrived(worker, header);
+  RemoteShards::Readers& readers = shards_.readers();
+  if (header.kind == FrameKind::kShardState) return readers.Of(header).FinishState(worker, header);
+  if (header.kind == FrameKind::kShardCopy) {
+    readers.copies.FinishPiece(worker, header);
+  } else {
+    placement_.survey().Arrived(worker, header);
+  }
   return Status::Ok();
 }
 

@@ -56,7 +56,8 @@ class RemoteUpdates {
   Result<bool> OnMessage(WorkerId worker, const wire::ControlT& control);
   // Frames of these kinds, when they begin and when they have arrived.
   static bool Takes(FrameKind kind) {
-    return kind == FrameKind::kShardState || kind == FrameKind::kLoad;
+    return kind == FrameKind::kShardState || kind == FrameKind::kShardCopy ||
+           kind == FrameKind::kLoad;
   }
   Result<std::span<std::byte>> BeginFrame(WorkerId worker, const Header& header);
   Status FinishFrame(WorkerId worker, const Header& header);

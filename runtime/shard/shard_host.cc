@@ -59,7 +59,17 @@ Result<OptimizerOptions> OptimizerOf(const wire::ShardHoldT& hold) {
 ShardHost::ShardHost(Parts parts, Job job)
     : parts_(std::move(parts)),
       job_(std::move(job)),
-      log_(job_.workers, job_.id, /*secret=*/0, [](StepId) { return true; }) {}
+      log_(job_.workers, job_.id, /*secret=*/0, [](StepId) { return true; }),
+      copies_(
+          {parts_.loop, parts_.transport, parts_.device, parts_.coordinator, parts_.header, [this] {
+             const auto queued = [this](PeerId peer) {
+               return peer != 0 && parts_.transport.QueuedBytes(peer) > 0;
+             };
+             bool any = std::any_of(peers_.begin(), peers_.end(),
+                                    [&](const auto& each) { return queued(each.first); });
+             for (WorkerId node = 0; node < job_.places; ++node) any |= queued(parts_.link(node));
+             return any;
+           }}) {}
 
 ShardHost::~ShardHost() {
   for (const auto& [id, peer] : peers_) {
@@ -89,6 +99,13 @@ Result<bool> ShardHost::OnMessage(const wire::ControlT& control) {
     fine = Apply(*apply);
   } else if (const auto* fetch = control.body.AsShardFetch()) {
     fine = Fetch(*fetch);
+  } else if (const auto* copy = control.body.AsShardCopy()) {
+    const Held* held = Find(copy->shard);
+    copies_.Keep(*copy, held != nullptr ? held->AsVersion() : ShardCopies::Shard());
+  } else if (const auto* piece = control.body.AsShardPiece()) {
+    fine = copies_.Send(*piece);
+  } else if (const auto* forget = control.body.AsShardForget()) {
+    copies_.Forget(forget->id);
   } else if (const auto* gone = control.body.AsShardGone()) {
     Gone(*gone);
   } else if (const auto* drop = control.body.AsShardDrop()) {

@@ -7,6 +7,7 @@
 //              values to all workers
 //              It logs sketches of slices for audits (runtime/audit/), which the coordinator reads
 //              after some steps
+//              It keeps copies of versions that become checkpoints (ShardCopies)
 //   follower   takes the owner's sum, applies it at the same word, and so has the same values; or,
 //              if the values are all the state that there is, takes those that its worker reads
 //
@@ -35,6 +36,7 @@
 #include "runtime/links/route.h"
 #include "runtime/shard/publisher.h"
 #include "runtime/shard/range_answers.h"
+#include "runtime/shard/shard_copies.h"
 #include "runtime/shard/version_pool.h"
 #include "runtime/survey/link_load.h"
 #include "training/optimizers/optimizer.h"
@@ -137,6 +139,7 @@ class ShardHost final : public Receiver {
   std::map<WorkerId, Incarnation> gone_;  // The last one of each worker that is gone.
   std::shared_ptr<const CodeForm> form_;  // The last code.
   AnswerLog log_;  // It keeps what the owned shards get, if the coordinator wants that.
+  ShardCopies copies_;
   // The open update, for shards that come while it is open.
   std::optional<wire::ShardOpenT> open_;
   Alive alive_;

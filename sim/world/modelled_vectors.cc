@@ -61,6 +61,7 @@ size_t ModelledVectors::PayloadBytes(const Header& header) const {
   const size_t floats = WireFloats(header.format, header.length);
   switch (header.kind) {
     case FrameKind::kShardSum:
+    case FrameKind::kShardCopy:
     case FrameKind::kShardState: {  // Offsets count within the shard.
       const Cut& cut = answers_.front();
       const size_t range = SizeAt(cut.short_ends, header.shard);

@@ -73,6 +73,7 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   box.inner = InlineDevice(loop);
   box.device = MakePacedDevice(loop, *box.inner, {kSampleTime, speed});
   box.transport = network.MakeTransport();
+  if (wrap) box.transport = wrap(std::move(box.transport));
   WorkerOptions worker;
   worker.server = kAddress;
   worker.token = token;

@@ -140,6 +140,8 @@ class JobWorld {
   Duration worker_wait = WorkerOptions().wait;    // The timeout of these workers.
   bool worker_forever = false;
   bool worker_holds_only = false;
+  // Wraps the transports of workers that start from now on; null: as they are.
+  std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)> wrap;
   Watcher watcher;
   Device* audit_device = nullptr;       // The server's; null: server_device.
   Device* evaluation_device = nullptr;  // The server's; null: server_device.

@@ -84,7 +84,10 @@ TEST(Memory, OfAVectorIsWhereTheVectorIs) {
   options.followers = 3;
   direct = UsualMemoryOf(options, kVector / sizeof(float), true);
   EXPECT_EQ(ServerVectors(options), 3u);
-  EXPECT_NEAR(vectors(direct.part), (6. + 3 * 4.) / 4, 0.1);
+  EXPECT_NEAR(vectors(direct.part), (6. + 3 * 4. + 3.) / 4, 0.1) << "with what owners keep";
+  options.checkpoint.every = options.steps;
+  direct = UsualMemoryOf(options, kVector / sizeof(float), true);
+  EXPECT_NEAR(vectors(direct.part), (6. + 3 * 4.) / 4, 0.1) << "nothing is read beside steps";
   EXPECT_NE(DescribeMemory(options, kVector / sizeof(float)).find("1.19 GiB at the server"),
             std::string::npos)
       << DescribeMemory(options, kVector / sizeof(float));

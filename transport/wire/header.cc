@@ -18,7 +18,7 @@ constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint16_t kind) {
   return kind >= static_cast<uint16_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint16_t>(FrameKind::kLoad);
+         kind <= static_cast<uint16_t>(FrameKind::kShardCopy);
 }
 
 // The field of flags holds the shared page and these bits.

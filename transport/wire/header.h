@@ -30,6 +30,8 @@ enum class FrameKind : uint8_t {
   kShardSum = 9,    // A slice of an update's sum, from a shard's owner to its follower; step,
                     // attempt, shard, offset.
   kLoad = 10,       // Bytes that load a link while all links are measured (survey/link_load.h).
+  kShardCopy = 11,  // A piece of what an owner keeps for a checkpoint; shard, version, offset, and
+                    // as row_id the copy's id.
 };
 
 // The subject of a message. Unused fields are 0.
@@ -60,7 +62,7 @@ struct Header {
 };
 
 // Both ends must have the same version; every header carries it.
-inline constexpr uint32_t kProtocolVersion = 16;
+inline constexpr uint32_t kProtocolVersion = 17;
 inline constexpr size_t kHeaderSize = 144;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

@@ -36,9 +36,9 @@ def available_bytes():
 
 
 class Direct(ProgramTest):
-    def train(self, *arguments):
+    def train(self, *arguments, steps=300):
         return self.run_json("train", "--data", self.data, "--model", "mlp:32", "--workers", 4, "--batch", 64,
-                             "--steps", 300, "--split", 0.9, "--optimizer", "adam", "--lr", 0.003, *arguments)
+                             "--steps", steps, "--split", 0.9, "--optimizer", "adam", "--lr", 0.003, *arguments)
 
     def expect_same(self, report, reference):
         self.assertEqual(report["steps"], 300)
@@ -59,6 +59,20 @@ class Direct(ProgramTest):
                 flags = [word for fault in faults for word in ("--fault", fault)]
                 report = self.train("--reduce", "direct", "--followers", followers, *flags)
                 self.expect_same(report, reference)
+
+    def test_goes_on_from_checkpoints_that_come_beside_steps(self):
+        """Owners die and stand still while they send some of them."""
+        reference = self.train("--code", "none")
+        saved = self.folder / "beside"
+        report = self.train("--reduce", "direct", "--checkpoint", saved, "--checkpoint-every", 2, "--fault",
+                            "kill:2@step=21", "--fault", "pause:1@step=60,2s", steps=151)
+        self.assertEqual(report["checkpoint"]["step"], 151)
+        self.run_program("checkpoint", "verify", saved)
+        steps = [one["step"] for one in self.run_json("checkpoint", "list", saved)]
+        self.assertIn(151, steps)
+        for step in steps:
+            with self.subTest(step=step):
+                self.expect_same(self.train("--code", "none", "--resume", saved, "--resume-step", step), reference)
 
     def test_checks_what_the_workers_send_each_other(self):
         report = self.train("--reduce", "direct", "--audit", 1)
@@ -342,11 +356,17 @@ class Memory(ProgramTest):
         self.check("mlp:4400,4400", "--reduce", "direct", "--optimizer", "momentum", "--lr", 0.001, "--steps", 4,
                    "--checkpoint", self.folder / "saved")
 
+    def test_of_checkpoints_beside_steps_is_predicted(self):
+        """The audit of the first step could go on while the first checkpoint is read."""
+        self.check("mlp:4400,4400", "--reduce", "direct", "--optimizer", "adam", "--lr", 0.001, "--steps", 10,
+                   "--checkpoint", self.folder / "beside", "--checkpoint-every", 2, "--audit", 0)
+
 
 class LargeModel(Memory):
     """400 million parameters, in the slow tests."""
 
     test_of_a_checkpoint_is_predicted = None
+    test_of_checkpoints_beside_steps_is_predicted = None
 
     def test_is_what_a_job_with_the_vector_at_the_workers_predicts(self):
         if available_bytes() < 25 * 2**30:

@@ -69,16 +69,19 @@ JobDescription About() {
 
 struct Rig {
   Rig()
-      : saver(
-            loop, disk, Options(), About(),
-            {[this](const SnapshotDone& done) { done(Snapshot()); },
-             [this] {
-               JobHistory history;
-               history.batch_loss.resize(version + not_applied, 0.5);
-               return history;
-             },
-             [this](uint64_t steps) { safe.push_back(steps); },
-             [this](const JobNotice& notice) { notices.push_back(notice); }, [this] { ++idle; }}) {}
+      : saver(loop, disk, Options(), About(),
+              {[this](const SnapshotDone& done) {
+                 if (taken_later) taking = done;
+                 if (!taken_later) done(Snapshot());
+               },
+               [this] {
+                 JobHistory history;
+                 history.batch_loss.resize(version + not_applied, 0.5);
+                 return history;
+               },
+               [this](uint64_t steps) { safe.push_back(steps); },
+               [this](const JobNotice& notice) { notices.push_back(notice); }, [this] { ++idle; },
+               [this] { return std::exchange(taking, nullptr) != nullptr; }}) {}
 
   Result<ModelSnapshot> Snapshot() {
     if (!refused.ok()) return refused;
@@ -97,6 +100,8 @@ struct Rig {
   uint64_t version = 0;
   uint64_t not_applied = 0;  // Steps that were decoded but could not be applied.
   Status refused;
+  bool taken_later = false;  // Snapshots come when the test calls `taking`.
+  SnapshotDone taking;
   std::vector<uint64_t> safe;
   std::vector<JobNotice> notices;
   int idle = 0;
@@ -137,6 +142,74 @@ TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
   EXPECT_EQ(read->step, 40U);
   EXPECT_EQ(read->optimizer_steps, 40U);
   EXPECT_EQ(*read->optimizer_state, *rig.state);
+}
+
+// Where workers hold the vector, a version is taken beside steps.
+TEST(Checkpointer, LeavesOutWhatIsDueWhileAVersionIsTaken) {
+  Rig rig;
+  rig.taken_later = true;
+  rig.Reach(10);
+  rig.Reach(20);
+  EXPECT_EQ(Only<notice::CheckpointSkipped>(rig.notices).at(0).step, 20U);
+  std::exchange(rig.taking, nullptr)(rig.Snapshot());
+  EXPECT_EQ(rig.taking, nullptr) << "step 20 is not tried again";
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(10));
+  rig.Reach(30);
+  EXPECT_NE(rig.taking, nullptr);
+}
+
+TEST(Checkpointer, GoesOnAfterAVersionThatCouldNotBeTaken) {
+  Rig rig;
+  rig.taken_later = true;
+  rig.Reach(10);
+  std::exchange(rig.taking, nullptr)(Status::Unavailable("worker 1 was lost"));
+  const auto failed = Only<notice::CheckpointFailed>(rig.notices);
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_THAT(failed[0].why.ToString(), HasSubstr("worker 1 was lost"));
+  EXPECT_EQ(failed[0].next, notice::CheckpointFailed::Next::kLater);
+  rig.taken_later = false;
+  rig.Reach(20);
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(20));
+  EXPECT_THAT(Only<notice::CheckpointsAgain>(rig.notices), SizeIs(1));
+}
+
+// The last version takes the place of one that is still taken, even if it is the same one.
+TEST(Checkpointer, StopsTakingForTheLastVersion) {
+  for (const uint64_t last : {10, 15}) {
+    Rig rig;
+    rig.taken_later = true;
+    rig.Reach(10);
+    rig.saver.StopTaking();
+    EXPECT_EQ(rig.taking, nullptr);
+    rig.taken_later = false;
+    rig.version = last;
+    EXPECT_FALSE(rig.saver.SaveLast(last));
+    rig.saver.StopTaking();
+    rig.disk.Write();
+    EXPECT_TRUE(rig.saver.SaveLast(last));
+    EXPECT_THAT(rig.safe, ElementsAre(last));
+    EXPECT_EQ(rig.saver.failures(), 0U);
+  }
+}
+
+// What fails before the last version was to be saved is not the end.
+TEST(Checkpointer, WaitsForOthersBeforeTheLastVersionComes) {
+  Rig rig;
+  rig.Reach(10);
+  EXPECT_FALSE(rig.saver.ReadyForLast(15));
+  rig.disk.store.faults.unwritable = "node-";
+  rig.disk.Write();
+  const auto failed = Only<notice::CheckpointFailed>(rig.notices);
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_EQ(failed[0].next, notice::CheckpointFailed::Next::kLast);
+  rig.disk.store.faults.unwritable = "";
+  EXPECT_TRUE(rig.saver.ReadyForLast(15));
+  rig.version = 15;
+  EXPECT_FALSE(rig.saver.SaveLast(15));
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(15));
 }
 
 // The disk's thread may still have reads of the snapshot in flight, so only the loop frees it.

@@ -95,7 +95,7 @@ TEST(Header, LengthsAboveTheCapOfTheirKindAreRefused) {
 }
 
 TEST(Header, UnknownKindsAreRefused) {
-  for (int kind : {0, 11, 255}) {
+  for (int kind : {0, 12, 255}) {
     const auto bytes = EncodeHeader({.kind = static_cast<FrameKind>(kind)}, 0);
     EXPECT_EQ(DecodeHeader(bytes).code(), StatusCode::kDataError) << kind;
   }
