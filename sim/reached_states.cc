@@ -38,6 +38,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "approximate step",
         "answer refused",
         "checkpoint not written, training went on",
+        "checkpoint given up with its owner",
         "checkpoint passed over",
         "came back, and its data took several steps",
         "code compromised",
@@ -148,6 +149,10 @@ void ReachedStates::On(const event::Noticed& event) {
   if (std::holds_alternative<notice::Back>(event.notice)) Count("silent worker back");
   if (const auto* got = std::get_if<notice::ShardsGained>(&event.notice)) {
     Count("shard handed over", got->shards);
+  }
+  const auto* failed = std::get_if<notice::CheckpointFailed>(&event.notice);
+  if (failed != nullptr && failed->why.code() == StatusCode::kUnavailable) {
+    Count("checkpoint given up with its owner");
   }
 }
 

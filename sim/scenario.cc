@@ -413,10 +413,11 @@ class Generator {
     }
   }
 
-  // A quarter of the scenarios has power cuts.
+  // A quarter of the scenarios has power cuts, and half of those whose workers may hold the vector.
   void MakePowerCuts() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kCutDraws);
-    if (!random_.Chance(0.25)) return;
+    const bool here = scenario_.options.job.holders == JobOptions::Holders::kServer;
+    if (!random_.Chance(here ? 0.25 : 0.5)) return;
     CheckpointOptions& checkpoint = scenario_.options.job.checkpoint;
     PowerCuts& cuts = scenario_.options.power_cuts;
     checkpoint.every = Between(1, 8);

@@ -28,12 +28,16 @@ constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
 constexpr double kInsidePatience = 10;
 
-// Records which checkpoints the job reported as safe, and its parameters at each step.
+// Records which checkpoints the job reported as safe, and its parameters at each step. Where
+// workers hold the vector, also the optimizer's state at steps with a checkpoint.
 class Witness final : public JobObserver {
  public:
   void OnEvent(const JobEvent& event) override {
     if (const auto* applied = std::get_if<event::StepApplied>(&event)) {
       seen_[applied->step + 1].insert(Of(applied->parameters));
+      // A state that nobody saw may be any.
+      if (applied->state.empty()) states_.erase(applied->step + 1);
+      if (!applied->state.empty()) states_[applied->step + 1].insert(Of(applied->state));
     } else if (const auto* safe = std::get_if<event::CheckpointSafe>(&event)) {
       acknowledged_ = std::max(acknowledged_, safe->steps);
       ++checkpoints_;
@@ -46,6 +50,11 @@ class Witness final : public JobObserver {
   bool Had(uint64_t step, std::span<const float> parameters) const {
     const auto found = seen_.find(step);
     return found != seen_.end() && found->second.contains(Of(parameters));
+  }
+  // False: the step had other states. The server does not report those of vectors that it holds.
+  bool MayHaveHad(uint64_t step, std::span<const float> state) const {
+    const auto found = states_.find(step);
+    return found == states_.end() || found->second.contains(Of(state));
   }
   uint64_t acknowledged() const { return acknowledged_; }
   // The acknowledged checkpoint is lost, and the user resumes from an earlier one.
@@ -61,7 +70,7 @@ class Witness final : public JobObserver {
     return digest.value();
   }
 
-  std::map<uint64_t, std::set<uint64_t>> seen_;
+  std::map<uint64_t, std::set<uint64_t>> seen_, states_;
   uint64_t acknowledged_ = 0;
   uint64_t checkpoints_ = 0;
   uint64_t failures_ = 0;
@@ -176,11 +185,18 @@ class Lives {
       Violate(fmt::format("I5: resumed from step {}, although {} was acknowledged", saved->step,
                           witness_.acknowledged()));
     }
-    if (!witness_.Had(saved->step, *saved->parameters)) {
-      Violate(
-          fmt::format("I5: the resumed parameters are none that step {} ever had", saved->step));
-    }
+    Check(*saved);
     options_.job.resume = std::make_shared<const SavedJob>(std::move(saved).value());
+  }
+
+  void Check(const SavedJob& saved) {
+    if (!witness_.Had(saved.step, *saved.parameters)) {
+      Violate(fmt::format("I5: the saved parameters are none that step {} ever had", saved.step));
+    }
+    if (!witness_.MayHaveHad(saved.step, *saved.optimizer_state)) {
+      Violate(
+          fmt::format("I5: the saved optimizer's state is none that step {} ever had", saved.step));
+    }
   }
 
   // Every power cut damages the same nodes; other nodes would soon exceed what the code survives. A
@@ -249,6 +265,7 @@ class Lives {
   }
 
   SimResult Total() {
+    if (const auto newest = LoadSavedJob(store_); newest.ok()) Check(*newest);
     if (witness_.failures() > 0 && total_.job.status.ok()) {
       Count("checkpoint not written, training went on");
     }
@@ -258,6 +275,11 @@ class Lives {
       Violate(
           fmt::format("I5: the job ended at step {}, but its newest safe checkpoint is of step {}",
                       total_.job.steps, total_.job.checkpoint_step));
+    }
+    // A last version is saved even if one before was given up with its owner.
+    if (total_.job.status.ok() && total_.job.checkpoint_status.code() == StatusCode::kUnavailable) {
+      Violate("I5: the last checkpoint was not written: " +
+              total_.job.checkpoint_status.ToString());
     }
     digest_.Mix(store_.operations());
     digest_.Mix(witness_.checkpoints());

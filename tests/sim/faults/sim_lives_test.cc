@@ -64,6 +64,41 @@ TEST(PowerCuts, ChangeNothingButRoundingWithACode) {
   EXPECT_LT(cut->serial_difference, 1e-3);
 }
 
+// Workers hold the vector, and the server reads its checkpoints from them while steps go on.
+TEST(PowerCuts, LeaveWholeCheckpointsAlthoughOwnersAreLost) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  uint64_t given_up = 0, resumed = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    SimOptions options = WithCuts(ThreeWorkers("none"));
+    options.seed = seed;
+    options.job.checkpoint.every = 6;
+    options.job.holders = JobOptions::Holders::kWorkers;
+    options.job.read_every_version = true;
+    options.job.shards = 4;
+    options.job.slice_length = 4;
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.link = {.latency_seconds = 2e-3, .bytes_per_second = 1e8};
+    }
+    options.random_faults.kill_every = 0.2;
+    options.random_faults.restart = 1;
+    options.random_faults.pause_every = 0.3;
+    options.random_faults.until_seconds = 2;
+    options.job.start_timeout = std::chrono::seconds(5);
+    const auto cut = Simulate(options, data, nullptr);
+    ASSERT_TRUE(cut.ok()) << cut.status().ToString();
+    EXPECT_THAT(cut->violations, testing::IsEmpty());
+    const auto times = [&](const char* state) {
+      const auto found = cut->reached.find(state);
+      return found != cut->reached.end() ? found->second : 0;
+    };
+    given_up += times("checkpoint given up with its owner");
+    resumed += times("resumed from a checkpoint");
+  }
+  EXPECT_GT(given_up, 0u);
+  EXPECT_GT(resumed, 0u);
+}
+
 // The workers live on, look for the server, and continue with its next process.
 TEST(ServerDeath, ChangesNoBitOfWhatIsLearnedWithoutACode) {
   const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
