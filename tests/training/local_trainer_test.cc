@@ -43,9 +43,11 @@ class LocalTrainer : public testing::Test {
 
   Result<Trainer::Outcome> Accumulate(StepId round, const std::vector<PartitionTerm>& terms,
                                       std::vector<float>& sum,
-                                      std::shared_ptr<std::atomic<bool>> cancel = nullptr) {
+                                      std::shared_ptr<std::atomic<bool>> cancel = nullptr,
+                                      bool ahead = false) {
     std::optional<Result<Trainer::Outcome>> outcome;
     GradientWork work{.step = round, .parameters = parameters_, .terms = terms, .sum = sum};
+    work.ahead = ahead;
     work.progress = [&, cancel](uint64_t samples) {
       EXPECT_GE(samples, progress_);
       progress_ = samples;
@@ -71,12 +73,16 @@ class LocalTrainer : public testing::Test {
     return rows;
   }
 
-  // What the answer should be, by gradient descent with momentum; 0: without.
+  // What the answer should be, by gradient descent with momentum; 0: without. The first `ahead`
+  // steps are taken from where the last round ended.
   std::vector<double> Wanted(StepId round, PartitionId begin, PartitionId end, uint32_t turns,
-                             double rate, double momentum, Tally& tally) {
+                             double rate, double momentum, Tally& tally, uint32_t ahead) {
     const std::vector<double> start(parameters_.begin(), parameters_.end());
-    std::vector<double> now = start;
+    std::vector<double> now = ahead > 0 ? own_ : start;
     for (uint32_t turn = 0; turn < turns; ++turn) {
+      for (size_t i = 0; turn > 0 && turn == ahead && i < now.size(); ++i) {
+        now[i] += start[i] - own_[i];
+      }
       const std::vector<uint32_t> rows = Rows(round, begin, end, turn, turns);
       std::vector<double> gradient(now.size(), 0.0);
       tally.loss += reference::LossAndGradient(model_->spec(), now, Select(data_, rows), gradient);
@@ -88,20 +94,24 @@ class LocalTrainer : public testing::Test {
         now[i] -= rate * scale * velocity_[i];
       }
     }
+    own_ = now;
     std::vector<double> answer(start.size());
     for (size_t i = 0; i < start.size(); ++i) answer[i] = tally.weight.real() * (start[i] - now[i]);
     return answer;
   }
 
-  void ExpectRound(StepId round, PartitionId begin, PartitionId end, double rate, double momentum) {
+  // `ordered`: the order says that the steps ahead count. `ahead`: so many do.
+  void ExpectRound(StepId round, PartitionId begin, PartitionId end, double rate, double momentum,
+                   bool ordered = false, uint32_t ahead = 0) {
     const std::vector<PartitionTerm> terms{{begin, end, 1.0}};
     std::vector<float> sum(VectorLength(parameters_.size()), 0.0f);
     const uint64_t samples = trainer_->Samples(round, terms);
-    const auto got = Accumulate(round, terms, sum);
+    const auto got = Accumulate(round, terms, sum, nullptr, ordered);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     Tally tally;
     const uint32_t turns = LocalStepCount(samples, how_.batch);
-    const std::vector<double> wanted = Wanted(round, begin, end, turns, rate, momentum, tally);
+    const std::vector<double> wanted =
+        Wanted(round, begin, end, turns, rate, momentum, tally, ahead);
     EXPECT_EQ(got->samples, samples);
     EXPECT_EQ(progress_, samples);
     EXPECT_DOUBLE_EQ(got->tally.weight.real(), static_cast<double>(samples));
@@ -109,6 +119,21 @@ class LocalTrainer : public testing::Test {
     for (size_t i = 0; i < wanted.size(); ++i) {
       ASSERT_NEAR(sum[i], wanted[i], 2e-5 * static_cast<double>(samples)) << i;
     }
+  }
+
+  // The next round has another version.
+  void Move() {
+    for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i] += i % 3 == 0 ? 0.05f : -0.02f;
+  }
+
+  // Begins ahead with a round of partitions [begin, end). `waits`: until all steps are taken.
+  void GoAhead(StepId round, PartitionId begin, PartitionId end, bool waits = true) {
+    const std::vector<PartitionTerm> terms{{begin, end, 1.0}};
+    trainer_->GoAhead(round, terms, [this](const Result<Trainer::Outcome>& got) {
+      ++ends_;
+      ahead_status_ = got.status();
+    });
+    if (waits) rig_.loop.RunUntil([] { return false; });
   }
 
   TestRig rig_;
@@ -121,6 +146,9 @@ class LocalTrainer : public testing::Test {
   LocalSteps how_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<double> velocity_;
+  std::vector<double> own_;  // The parameters at the end of the last round.
+  int ends_ = 0;             // Ends of GoAhead, and the last one's status.
+  Status ahead_status_;
   double linear_ = 0;  // The samples of a step for which the rate is right; 0: any.
   uint64_t progress_ = 0;
   uint64_t cancel_at_ = UINT64_MAX;
@@ -203,6 +231,87 @@ TEST_F(LocalTrainer, ACancelledRoundLeavesNoTrace) {
 TEST_F(LocalTrainer, WithoutSamplesNothingChanges) {
   Make("sgd");
   ExpectRound(0, 2, 3, 0.1, 0);
+}
+
+// The partitions have 12, 20, 0, 4 and 24 samples of a round, or one more or less.
+TEST_F(LocalTrainer, StepsAheadCountInTheNextRound) {
+  how_.ahead = 2;
+  Make("momentum");
+  ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+  for (StepId round = 1; round < 8; ++round) {
+    GoAhead(round, 0, 5, /*waits=*/round % 2 == 0);
+    Move();
+    ExpectRound(round, 0, 5, 0.1, how_.optimizer.momentum, true, 2);
+    EXPECT_EQ(ends_, static_cast<int>(round));
+    EXPECT_TRUE(ahead_status_.ok());
+  }
+}
+
+TEST_F(LocalTrainer, TheLastStepOfARoundIsNotTakenAhead) {
+  how_.ahead = 100;
+  Make("momentum");
+  ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+  GoAhead(1, 0, 5);
+  Move();
+  ExpectRound(1, 0, 5, 0.1, how_.optimizer.momentum, true, 4);
+  ExpectRound(2, 3, 4, 0.1, how_.optimizer.momentum);  // One step.
+  GoAhead(3, 3, 4);
+  Move();
+  ExpectRound(3, 3, 4, 0.1, how_.optimizer.momentum, true, 0);
+}
+
+// The round is ordered without them, for the same partitions or others, or another round is, after
+// they are taken or before.
+TEST_F(LocalTrainer, StepsAheadThatDoNotCountLeaveNoTrace) {
+  how_.ahead = 3;
+  Make("momentum");
+  ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+  StepId round = 1;
+  for (const bool waits : {true, false}) {
+    GoAhead(round, 0, 5, waits);
+    Move();
+    ExpectRound(round, 0, 5, 0.1, how_.optimizer.momentum);
+    EXPECT_EQ(ahead_status_.code(), waits ? StatusCode::kOk : StatusCode::kCancelled);
+    GoAhead(++round, 0, 5, waits);
+    Move();
+    ExpectRound(round, 1, 5, 0.1, how_.optimizer.momentum);
+    GoAhead(++round, 1, 5, waits);
+    ExpectRound(++round, 1, 5, 0.1, how_.optimizer.momentum, true, 0);
+    GoAhead(++round, 1, 5, waits);
+    trainer_->DropAhead();
+    ExpectRound(round++, 1, 5, 0.1, how_.optimizer.momentum, true, 0);
+  }
+  EXPECT_EQ(ends_, 8);
+}
+
+TEST_F(LocalTrainer, ACancelledRoundTakesItsStepsAheadWithIt) {
+  how_.ahead = 3;
+  Make("momentum");
+  for (const bool waits : {true, false}) {
+    ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+    GoAhead(1, 0, 5, waits);
+    cancel_at_ = 30;
+    std::vector<float> sum(VectorLength(parameters_.size()), 0.0f);
+    const auto got =
+        Accumulate(1, {{0, 5, 1.0}}, sum, std::make_shared<std::atomic<bool>>(false), true);
+    EXPECT_EQ(got.code(), StatusCode::kCancelled);
+    EXPECT_EQ(sum, std::vector<float>(sum.size(), 0.0f));
+    cancel_at_ = UINT64_MAX;
+  }
+  ExpectRound(2, 0, 5, 0.1, how_.optimizer.momentum);
+}
+
+TEST_F(LocalTrainer, NoStepsAheadFollowOneThatFailedOrTheLastRound) {
+  how_.ahead = 3;
+  Make("momentum");
+  GoAhead(0, 0, 5);  // No round has ended.
+  ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum, true, 0);
+  GoAhead(2, 0, 5);  // Round 1 has not ended.
+  ExpectRound(2, 0, 5, 0.1, how_.optimizer.momentum, true, 0);
+  ExpectRound(kRounds - 1, 0, 5, 0.1, how_.optimizer.momentum);
+  GoAhead(kRounds, 0, 5);
+  ExpectRound(kRounds - 1, 0, 5, 0.1, how_.optimizer.momentum);
+  EXPECT_EQ(ends_, 3);
 }
 
 }  // namespace

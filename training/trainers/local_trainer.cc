@@ -2,6 +2,7 @@
 #include "training/trainers/local_trainer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,13 +15,14 @@ namespace {
 class LocalTrainer final : public Trainer {
  public:
   LocalTrainer(Loop& loop, Device& device, std::unique_ptr<Trainer> gradients,
-               std::unique_ptr<Optimizer> optimizer, uint32_t batch, RateSchedule schedule,
+               std::unique_ptr<Optimizer> optimizer, const LocalSteps& how, RateSchedule schedule,
                uint64_t rounds)
       : loop_(loop),
         device_(device),
         gradients_(std::move(gradients)),
         optimizer_(std::move(optimizer)),
-        batch_(batch),
+        batch_(how.batch),
+        most_ahead_(how.ahead),
         schedule_(schedule),
         rounds_(rounds),
         gradient_(VectorLength(gradients_->parameter_count())) {}
@@ -40,30 +42,112 @@ class LocalTrainer final : public Trainer {
 
   void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {
+    if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
+    const Shared begun = ahead_.lock();
+    if (begun != nullptr && !*begun->cancel && work.ahead && begun->work.step == work.step) {
+      return GoOn(begun, std::move(work), std::move(cancel), std::move(done));
+    }
+    DropAhead();
     auto round = std::make_shared<Round>();
     round->turns = LocalStepCount(Samples(work.step, work.terms), batch_);
     round->work = std::move(work);
-    if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     round->cancel = std::move(cancel);
     round->done = std::move(done);
-    round->begin = loop_.Now();
-    local_.assign(round->work.parameters.begin(), round->work.parameters.end());
-    before_.steps = optimizer_->steps();
-    before_.state.assign(optimizer_->state().begin(), optimizer_->state().end());
-    TakeStep(std::move(round));
+    if (ahead_.expired()) return BeginWithOrder(std::move(round));
+    begun->next = std::move(round);
+  }
+
+  bool goes_ahead() const override { return most_ahead_ > 0; }
+
+  void GoAhead(StepId step, std::span<const PartitionTerm> terms, Done done) override {
+    if (ended_ == std::nullopt || *ended_ + 1 != step || step >= rounds_) return done(Outcome());
+    auto round = std::make_shared<Round>();
+    round->terms.assign(terms.begin(), terms.end());
+    round->work.step = step;
+    round->work.terms = round->terms;
+    round->turns = LocalStepCount(Samples(step, terms), batch_);
+    round->joins_after = std::min(most_ahead_, round->turns - 1);
+    round->cancel = std::make_shared<std::atomic<bool>>(false);
+    round->done = std::move(done);
+    start_ = local_;
+    ahead_ = round;
+    Begin(*round);
+    *round->joins_after > 0 ? TakeStep(std::move(round)) : EndAhead(std::move(round));
+  }
+
+  void DropAhead() override {
+    if (const Shared round = ahead_.lock()) *round->cancel = true;
+    if (rests_ == nullptr) return;  // Its step, if there is one, ends soon.
+    Rewind();
+    rests_ = nullptr;
+    ahead_.reset();
   }
 
  private:
-  // What is under way keeps it alive, and with its `done` this trainer.
+  // What is under way keeps it alive, and with its `done` this trainer. Without `done` it may rest.
   struct Round {
     GradientWork work;
+    std::vector<PartitionTerm> terms;  // The work has its own if it was ordered.
     std::shared_ptr<std::atomic<bool>> cancel;
-    Done done;
+    Done done;  // Until the work is ordered, it belongs to GoAhead.
     uint32_t turn = 0, turns = 1;
-    Time begin{};
+    // It began ahead, and joins its version after so many steps. None: it has.
+    std::optional<uint32_t> joins_after;
+    std::shared_ptr<Round> next;  // It begins when this one has failed.
+    Time begin{};                 // When it was last under way.
     Outcome total;
+
+    bool ordered() const { return !work.parameters.empty(); }
   };
   using Shared = std::shared_ptr<Round>;
+
+  void BeginWithOrder(Shared round) {
+    local_.assign(round->work.parameters.begin(), round->work.parameters.end());
+    Begin(*round);
+    TakeStep(std::move(round));
+  }
+
+  void Begin(Round& round) {
+    ended_.reset();
+    round.begin = loop_.Now();
+    before_.steps = optimizer_->steps();
+    before_.state.assign(optimizer_->state().begin(), optimizer_->state().end());
+  }
+
+  // The round that began ahead is ordered.
+  void GoOn(Shared round, GradientWork work, std::shared_ptr<std::atomic<bool>> cancel, Done done) {
+    round->work = std::move(work);
+    round->cancel = std::move(cancel);
+    const Done ahead = std::exchange(round->done, std::move(done));
+    if (rests_ == nullptr) return ahead(Outcome());
+    rests_ = nullptr;
+    round->begin = loop_.Now();
+    Join(std::move(round));
+  }
+
+  // All steps ahead are taken.
+  void EndAhead(Shared round) {
+    if (round->ordered()) return Join(std::move(round));
+    round->total.compute += loop_.Now() - round->begin;
+    const Done ahead = std::exchange(round->done, nullptr);
+    rests_ = std::move(round);
+    ahead(Outcome());
+  }
+
+  // The round goes on from its own parameters, with what the steps ahead changed.
+  void Join(Shared round) {
+    ahead_.reset();
+    round->joins_after.reset();
+    auto join = [this, round] {
+      const motley_kernels& kernels = device_.kernels();
+      kernels.axpy(device_.queue(), local_.size(), -1, start_.data(), local_.data());
+      kernels.axpy(device_.queue(), local_.size(), 1, round->work.parameters.data(), local_.data());
+      return Status::Ok();
+    };
+    device_.Submit(0, std::move(join), [this, round](const Status& joined) {
+      joined.ok() ? TakeStep(round) : Fail(*round, joined);
+    });
+  }
 
   void TakeStep(Shared round) {
     std::fill(gradient_.begin(), gradient_.end(), 0.0f);
@@ -97,19 +181,23 @@ class LocalTrainer final : public Trainer {
     device_.Submit(0, std::move(update), [this, round, last](const Status& updated) {
       if (!updated.ok()) return Fail(*round, updated);
       Report(*round, 0);
+      if (round->turn == round->joins_after) return EndAhead(round);
       if (!last) return TakeStep(round);
-      round->total.compute = loop_.Now() - round->begin;
+      round->total.compute += loop_.Now() - round->begin;
+      ended_ = round->work.step;
       round->done(round->total);
     });
   }
 
-  // On the device's thread. The difference is taken first, while its terms are of one size.
+  // On the device's thread. The difference is taken first, while its terms are of one size. It
+  // takes the room of the gradient, because the next round may begin with these parameters.
   void AddAnswer(const Round& round) {
     const motley_kernels& kernels = device_.kernels();
     const auto weight = static_cast<float>(round.total.tally.weight.real());
-    kernels.scale(device_.queue(), local_.size(), -1, local_.data());
-    kernels.axpy(device_.queue(), local_.size(), 1, round.work.parameters.data(), local_.data());
-    kernels.axpy(device_.queue(), local_.size(), weight, local_.data(), round.work.sum.data());
+    std::copy(local_.begin(), local_.end(), gradient_.begin());
+    kernels.scale(device_.queue(), local_.size(), -1, gradient_.data());
+    kernels.axpy(device_.queue(), local_.size(), 1, round.work.parameters.data(), gradient_.data());
+    kernels.axpy(device_.queue(), local_.size(), weight, gradient_.data(), round.work.sum.data());
   }
 
   static void Report(const Round& round, uint64_t in_step) {
@@ -117,9 +205,15 @@ class LocalTrainer final : public Trainer {
   }
 
   void Fail(Round& round, const Status& why) {
+    Rewind();
+    if (round.joins_after) ahead_.reset();
+    round.done(why);
+    if (round.next != nullptr) BeginWithOrder(std::move(round.next));
+  }
+
+  void Rewind() {
     const Status restored = optimizer_->Restore(before_.steps, before_.state);
     MOTLEY_ASSERT(restored.ok());
-    round.done(why);
   }
 
   Loop& loop_;
@@ -127,11 +221,16 @@ class LocalTrainer final : public Trainer {
   std::unique_ptr<Trainer> gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   const uint32_t batch_;
+  const uint32_t most_ahead_;
   const RateSchedule schedule_;
   const uint64_t rounds_;
-  // The round under way has these: the parameters, the gradient of a step, and the optimizer's
-  // state before the first one.
+  std::weak_ptr<Round> ahead_;   // The round that began ahead and has not joined its version.
+  Shared rests_;                 // The same, when all its steps ahead are taken.
+  std::optional<StepId> ended_;  // The round that local_ has the last parameters of.
+  // The round under way has these: the parameters, those before the steps ahead, the gradient of a
+  // step, and the optimizer's state before the first one.
   std::vector<float> local_;
+  std::vector<float> start_;
   std::vector<float> gradient_;
   struct {
     uint64_t steps = 0;
@@ -155,7 +254,7 @@ Result<std::unique_ptr<Trainer>> MakeLocalTrainer(Loop& loop, Device& device,
                           Optimizer::Create(how.optimizer, gradients->parameter_count()));
   MOTLEY_ASSIGN_OR_RETURN(const RateSchedule schedule, ParseSchedule(how.optimizer.schedule));
   return std::unique_ptr<Trainer>(std::make_unique<LocalTrainer>(
-      loop, device, std::move(gradients), std::move(optimizer), how.batch, schedule, rounds));
+      loop, device, std::move(gradients), std::move(optimizer), how, schedule, rounds));
 }
 
 }  // namespace motley

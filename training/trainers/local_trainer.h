@@ -11,6 +11,17 @@
 //
 // The optimizer keeps its state from round to round. A round that is cancelled or fails leaves no
 // trace in it.
+//
+// While answers and the next version travel, the worker may take the first steps of the next round,
+// on the same partitions (GoAhead). They begin where the last round ended for it. When the next
+// version v comes, the worker takes over what these steps changed:
+//
+//   round t     from v(t) to w                     answer: weight * (v(t) - w)
+//   ahead       2 of 5 steps of t + 1: from w to w'
+//   round t+1   from v(t+1) + (w' - w), 3 steps    answer: weight * (v(t+1) - parameters then)
+//
+// The last step of a round is never taken ahead. If round t + 1 has other partitions, or the answer
+// to round t does not count, the steps ahead leave no trace, as if the round was cancelled.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +38,7 @@ struct LocalSteps {
   uint32_t batch = 0;  // Samples of a worker's own step, about; 0: workers take no such steps.
   // Its schedule follows the rounds, and is not plateau, which no worker could follow.
   OptimizerOptions optimizer;
+  uint32_t ahead = 0;  // Steps of the next round that are taken before it begins, at most.
 };
 
 // The number of own steps of a worker with so many samples in a round.

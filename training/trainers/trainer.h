@@ -50,6 +50,9 @@ struct GradientWork {
   // have no terms. If another sum begins in between, the later calls fail (kInternal).
   bool more = false;
   bool continues = false;  // The previous call had `more`.
+  // Only if goes_ahead(): it continues what GoAhead began, if that was about this step. The terms
+  // are then the same, but for partitions without samples.
+  bool ahead = false;
   // Optional. Called on the loop thread before `done`, from time to time, with the number of
   // samples of this call that are summed.
   Function<void(uint64_t samples)> progress;
@@ -81,6 +84,16 @@ class Trainer {
   virtual bool cuts_work() const { return false; }
   // True if a sum can stay on the device between calls (GradientWork::more).
   virtual bool keeps_sums() const { return false; }
+  // True if work on the next step can begin before its parameters are known. The owner calls
+  // GoAhead after `done` of the work before, whose terms the next step may have, too. `done` runs
+  // exactly once, and may run inside the call: when nothing more can be done ahead, with kCancelled
+  // when what was done is dropped, or when it fails. Accumulate with GradientWork::ahead continues
+  // it, and without it drops it. All run on the loop thread.
+  virtual bool goes_ahead() const { return false; }
+  virtual void GoAhead(StepId /*step*/, std::span<const PartitionTerm> /*terms*/, Done done) {
+    done(Outcome());
+  }
+  virtual void DropAhead() {}
   // Number of samples in `step`'s batch that the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
   // Measures speed in samples per second on synthetic samples of the job's shape; on a single
