@@ -35,6 +35,7 @@ struct RowAssigned {
   RowId row;
   WorkerId worker;
   Time now;
+  bool ahead = false;  // As in AssignRow.
 };
 struct RowArrived {  // The whole row arrived in time.
   StepId step;

@@ -143,6 +143,9 @@ struct AssignRow {
   StepId step;
   RowId row;
   bool waits = false;  // The answer waits for SendRow; RowReady comes when it could leave.
+  // With local steps: the worker has begun the row ahead of this command, after its last answer,
+  // which counts. It goes on from there. Otherwise it drops what it did ahead.
+  bool ahead = false;
 };
 // Lets the answer to a row leave that waits, or would wait.
 struct SendRow {

@@ -122,6 +122,7 @@ Json LearningJson(const JobOptions& job) {
                      {"batch", job.local.batch},
                      {"outer_rate", job.optimizer.learning_rate},
                      {"outer_momentum", job.optimizer.momentum}};
+    if (job.local.ahead > 0) json["local"]["ahead"] = job.local.ahead;
   }
   if (by.clip > 0) json["clip"] = by.clip;
   if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;

@@ -97,7 +97,7 @@ Status PlanLocalSteps(const JobRequest& request, JobOptions& job) {
         request.sync, Counted(job.workers, "worker"), request.batch, samples, kMostInRound));
   }
   job.batch = static_cast<uint32_t>(samples);
-  job.local = {request.batch, request.optimizer};
+  job.local = {request.batch, request.optimizer, job.sync.local_ahead};
   OptimizerOptions outer{.name = "nag"};
   outer.learning_rate = request.outer_rate > 0 ? request.outer_rate : kOuterRate;
   outer.momentum =

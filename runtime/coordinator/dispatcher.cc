@@ -76,7 +76,8 @@ void Dispatcher::Do(const OpenLeases& command) {
 }
 
 void Dispatcher::Do(const AssignRow& command, Session& to) {
-  const Bytes& order = server_.answers.GiveRow(to.worker, command.step, command.row, command.waits);
+  const Bytes& order =
+      server_.answers.GiveRow(to.worker, command.step, command.row, command.waits, command.ahead);
   if (Status fits = CheckSendable(FrameKind::kControl, order.size()); !fits.ok()) {
     return server_.end.End(fits.WithContext(fmt::format(
         "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
@@ -88,7 +89,8 @@ void Dispatcher::Do(const AssignRow& command, Session& to) {
   Publish(to);
   const Header header = to.HeaderFor(FrameKind::kControl, command.step);
   SendBytes(server_.env.transport, to.peer, header, order, Priority::kControl, nullptr);
-  server_.observer.OnEvent(event::RowAssigned{command.step, command.row, to.worker, server_.Now()});
+  server_.observer.OnEvent(
+      event::RowAssigned{command.step, command.row, to.worker, server_.Now(), command.ahead});
 }
 
 void Dispatcher::Do(const SendRow& command, Session& to) {

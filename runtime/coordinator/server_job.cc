@@ -30,6 +30,7 @@ wire::LocalStepsT MessageAbout(const LocalSteps& local) {
   own.weight_decay = by.weight_decay;
   own.clip = by.clip;
   own.schedule = by.schedule;
+  own.ahead = local.ahead;
   return own;
 }
 

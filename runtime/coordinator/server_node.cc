@@ -52,9 +52,10 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
         "updates of the caller's own need the whole vector at the server: use `reduce` star");
   }
   if (options.sync.one_each) MOTLEY_RETURN_IF_ERROR(CheckOwnUpdates(options));
-  if ((options.sync.local_steps > 0) != (options.local.batch > 0)) {
+  if ((options.sync.local_steps > 0) != (options.local.batch > 0) ||
+      options.sync.local_ahead != options.local.ahead) {
     return Status::InvalidArgument(
-        "`sync` local needs the workers' own steps, and only it has any");
+        "`sync` local needs the workers' own steps, and only it has any, or some ahead of a round");
   }
   MOTLEY_RETURN_IF_ERROR(CheckLocalSteps(options));
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||

@@ -114,8 +114,8 @@ bool Answers::decodable(StepId id) const {
   return found != open_.end() && found->second.decodable;
 }
 
-const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row, bool waits) {
-  return orders_.GiveRow(worker, id, row, waits, hooks_.sent ? hooks_.newest() : 0);
+const Bytes& Answers::GiveRow(WorkerId worker, StepId id, RowId row, bool waits, bool ahead) {
+  return orders_.GiveRow(worker, id, row, waits, ahead, hooks_.sent ? hooks_.newest() : 0);
 }
 
 // --- Slices ---

@@ -87,7 +87,8 @@ class Answers {
   bool decodable(StepId id) const;  // The update is open, and its rows decode.
 
   // Returns the message to send to the worker. The update is open.
-  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, bool waits = false);
+  const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, bool waits = false,
+                       bool ahead = false);
 
   // A header announces a slice. Begin makes room for it, or returns false to discard it. `fenced`:
   // the header names another job or incarnation. kDataError: the worker is at fault, and the event

@@ -69,7 +69,8 @@ OrderBook::Order& OrderBook::Add(WorkerId worker, Page& page) {
 }
 
 // A row's message differs from step to step only by its numbers.
-const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool waits, uint64_t least) {
+const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool waits, bool ahead,
+                                uint64_t least) {
   Page* page = PageOf(id);
   MOTLEY_ASSERT(page != nullptr && page->open_ && !page->listed());
   MOTLEY_ASSERT(ListOf(worker) == nullptr);  // A list is the last order of its worker.
@@ -86,7 +87,7 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool wait
   Update update = page->update_;
   update.base_version = std::max(update.base_version, least);
   Bytes& message = messages_[row];
-  if (!message.empty() && SetOrder(message, update, given.number, page->attempt_)) {
+  if (!message.empty() && SetOrder(message, update, given.number, page->attempt_, ahead)) {
     return message;
   }
   RowRuns runs = RunsOf(form, row);
@@ -103,6 +104,7 @@ const Bytes& OrderBook::GiveRow(WorkerId worker, StepId id, RowId row, bool wait
   order.attempt = page->attempt_;
   order.row = row;
   order.waits = waits;
+  order.ahead = ahead;
   message = EncodeControl(order);
   return message;
 }

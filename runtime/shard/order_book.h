@@ -99,10 +99,10 @@ class OrderBook {
   uint32_t partitions() const { return partitions_; }
 
   // Adds a row of the open update to the orders of a worker that has no list. `waits`: its answer
-  // waits for FlushRow. The worker takes the update's base version, or `least` if that is newer.
-  // Returns the message.
+  // waits for FlushRow. `ahead`: the worker goes on from the steps that it took ahead. The worker
+  // takes the update's base version, or `least` if that is newer. Returns the message.
   const Bytes& GiveRow(WorkerId worker, StepId id, RowId row, bool waits = false,
-                       uint64_t least = 0);
+                       bool ahead = false, uint64_t least = 0);
   // Adds partitions to the end of the worker's list, or starts a list if it has none.
   Result<wire::OrderT> Extend(WorkerId worker, StepId id, std::span<const PartitionId> partitions);
   // Asks the worker to give partitions back, or (Flush) to send its sum so far. Empty if it has no

@@ -60,12 +60,14 @@ Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> fail
 
 Executor::~Executor() {
   for (const auto& order : queue_) order->Abandon();
+  parts_.shop->trainer->DropAhead();
 }
 
 void Executor::Stop() {
   stopped_ = true;
   for (const auto& order : queue_) order->Abandon();
   queue_.clear();
+  parts_.shop->trainer->DropAhead();
   outbox_.TakeBack();
 }
 
@@ -388,6 +390,10 @@ void Executor::End(bool finished) {
   const WorkOrder::What& what = order->what();
   if (what.revocable) return;
   SayEnd(*order, finished && !what.cover_known ? order->done() : 0, finished);
+  if (!finished || !queue_.empty() || !parts_.shop->trainer->goes_ahead()) return;
+  order->GoAhead(alive_.Guard([this](const Status& why) {
+    if (!stopped_) failed_(why);  // The hook may destroy this object.
+  }));
 }
 
 void Executor::SayEnd(const WorkOrder& order, size_t entries, bool finished) {

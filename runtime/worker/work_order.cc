@@ -140,6 +140,14 @@ void WorkOrder::Fetch(Hooks hooks) {
   Accumulate(/*last=*/true);
 }
 
+void WorkOrder::GoAhead(std::function<void(const Status&)> failed) const {
+  shop_->trainer->GoAhead(
+      what_.step + 1, what_.terms,
+      [keep = shop_, failed = std::move(failed)](const Result<Trainer::Outcome>& outcome) {
+        if (!outcome.ok() && outcome.code() != StatusCode::kCancelled) failed(outcome.status());
+      });
+}
+
 void WorkOrder::Accumulate(bool last) {
   GradientWork work;
   work.step = what_.step;
@@ -149,6 +157,7 @@ void WorkOrder::Accumulate(bool last) {
   work.sum = *sum_;
   work.parts = what_.parts;
   work.ends = shop_->ends;
+  work.ahead = what_.ahead;
   work.more = !what_.cover_known && shop_->trainer->keeps_sums() && !last;
   work.continues = std::exchange(state_.on_device, work.more);
   work.progress = [self = shared_from_this()](uint64_t samples) {

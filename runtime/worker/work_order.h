@@ -37,6 +37,7 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
     uint32_t attempt = 0;  // Slices repeat it, and `row`.
     uint32_t row = 0;
     bool waits = false;  // No slice leaves before LetSend.
+    bool ahead = false;  // It goes on from steps that the trainer took ahead.
   };
   struct Hooks {
     std::function<void()> progress;  // More of the chunk is done.
@@ -88,6 +89,8 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   // inside this call.
   void Compute(std::shared_ptr<std::vector<float>> sum, Hooks hooks);
   void Fetch(Hooks hooks);  // Brings the part of the sum on the device into the sum.
+  // Lets the trainer begin with the next step on the same terms. `failed` runs only if it fails.
+  void GoAhead(std::function<void(const Status&)> failed) const;
   void Cancel() { cancel_ = true; }
   void Abandon();  // Cancels, and no hook runs any more.
 

@@ -238,7 +238,7 @@ void WorkerSession::OnOrder(const wire::Order& order) {
   if (!terms.ok()) return Check(terms.status());
   Check(executor_->Take({order_.step, order_.version, order_.order, std::move(terms).value(),
                          order_.parts, order_.keep, order_.revocable, order_.cover_known,
-                         order_.attempt, order_.row, order_.waits}));
+                         order_.attempt, order_.row, order_.waits, order_.ahead}));
 }
 
 void WorkerSession::OnControl(const wire::ControlT& control) {

@@ -103,15 +103,18 @@ Result<std::unique_ptr<Trainer>> TakeLocalSteps(Loop& loop, Device& device,
   by.weight_decay = own.weight_decay;
   by.clip = own.clip;
   by.schedule = own.schedule;
-  auto made = MakeLocalTrainer(loop, device, std::move(trainer), {own.batch, by}, accept.steps);
+  auto made =
+      MakeLocalTrainer(loop, device, std::move(trainer), {own.batch, by, own.ahead}, accept.steps);
   if (made.ok()) return made;
   return Status::DataError(fmt::format(
       "the server's welcome has local steps that cannot be taken: {}", made.status().ToString()));
 }
 
-// The vectors of these steps: parameters, a gradient, and the optimizer's state twice.
+// The vectors of these steps: parameters, a gradient, the optimizer's state twice, and the
+// parameters before steps that are taken ahead.
 uint64_t LocalVectors(const wire::AcceptT& accept) {
-  return accept.local == nullptr ? 0 : 2 + 2 * OptimizerVectors(accept.local->optimizer);
+  if (accept.local == nullptr) return 0;
+  return 2 + 2 * OptimizerVectors(accept.local->optimizer) + (accept.local->ahead > 0 ? 1 : 0);
 }
 
 }  // namespace

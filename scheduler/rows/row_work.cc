@@ -20,6 +20,10 @@ void RowWork::Open() {
   kept_.Open(plan);
   book_.Open(update_.id, *plan.code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
+  // What follows an answer that no longer counts is of no use.
+  for (Seat& seat : seats_) {
+    if (seat.ahead.step != update_.id) seat.ahead = {};
+  }
   job_.Do(OpenStep{update_.id, plan.code, update_.base_version});
 }
 
@@ -84,7 +88,18 @@ void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
   assignment.due = job_.now + worker.patience;
   book_.OwnerGone(row);  // The row has a worker now, so its owner is not awaited.
   book_.Add(assignment);
-  job_.Do(AssignRow{id, update_.id, row, assignment.sending == Sending::kUnasked});
+  const bool waits = assignment.sending == Sending::kUnasked;
+  const Ahead ahead = std::exchange(SeatOf(id).ahead, {});  // No order but the next is about it.
+  job_.Do(AssignRow{id, update_.id, row, waits, ahead.Is(update_.id, plan().code->rows[row])});
+}
+
+bool RowWork::Ahead::Is(StepId other, const std::vector<CodeEntry>& entries) const {
+  const auto same = [](const CodeEntry& a, const CodeEntry& b) {
+    return a.partition == b.partition && a.coefficient == b.coefficient;
+  };
+  if (code == nullptr || step != other) return false;
+  const std::vector<CodeEntry>& begun = code->rows[row];
+  return std::equal(begun.begin(), begun.end(), entries.begin(), entries.end(), same);
 }
 
 // Sends the partitions of the row that the worker lacks.
@@ -155,6 +170,7 @@ void RowWork::Arrived(WorkerId worker, RowId row) {
   const bool alone = job_.members[worker].queued == 1 || plan().SeveralRows();
   const bool first = done && done->samples == done->own_samples;
   SeatOf(worker).answered = alone && first && !waits ? took : Duration::zero();
+  if (job_.options.sync.local_ahead > 0) SeatOf(worker).ahead = {update_.id + 1, plan().code, row};
   // Other workers with the row may stop and be of use elsewhere.
   for (const Assignment& other : book_.TakeOthers(row)) Drop(other);
 }
@@ -181,6 +197,7 @@ void RowWork::TakeBack(WorkerId worker, bool is_told) {
   if (!is_told) {
     SeatOf(worker).placed_plan = 0;
     SeatOf(worker).tried = Time{};
+    SeatOf(worker).ahead = {};
   }
   for (const Assignment& rest : book_.TakeAll(worker)) {
     if (is_told) {
@@ -196,7 +213,8 @@ void RowWork::Ended(const WorkerFree& work) {
   seat.tried = Time{};
   const Duration took = std::exchange(seat.answered, Duration::zero());
   if (took == Duration::zero() || work.samples == 0) return;
-  job_.HabitsOf(work.worker).SawWait(ToSeconds(took - work.compute));
+  // Steps that the worker took ahead of its order may have hidden all of it.
+  job_.HabitsOf(work.worker).SawWait(std::max(0.0, ToSeconds(took - work.compute)));
 }
 
 // --- Taking rows back ---

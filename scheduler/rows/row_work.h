@@ -4,6 +4,7 @@
 // decides which worker gets which row. Pure.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "scheduler/job_state.h"
@@ -63,6 +64,14 @@ class RowWork {
   void EndTries(bool all);
 
  private:
+  // A row that a worker begins before its step opens, after an answer that counts.
+  struct Ahead {
+    StepId step = 0;
+    std::shared_ptr<const CodeForm> code;  // Null: it begins none.
+    RowId row = 0;
+
+    bool Is(StepId other, const std::vector<CodeEntry>& entries) const;
+  };
   struct Seat {
     // The row of that plan whose partitions were all placed last.
     uint64_t placed_plan = 0;
@@ -70,6 +79,7 @@ class RowWork {
     Duration answered{};  // Time from its assignment to the answer of the row that it ends next;
                           // zero: not informative.
     Time tried{};         // Start of its trial; zero: none.
+    Ahead ahead;
   };
 
   Seat& SeatOf(WorkerId worker);

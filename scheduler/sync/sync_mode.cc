@@ -30,11 +30,14 @@ constexpr std::array kForms{
              [](const Numbers& n) { return SyncMode{.one_each = true, .most_ahead = n[0]}; }},
     SyncForm{"local:H", "workers take about H steps of their own, then average what these changed",
              [](const Numbers& n) { return SyncMode{.local_steps = n[0]}; }, 1},
+    SyncForm{"local:H,K", "the same, and K steps of the next round while vectors travel",
+             [](const Numbers& n) { return SyncMode{.local_steps = n[0], .local_ahead = n[1]}; }, 1,
+             /*falls=*/true},
 };
 
-// The numbers of "2" or "1,4"; none if they are not `count` numbers from `least` on that do not
-// fall.
-std::optional<Numbers> NumbersOf(std::string_view text, size_t count, uint32_t least) {
+// The numbers of "2" or "1,4"; none if they are not those of the form.
+std::optional<Numbers> NumbersOf(std::string_view text, const SyncForm& form) {
+  const size_t count = form.numbers();
   Numbers numbers{};
   const char* at = text.data();
   const char* const all = at + text.size();
@@ -44,8 +47,8 @@ std::optional<Numbers> NumbersOf(std::string_view text, size_t count, uint32_t l
     if (error != std::errc() || (last ? end != all : end == all || *end != ',')) return {};
     at = last ? end : end + 1;
   }
-  if (!std::is_sorted(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count))) return {};
-  if (numbers[0] < least) return {};
+  const bool fall = count > 1 && numbers[1] < numbers[0];
+  if (fall != form.falls || numbers[0] < form.least) return {};
   return numbers;
 }
 
@@ -64,17 +67,19 @@ Result<SyncMode> ParseSyncMode(std::string_view text) {
     if (text == each.form && each.numbers() == 0) return each.make({});
     const std::string_view prefix = each.form.substr(0, each.form.find(':') + 1);
     if (each.numbers() > 0 && text.starts_with(prefix)) {
-      const auto numbers = NumbersOf(text.substr(prefix.size()), each.numbers(), each.least);
+      const auto numbers = NumbersOf(text.substr(prefix.size()), each);
       if (numbers) return each.make(*numbers);
     }
     forms += fmt::format("{}{}", forms.empty() ? "" : ", ", each.form);
   }
   return Status::InvalidArgument(fmt::format(
-      "`sync` {}: use one of {}, with whole numbers (B and H from 1 on), such as ssp:2 or dssp:1,4",
+      "`sync` {}: use one of {}, with whole numbers (B and H from 1 on, K below H), such as ssp:2 "
+      "or dssp:1,4",
       text, forms));
 }
 
 std::string NameOf(const SyncMode& mode) {
+  if (mode.local_ahead > 0) return fmt::format("local:{},{}", mode.local_steps, mode.local_ahead);
   if (mode.local_steps > 0) return fmt::format("local:{}", mode.local_steps);
   if (mode.backup > 0) return fmt::format("backup:{}", mode.backup);
   if (!mode.one_each) return "bsp";

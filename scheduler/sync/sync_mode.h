@@ -25,6 +25,8 @@ struct SyncMode {
   uint32_t backup = 0;        // With a barrier: a step ends when all but so many workers answered.
   // Workers take steps of their own on their rows, so many each on average (H); 0: none.
   uint32_t local_steps = 0;
+  // With local_steps: so many steps of the next round are taken while vectors travel (K).
+  uint32_t local_ahead = 0;
 
   // Two workers would answer the same row differently, so their answers must not meet in one sum.
   bool answers_differ() const { return one_each || local_steps > 0; }
@@ -45,8 +47,9 @@ struct SyncForm {
   std::string_view summary;  // For --help.
   SyncMode (*make)(const Numbers& numbers);
   uint32_t least = 0;  // The first number is not below it.
+  bool falls = false;  // The second number is below the first; otherwise numbers do not fall.
 
-  // How many numbers it has, at most 2. They do not fall.
+  // How many numbers it has, at most 2.
   size_t numbers() const;
 };
 

@@ -393,15 +393,17 @@ TEST(OwnUpdates, ACodeIsRefused) {
 
 TEST(SyncMode, IsReadAndNamed) {
   for (const char* text : {"bsp", "backup:2", "asp", "dana", "r2sp", "ssp:0", "ssp:17", "dssp:1,4",
-                           "dssp:2,2", "local:1", "local:40"}) {
+                           "dssp:2,2", "local:1", "local:40", "local:2,1", "local:40,39"}) {
     const auto mode = ParseSyncMode(text);
     ASSERT_TRUE(mode.ok()) << text;
     EXPECT_EQ(NameOf(*mode), text);
   }
   for (const char* text : {"", "ssp", "ssp:", "ssp:-1", "ssp:2x", "local:", "BSP", "dssp:2",
-                           "dssp:4,1", "dssp:1,4x", "dssp:1,", "backup", "ssp:1,4", "dana:1"}) {
+                           "dssp:4,1", "dssp:1,4x", "dssp:1,", "backup", "ssp:1,4", "dana:1",
+                           "local:2,2", "local:2,3", "local:0,0", "local:4,", "local:4,1,1"}) {
     EXPECT_EQ(ParseSyncMode(text).code(), StatusCode::kInvalidArgument) << text;
   }
+  EXPECT_EQ(NameOf(*ParseSyncMode("local:4,0")), "local:4");
 }
 
 // One update is being applied when the last worker is lost, and the other one is open.

@@ -48,8 +48,8 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       },
       [&](const AssignRow& c) {
         assigned_.push_back(c);
-        lines.push_back(fmt::format("assign {} step {} row {}{}", c.worker, c.step, c.row,
-                                    c.waits ? " waits" : ""));
+        lines.push_back(fmt::format("assign {} step {} row {}{}{}", c.worker, c.step, c.row,
+                                    c.waits ? " waits" : "", c.ahead ? " ahead" : ""));
       },
       [&](const SendRow& c) {
         lines.push_back(fmt::format("send {} step {} row {}", c.worker, c.step, c.row));

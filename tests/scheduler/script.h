@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives a scheduler event by event and shows its commands as lines of text:
 //   open 0 | place 1 x6 | assign 1 step 0 row 1 | assign 1 step 0 row 1 waits |
-//   send 1 step 0 row 1 | cancel 1 step 0 | commit 0 | commit 0 as it is | drop 1 | end <code>
+//   assign 1 step 1 row 1 ahead | send 1 step 0 row 1 | cancel 1 step 0 | commit 0 | commit 0 as it
+//   is | drop 1 | end <code>
 // Notices are kept apart.
 #pragma once
 

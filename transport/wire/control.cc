@@ -35,11 +35,12 @@ bool Aligned(BytesView bytes) {
 
 }  // namespace
 
-bool SetOrder(Bytes& message, const Update& update, uint32_t order, uint32_t attempt) {
+bool SetOrder(Bytes& message, const Update& update, uint32_t order, uint32_t attempt, bool ahead) {
   void* body = wire::GetMutableControl(message.data())->mutable_body();
   auto* encoded = static_cast<wire::Order*>(body);
   return encoded->mutate_step(update.id) && encoded->mutate_version(update.base_version) &&
-         encoded->mutate_order(order) && encoded->mutate_attempt(attempt);
+         encoded->mutate_order(order) && encoded->mutate_attempt(attempt) &&
+         encoded->mutate_ahead(ahead);
 }
 
 Result<const wire::Control*> VerifyControl(BytesView bytes) {

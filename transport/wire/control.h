@@ -24,10 +24,11 @@ Bytes EncodeControl(const T& message) {
   return Bytes(data, data + builder.GetSize());
 }
 
-// Changes the number, the step, the version and the attempt of an encoded Order that this process
-// made. Returns false if the encoding has no room for them: default values are left out, such as
-// step 0. The bytes are then useless.
-bool SetOrder(Bytes& message, const Update& update, uint32_t order, uint32_t attempt);
+// Changes the number, the step, the version, the attempt and `ahead` of an encoded Order that this
+// process made. Returns false if the encoding has no room for them: default values are left out,
+// such as step 0. The bytes are then useless.
+bool SetOrder(Bytes& message, const Update& update, uint32_t order, uint32_t attempt,
+              bool ahead = false);
 
 // Verifies before it reads; size, depth and table counts are bounded. kDataError when the bytes are
 // not a control message. An unknown member of the union decodes as type NONE.

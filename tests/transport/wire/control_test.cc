@@ -47,6 +47,18 @@ TEST(Control, AnOrderGetsAnotherNumberAndStepInPlace) {
   EXPECT_EQ(bytes, EncodeControl(later));
 }
 
+TEST(Control, AnOrderThatGoesOnHasRoomForOneThatDoesNot) {
+  wire::OrderT order = SomeOrder();
+  Bytes bytes = EncodeControl(order);
+  EXPECT_FALSE(SetOrder(bytes, {order.step, order.version}, order.order, order.attempt, true));
+  order.ahead = true;
+  bytes = EncodeControl(order);
+  ASSERT_TRUE(SetOrder(bytes, {order.step, order.version}, order.order, order.attempt, false));
+  EXPECT_FALSE(DecodeControl(bytes)->body.AsOrder()->ahead);
+  ASSERT_TRUE(SetOrder(bytes, {order.step, order.version}, order.order, order.attempt, true));
+  EXPECT_EQ(bytes, EncodeControl(order));
+}
+
 TEST(Control, AnOrderOfStepZeroHasNoRoomForAnother) {
   wire::OrderT order = SomeOrder();
   order.step = order.version = 0;
