@@ -29,6 +29,7 @@ void MixCommand(Digest& digest, const AssignRow& assign) {
   digest.Mix(assign.step);
   digest.Mix(assign.row);
   if (assign.waits) digest.Mix(1);
+  if (assign.ahead) digest.Mix(2);
 }
 
 void MixCommand(Digest& digest, const SendRow& send) {

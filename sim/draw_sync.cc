@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kDraws = 64;
 constexpr uint64_t kLocalDraws = 65;
 constexpr uint64_t kRateDraws = 71;
+constexpr uint64_t kAheadDraws = 73;
 
 // What the job needs does not fit, or the scenario is about something else.
 bool IsTaken(const SimOptions& options) {
@@ -87,6 +88,10 @@ void GiveLocalSteps(SimOptions& options, Random& random) {
   job.modelled_floats = 0;
   options.random_faults.kill_server_every = 0;
   job.audit_fraction = 0;
+  Random ahead(options.seed, Stream::kSimulation, kAheadDraws);
+  const uint32_t most = job.sync.local_steps - 1;
+  if (most == 0 || ahead.Chance(0.4)) return;
+  job.sync.local_ahead = job.local.ahead = static_cast<uint32_t>(1 + ahead.Below(most));
 }
 
 // A job of one worker has no backup worker, and keeps its code.

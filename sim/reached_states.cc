@@ -58,6 +58,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "one worker left",
         "replanned after a loss",
         "replanned for speed",
+        "row begun ahead of its order",
         "row reassigned",
         "rows after leases",
         "second vector of a worker in a step",

@@ -35,6 +35,7 @@ class ReachedStates final : public JobObserver {
   void On(const event::WorkerLost& event);
   void On(const event::CommandGiven& event) { form_.See(event.command); }
   void On(const event::StepOpened& event);
+  void On(const event::RowAssigned& event) { Count("row begun ahead of its order", event.ahead); }
   void On(const event::RowArrived& event);
   void On(const event::VectorArrived& event);
   void On(const event::LeaseReleased& event);

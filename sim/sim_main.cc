@@ -47,6 +47,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
 std::string ModeNames() {
   std::string names;
   for (const SyncForm& form : SyncForms()) {
+    if (names.ends_with(NameOf(form))) continue;  // Two forms have one name.
     names += fmt::format("{}{}", names.empty() ? "" : ", ", NameOf(form));
   }
   return names;

@@ -152,7 +152,7 @@ Result<GradientChecker::Direct> GradientChecker::SumOfLocalSteps(
     if (weight == 0 || local_.rows[row].empty()) continue;
     std::vector<float> change(parameters.begin(), parameters.end());
     Direct of_row;
-    MOTLEY_RETURN_IF_ERROR(TakeLocalSteps(step, local_.rows[row], change, of_row));
+    MOTLEY_RETURN_IF_ERROR(TakeLocalSteps(step, row, change, of_row));
     const double samples = weight * of_row.samples;
     for (size_t i = 0; i < change.size(); ++i) direct.gradient[i] += samples * change[i];
     direct.samples += samples;
@@ -163,40 +163,65 @@ Result<GradientChecker::Direct> GradientChecker::SumOfLocalSteps(
   return direct;
 }
 
-Status GradientChecker::TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row,
-                                       std::vector<float>& change, Direct& of_row) {
-  constexpr double kRounding = 0.02;  // Parameters and their changes are rounded in each step.
+Status GradientChecker::TakeLocalSteps(StepId step, RowId row, std::vector<float>& change,
+                                       Direct& of_row) {
   const std::vector<BatchSchedule::Range> whole = schedule_.Ranges(step);
   uint64_t samples = 0;
-  for (const CodeEntry& entry : row) samples += whole[entry.partition].count;
+  for (const CodeEntry& entry : local_.rows[row]) samples += whole[entry.partition].count;
   const uint32_t turns = LocalStepCount(samples, local_.how.batch);
   const std::vector<float> start = change;
+  const auto& given = local_.given[row];
+  auto& end = local_.ends[given ? given->worker : 0];
+  uint32_t ahead = 0;
+  if (given && given->ahead) {
+    if (!end.step || *end.step + 1 != step) {
+      return Status::Internal(
+          fmt::format("worker {} has steps ahead after no answer that counts", given->worker));
+    }
+    // Without samples, the worker had no parameters of its own to go on from.
+    if (!end.parameters.empty()) ahead = std::min(local_.how.ahead, turns - 1);
+  }
+  if (ahead > 0) {
+    std::vector<float> own = end.parameters;
+    MOTLEY_RETURN_IF_ERROR(TakeOwnSteps(step, row, 0, ahead, turns, own, of_row));
+    for (size_t i = 0; i < own.size(); ++i) change[i] += own[i] - end.parameters[i];
+  }
+  MOTLEY_RETURN_IF_ERROR(TakeOwnSteps(step, row, ahead, turns, turns, change, of_row));
+  end.step = step;
+  end.parameters = samples > 0 ? change : std::vector<float>();
+  for (size_t i = 0; i < start.size(); ++i) change[i] = start[i] - change[i];
+  return Status::Ok();
+}
+
+Status GradientChecker::TakeOwnSteps(StepId step, RowId row, uint32_t from, uint32_t to,
+                                     uint32_t turns, std::vector<float>& parameters,
+                                     Direct& of_row) {
+  constexpr double kRounding = 0.02;  // Parameters and their changes are rounded in each step.
   MOTLEY_ASSIGN_OR_RETURN(const auto optimizer,
-                          Optimizer::Create(local_.how.optimizer, start.size()));
-  const auto partitions = static_cast<PartitionId>(whole.size());
-  for (uint32_t turn = 0; turn < turns; ++turn) {
+                          Optimizer::Create(local_.how.optimizer, parameters.size()));
+  const auto partitions = static_cast<PartitionId>(schedule_.partition_sizes().size());
+  for (uint32_t turn = from; turn < to; ++turn) {
     const StepId name = TurnOf(step, turn, turns);
     const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(name);
     std::vector<uint32_t> rows;
-    for (const CodeEntry& entry : row) {
+    for (const CodeEntry& entry : local_.rows[row]) {
       const BatchSchedule::Range& range = ranges[entry.partition];
       schedule_.At(name).AppendRows(range.begin, range.count, 0, rows);
     }
-    std::vector<float> gradient(start.size(), 0);
+    std::vector<float> gradient(parameters.size(), 0);
     Tally tally;
     const JobGradient::Samples batch{name, step, 0, partitions, rows};
     MOTLEY_RETURN_IF_ERROR(
-        direct_->Sum(*device_, batch, change, data_, never_cancelled_, gradient, tally));
+        direct_->Sum(*device_, batch, parameters, data_, never_cancelled_, gradient, tally));
     const auto weight = static_cast<double>(rows.size());
     of_row.loss += tally.loss.real();
     of_row.loss_magnitude += std::abs(tally.loss.real());
     of_row.samples += weight;
     const double length = weight > 0 ? Norm(gradient) / weight : 0;
-    of_row.scale += local_.how.optimizer.learning_rate * length + kRounding * Norm(change);
-    const Contribution from{.weight = weight, .rate_factor = local_.rates.Factor(step, weight)};
-    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(*device_, gradient, change, from));
+    of_row.scale += local_.how.optimizer.learning_rate * length + kRounding * Norm(parameters);
+    const Contribution by{.weight = weight, .rate_factor = local_.rates.Factor(step, weight)};
+    MOTLEY_RETURN_IF_ERROR(optimizer->Apply(*device_, gradient, parameters, by));
   }
-  for (size_t i = 0; i < start.size(); ++i) change[i] = start[i] - change[i];
   return Status::Ok();
 }
 
@@ -266,7 +291,7 @@ void GradientChecker::On(const event::StepOpened& event) {
   if (batch_.parts) (*batch_.parts)[event.step] = event.code.rows.front();
   if (local_.how.batch == 0) return;
   local_.rows = event.code.rows;
-  local_.given.assign(local_.rows.size(), false);
+  local_.given.assign(local_.rows.size(), {});
 }
 
 void GradientChecker::On(const event::RowAssigned& event) {
@@ -275,7 +300,7 @@ void GradientChecker::On(const event::RowAssigned& event) {
     violations_.Add(fmt::format("I3: row {} of round {} was given to another worker, {}", event.row,
                                 event.step, event.worker));
   }
-  local_.given[event.row] = true;
+  local_.given[event.row] = event;
 }
 
 void GradientChecker::On(const event::StepApproximated& event) {

@@ -2,10 +2,12 @@
 // I4: every decoded gradient equals the direct sum over the step's batch. In an approximate step,
 // samples have the reported weights. Every update is bit-equal to the optimizer's on that gradient,
 // and the parameters follow a serial run without workers. With local steps, the sum is that of what
-// the own steps of each row change, taken one after the other, and no row has two workers.
+// the own steps of each row change, taken one after the other, and no row has two workers. Steps
+// ahead of a round follow an answer that counted.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -94,8 +96,10 @@ class GradientChecker final : public JobObserver {
                   double weight, Direct& direct);
   Result<Direct> SumOfLocalSteps(StepId step, std::span<const float> parameters);
   // Takes the own steps of a row's worker. `change` gets what they change, per sample.
-  Status TakeLocalSteps(StepId step, const std::vector<CodeEntry>& row, std::vector<float>& change,
-                        Direct& of_row);
+  Status TakeLocalSteps(StepId step, RowId row, std::vector<float>& change, Direct& of_row);
+  // Takes own steps [from, to) of `turns`.
+  Status TakeOwnSteps(StepId step, RowId row, uint32_t from, uint32_t to, uint32_t turns,
+                      std::vector<float>& parameters, Direct& of_row);
   Direct KnownSum(StepId step, std::span<const float> parameters);
   void TakePart(StepId step);
   void CheckStep(const event::StepDecoded& event, const Contribution& from,
@@ -136,7 +140,12 @@ class GradientChecker final : public JobObserver {
     LocalSteps how;
     Rates rates;
     std::vector<std::vector<CodeEntry>> rows;  // The partitions of each row of the open step.
-    std::vector<bool> given;                   // The row has a worker.
+    std::vector<std::optional<event::RowAssigned>> given;  // The worker of each row.
+    struct End {
+      std::optional<StepId> step;
+      std::vector<float> parameters;  // None: the row had no sample.
+    };
+    std::map<WorkerId, End> ends;  // What the last round that counted ended with for each worker.
   } local_;
   std::function<void(StepId)> spoilt_;  // Null: no worker lies.
   uint64_t decoded_ = 0;                // Steps whose sums came here.

@@ -147,6 +147,17 @@ class Compare(ProgramTest):
         self.assertLess(paused["local:2"]["samples"], calm["local:2"]["samples"])
         self.assertGreater(paused["local:2"]["seconds"], calm["local:2"]["seconds"])
 
+    def test_steps_ahead_of_a_round_hide_slow_links(self):
+        lab = self.folder / "thin.toml"
+        lab.write_text('name = "thin"\n[server]\nlink = { bandwidth = "10Mbit/s" }\n[[worker]]\nname = "w"\ncount = 3\n'
+                       'samples_per_second = 1000\nlink = { latency = "1ms", bandwidth = "10Mbit/s" }\n')
+        trials = self.run_json("compare", "--data", self.data, "--model", "mlp:64", "--cluster", lab, "--batch", 12,
+                               "--steps", 20, "--seeds", 1, "--sync", "local:8,local:8,4")
+        self.assertEqual([trial["sync"] for trial in trials], ["local:8", "local:8,4"])
+        plain, ahead = (trial["by_seed"][0] for trial in trials)
+        self.assertEqual(plain["samples"], ahead["samples"])
+        self.assertLess(ahead["seconds"], 0.85 * plain["seconds"])  # Simulated.
+
     def test_goes_on_while_learners_are_away(self):
         script = ROOT / "benchmarks" / "sync_published.py"
         done = subprocess.run([sys.executable, script, PROGRAM, "--only", "chaos", "--learners", "8",

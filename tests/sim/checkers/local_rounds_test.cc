@@ -63,6 +63,39 @@ TEST_F(LocalRounds, ARealJobIsFine) {
   EXPECT_LT(checker_->worst_gradient_error(), 1e-6);
 }
 
+TEST_F(LocalRounds, StepsAheadOfARoundAreChecked) {
+  for (const bool wrong : {false, true}) {
+    options_.job.sync = *ParseSyncMode("local:3,2");
+    options_.job.local.ahead = 2;
+    int ahead = 0;
+    Run([&](const JobEvent& event) {
+      const auto* assigned = std::get_if<event::RowAssigned>(&event);
+      ahead += assigned != nullptr && assigned->ahead;
+      if (assigned == nullptr || !wrong) return checker_->OnEvent(event);
+      checker_->OnEvent(
+          event::RowAssigned{assigned->step, assigned->row, assigned->worker, assigned->now});
+    });
+    EXPECT_GT(ahead, 0);
+    if (wrong) {
+      ASSERT_THAT(violations_.list(), Not(IsEmpty()));
+      EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 1"));
+    } else {
+      EXPECT_THAT(violations_.list(), IsEmpty());
+    }
+  }
+}
+
+TEST_F(LocalRounds, StepsAheadAfterNoAnswerAreReported) {
+  Run([this](const JobEvent& event) {
+    const auto* assigned = std::get_if<event::RowAssigned>(&event);
+    if (assigned == nullptr || assigned->step != 0) return checker_->OnEvent(event);
+    checker_->OnEvent(event::RowAssigned{assigned->step, assigned->row, assigned->worker,
+                                         assigned->now, /*ahead=*/true});
+  });
+  ASSERT_THAT(violations_.list(), Not(IsEmpty()));
+  EXPECT_THAT(violations_.list()[0], HasSubstr("steps ahead after no answer that counts"));
+}
+
 TEST_F(LocalRounds, AChangeThatIsALittleOffIsReported) {
   Run([this](const JobEvent& event) {
     const auto* decoded = std::get_if<event::StepDecoded>(&event);
