@@ -3,7 +3,7 @@
 """Trains an MLP of 23 million parameters on machines with links of limited speed, beside PyTorch DDP over gloo.
 
 Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
-[--faults NAME,...] [--local H] [--optimizer NAME] [--checkpoint-every N]. Run by `./dev bench training`.
+[--faults NAME,...] [--local H] [--ahead K] [--optimizer NAME] [--checkpoint-every N]. Run by `./dev bench training`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
@@ -13,7 +13,7 @@ machine of its own, and so has Motley's server. The faults all strike one worker
     slow    it has a fifth of its time (SIGSTOP for 80 of every 100 ms)
     kill    it is killed after a third of the steps
 
-The system `local` is Motley with `--sync local:H`: its steps are rounds of H steps of every worker,
+The system `local` is Motley with `--sync local:H,K`: its steps are rounds of H steps of every worker,
 on batches that together have B samples.
 
 Prints steps per second, over all steps, and for Motley the samples per second, and the bytes that
@@ -98,7 +98,7 @@ def bytes_sent(lab, machines):
 def train_local(lab, flags, fault, folder):
     workers = len(flags.links)
     return train_motley(lab, flags, fault, folder, flags.batch // workers, flags.batch * flags.local,
-                        ["--sync", f"local:{flags.local}"])
+                        ["--sync", f"local:{flags.local},{flags.ahead}"])
 
 
 def after_checkpoint(log, every):
@@ -239,6 +239,7 @@ def parse(words):
     parser.add_argument("--checkpoint-every", type=int, default=0, metavar="N", help="Motley saves every N steps")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one run may take")
     parser.add_argument("--local", type=int, default=16, help="H of the system `local`")
+    parser.add_argument("--ahead", type=int, default=0, help="its K: steps while vectors travel")
     parser.add_argument("--systems", type=names(SYSTEMS), default=["motley", "ddp"])
     parser.add_argument("--faults", type=names(FAULTS), default=list(FAULTS))
     return parser.parse_args(words)

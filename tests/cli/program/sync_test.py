@@ -48,12 +48,16 @@ class Sync(ProgramTest):
         self.assertGreater(report["test_accuracy"], 0.8)
 
     def test_takes_local_steps(self):
-        for how in ((), ("--reduce", "direct"), ("--optimizer", "sgd", "--outer-momentum", 0)):
-            with self.subTest(how=how):
+        for sync, *how in (("local:4",), ("local:4", "--reduce", "direct"),
+                           ("local:4", "--optimizer", "sgd", "--outer-momentum", 0),
+                           ("local:4,2",), ("local:4,3", "--reduce", "direct", "--optimizer", "adam", "--lr", 0.002)):
+            with self.subTest(sync=sync, how=how):
                 report = self.run_json("train", "--data", self.data, "--model", "mlp:16", "--workers", 3, "--batch", 16,
-                                       "--epochs", 30, "--split", 0.9, "--lr", 0.05, "--sync", "local:4", *how)
-                self.assertEqual((report["sync"], report["code"]), ("local:4", "approximate"))
+                                       "--epochs", 30, "--split", 0.9, "--sync", sync,
+                                       *(() if "--lr" in how else ("--lr", 0.05)), *how)
+                self.assertEqual((report["sync"], report["code"]), (sync, "approximate"))
                 learning = report["learning"]
+                self.assertEqual(learning["local"].get("ahead", 0), int((sync + ",0").split(",")[1]))
                 self.assertEqual(learning["batch"], 3 * 4 * 16)
                 self.assertEqual(learning["local"]["steps"], 4)
                 self.assertEqual(learning["local"]["batch"], 16)
@@ -94,6 +98,7 @@ class Sync(ProgramTest):
                              (("--sync", "local:4", "--checkpoint", self.folder / "saved"), "cannot be saved"),
                              (("--sync", "local:4", "--schedule", "plateau:sqrt=64"), "each worker's own steps"),
                              (("--sync", "local:0"), "B and H from 1 on"),
+                             (("--sync", "local:4,4"), "K below H"),
                              (("--sync", "asp", "--code", "cyclic"), "--code none"),
                              (("--sync", "asp", "--tolerate", 1), "motley: --tolerate: with --sync asp"),
                              (("--sync", "ssp:2", "--quorum", 2), "motley: --quorum: with --sync ssp:2"),
