@@ -284,6 +284,19 @@ TEST_F(LocalTrainer, StepsAheadThatDoNotCountLeaveNoTrace) {
   EXPECT_EQ(ends_, 8);
 }
 
+TEST_F(LocalTrainer, StepsAheadMayBeDroppedAtAnyMoment) {
+  how_.ahead = 2;
+  for (int moment = 0; moment < 40; ++moment) {
+    SCOPED_TRACE(moment);
+    Make("momentum");
+    ExpectRound(0, 0, 5, 0.1, how_.optimizer.momentum);
+    GoAhead(1, 0, 5, /*waits=*/false);
+    rig_.loop.RunUntil([left = moment]() mutable { return left-- <= 0; });
+    Move();
+    ExpectRound(1, 1, 5, 0.1, how_.optimizer.momentum);
+  }
+}
+
 TEST_F(LocalTrainer, ACancelledRoundTakesItsStepsAheadWithIt) {
   how_.ahead = 3;
   Make("momentum");

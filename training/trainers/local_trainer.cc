@@ -128,6 +128,7 @@ class LocalTrainer final : public Trainer {
   // All steps ahead are taken.
   void EndAhead(Shared round) {
     if (round->ordered()) return Join(std::move(round));
+    if (*round->cancel) return Fail(*round, Status::Cancelled("the steps ahead do not count"));
     round->total.compute += loop_.Now() - round->begin;
     const Done ahead = std::exchange(round->done, nullptr);
     rests_ = std::move(round);
