@@ -3,6 +3,8 @@
 #ifndef MOTLEY_OPTION_VALUES_H
 #define MOTLEY_OPTION_VALUES_H
 
+#include <motley/status.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -161,7 +161,7 @@ class Compare(ProgramTest):
         self.assertEqual([trial["sync"] for trial in trials], ["local:8", "local:8,4"])
         plain, ahead = (trial["by_seed"][0] for trial in trials)
         self.assertEqual(plain["samples"], ahead["samples"])
-        self.assertLess(ahead["seconds"], 0.85 * plain["seconds"])  # Simulated.
+        self.assertLess(ahead["seconds"], 0.9 * plain["seconds"])  # Simulated.
 
     def test_goes_on_while_learners_are_away(self):
         script = ROOT / "benchmarks" / "sync_published.py"
