@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMostArrays = 8;
 constexpr Duration kMostSilence = std::chrono::minutes(2);
+constexpr Duration kClosed = std::chrono::seconds(30);  // Connections of lost nodes are closed.
 
 // What a piece may delay is little beside a step, which sends whole shards: 1/256 of a shard's
 // values, or 16 KiB, which is 1.3 ms at 100 Mbit/s.
@@ -28,7 +29,8 @@ size_t PieceLength(size_t shard, size_t slice_length) {
 
 void CopyReader::Begin(uint64_t version, Done done) {
   MOTLEY_ASSERT(!reading());
-  done_ = std::move(done);
+  owners_.clear();  // If there was no memory for the last reading, it did not begin.
+  uncopied_.clear();
   ++id_;
   read_.version = version;
   for (uint32_t shard = 0; shard < placement_.shards().size(); ++shard) {
@@ -42,6 +44,7 @@ void CopyReader::Begin(uint64_t version, Done done) {
   }
   silence_.since = loop_.Now();
   Watch(kMostSilence);
+  done_ = std::move(done);
 }
 
 void CopyReader::Stop() {
@@ -80,7 +83,11 @@ void CopyReader::OnSilent() {
 }
 
 void CopyReader::Lost(WorkerId node, const Status& why) {
-  arriving_.erase(node);
+  std::erase_if(left_, [this](const auto& each) { return each.first + kClosed < loop_.Now(); });
+  if (const auto room = arriving_.find(node); room != arriving_.end()) {
+    left_.emplace_back(loop_.Now(), std::move(room->second));
+    arriving_.erase(room);
+  }
   if (!reading() || std::count(owners_.begin(), owners_.end(), node) == 0) return;
   Finish(Status::Unavailable(fmt::format("{} was lost before its part of it had come ({})",
                                          DescribeNode(node, workers_), why.ToString())));
@@ -103,7 +110,11 @@ Status CopyReader::OnCopied(WorkerId node, const wire::ShardCopiedT& copied) {
   }
   const bool fits = copied.arrays <= kMostArrays && copied.arrays == read_.arrays &&
                     copied.optimizer_steps == read_.optimizer_steps;
-  if (!fits) return Status::DataError("a copy of a shard that does not fit the others");
+  if (!fits) {  // It is unknown which of them is wrong.
+    Finish(Status::Unavailable(
+        fmt::format("the part of {} does not fit the others", DescribeNode(node, workers_))));
+    return Status::Ok();
+  }
   silence_.since = loop_.Now();
   uncopied_.erase(copied.shard);
   if (uncopied_.empty()) Ask();
@@ -154,14 +165,17 @@ Result<std::span<std::byte>> CopyReader::BeginPiece(WorkerId node, const Header&
   if (!Expects(node, header)) {
     return Status::DataError("a piece of a copy that nobody asked for");
   }
-  arriving_[node] = asked_->into;
-  return std::as_writable_bytes(std::span(*asked_->into).subspan(asked_->begin, asked_->count));
+  return OrNoMemory("a piece of a copy", [&]() -> Result<std::span<std::byte>> {
+    std::vector<float>& room = arriving_[node];
+    if (room.empty()) room.resize(slice_length_);
+    return std::as_writable_bytes(std::span(room).first(asked_->count));
+  });
 }
 
 void CopyReader::FinishPiece(WorkerId node, const Header& header) {
-  arriving_.erase(node);
   if (!Expects(node, header)) return;
   silence_.since = loop_.Now();
+  std::copy_n(arriving_[node].begin(), asked_->count, asked_->into->begin() + asked_->begin);
   read_.next += asked_->count;
   asked_.reset();
   if (read_.next < (1 + read_.arrays) * placement_.count()) return Ask();

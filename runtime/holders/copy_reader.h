@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -52,7 +53,7 @@ class CopyReader {
   void Stop();  // `done` does not run.
   void Lost(WorkerId node, const Status& why);
 
-  // kDataError: it makes no sense. What belongs to an earlier reading is ignored.
+  // What belongs to an earlier reading is ignored. BeginPiece: kDataError if nobody asked for it.
   Status OnCopied(WorkerId node, const wire::ShardCopiedT& copied);
   Result<std::span<std::byte>> BeginPiece(WorkerId node, const Header& header);
   void FinishPiece(WorkerId node, const Header& header);
@@ -90,8 +91,10 @@ class CopyReader {
     size_t next = 0;  // Floats that have come, over all arrays.
   } read_;
   std::optional<Piece> asked_;
-  // What a piece arrives in from each node. It may outlast its reading.
-  std::map<WorkerId, Floats> arriving_;
+  // What a piece arrives in from each node. It never moves. The connection of a lost node may still
+  // write to it while it closes, so it stays for a while.
+  std::map<WorkerId, std::vector<float>> arriving_;
+  std::vector<std::pair<Time, std::vector<float>>> left_;
   struct {
     TimerId timer = 0;
     Time since{};  // Something came last.

@@ -16,8 +16,8 @@ constexpr Duration kAuditWait = std::chrono::seconds(1);
 
 }  // namespace
 
-void LateNodes::Restart() {
-  slow_.Begin(loop_.Now());
+void LateNodes::Restart(bool again) {
+  if (!again) slow_.Begin(loop_.Now());
   Rest();
 }
 

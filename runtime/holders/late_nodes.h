@@ -31,8 +31,8 @@ class LateNodes {
         late_(std::move(late)) {}
   ~LateNodes() { Rest(); }
 
-  void Restart();  // An update starts, perhaps again.
-  void Watch();    // The update waits for other nodes than before.
+  void Restart(bool again);  // An update starts.
+  void Watch();              // The nodes that the update waits for have changed.
   void Lost(WorkerId worker);
   // A node that answers, and still holds up one update after the other.
   std::optional<WorkerId> TakeSlow() { return slow_.Take(); }

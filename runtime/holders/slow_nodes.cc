@@ -8,8 +8,9 @@
 namespace motley {
 namespace {
 
-// A node that owns nothing still sends whole answers and reads whole versions. With n workers, its
-// part costs the others 1 / n of the bytes of an update, so it has to hold them up for longer.
+// If one of n alike workers owns nothing, the links of the others carry 2 - 1 / (n - 1) vectors in
+// place of 2 - 2 / n: an eighth more for three workers, and less for more. So a node has to hold an
+// update up for longer than that.
 constexpr int kLeastPart = 5;  // A fifth of the time from one update to the next.
 constexpr Duration kLeastWait = std::chrono::milliseconds(50);
 constexpr uint32_t kUpdates = 4;  // In a row.
@@ -45,8 +46,8 @@ void SlowNodes::Awaits(const std::set<WorkerId>& nodes, Stage stage, Time now) {
   if (stage != stage_) several_ = false;
   stage_ = stage;
   several_ = several_ || nodes.size() > 1;
-  // Sums are awaited only once others are there. The only node with a copy is no slower than
-  // others.
+  // Sums are awaited only once others are there. If only one node has a copy, there is no other to
+  // compare.
   const bool others = several_ || stage == Stage::kSums;
   if (alone_ || nodes.size() != 1 || !others) return;
   alone_ = *nodes.begin();

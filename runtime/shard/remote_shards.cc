@@ -69,7 +69,7 @@ void RemoteShards::Joined(WorkerId worker, const std::string& address) {
 
 Status RemoteShards::Open(const Update& update, uint32_t attempt,
                           const std::shared_ptr<const CodeForm>& form) {
-  late_nodes_.Restart();
+  late_nodes_.Restart(/*again=*/attempt > 1);
   return update_.Open(update, attempt, form);
 }
 
@@ -212,9 +212,12 @@ void RemoteShards::Arrange() {
   // A copy of a shard that has no owner any more would never come.
   if (!began() || !placed() || fetching() || !reachable()) return;
   const bool again = update_.attempt() > 0;  // An update starts again, on the same nodes.
-  const auto slow = again ? std::nullopt : late_nodes_.TakeSlow();
+  // An audit reads the logs of owners as they were.
+  const bool audits = !readers_.audits.Awaited().empty();
+  const auto slow = again || audits ? std::nullopt : late_nodes_.TakeSlow();
   if (slow && placement_.choice().CanSpare(*slow, version())) {
-    return Leave(*slow, "it held up one update after the other");  // It goes on computing.
+    Leave(*slow, "it held up one update after the other");  // It goes on computing.
+    if (!placed()) return;
   }
   const std::set<uint32_t> lacking = moves_.Lacking(version());
   if (!lacking.empty() && !placement_.reads()) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(5);
 constexpr Duration kMostWait = std::chrono::seconds(1);
+constexpr Duration kMostInAll = std::chrono::seconds(10);  // For all pieces of a reading.
 
 }  // namespace
 
@@ -87,13 +88,15 @@ void ShardCopies::SendWaiting() {
   if (!waiting_ || sending_ || timer_ != 0) return;
   const Copy* copy = Find(waiting_->shard, waiting_->id);
   if (copy == nullptr) return waiting_.reset();
-  if (parts_.loop.Now() - waits_since_ < kMostWait && parts_.stepping()) {
+  const Duration waits = parts_.loop.Now() - waits_since_;
+  if (waits < kMostWait && waited_ + waits < kMostInAll && parts_.stepping()) {
     timer_ = parts_.loop.After(kLook, [this] {
       timer_ = 0;
       SendWaiting();
     });
     return;
   }
+  waited_ += waits;
   SendNow(*std::exchange(waiting_, std::nullopt), *copy);
 }
 
@@ -119,6 +122,7 @@ void ShardCopies::SendNow(const wire::ShardPieceT& piece, const Copy& copy) {
 }
 
 void ShardCopies::Forget(uint32_t id) {
+  waited_ = {};
   std::erase_if(copies_, [id](const auto& each) { return each.second.id == id; });
 }
 

@@ -5,8 +5,9 @@
 // (runtime/holders/copy_reader.h) asks for them piece by piece.
 //
 // A piece leaves when no bytes of steps wait for the node's links. So it delays a step by its own
-// length at most. On links that are never free, it leaves after a second all the same, and the
-// checkpoint ends. Loop thread only, but for the copying, which the device does.
+// length at most. On links that are never free, it leaves after a second all the same. A reading
+// waits ten seconds in all, so that one slow link does not make it last for hours. Loop thread
+// only, but for the copying, which the device does.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +75,7 @@ class ShardCopies {
   std::map<uint32_t, Copy> copies_;           // By shard.
   std::optional<wire::ShardPieceT> waiting_;  // The last piece that was asked for.
   Time waits_since_{};
+  Duration waited_{};  // For the links, in this reading.
   bool sending_ = false;
   TimerId timer_ = 0;  // Looks again if the piece can leave; 0: none waits for the links.
   Alive alive_;

@@ -46,7 +46,7 @@ class LateNodesTest : public testing::Test {
 
   // Owners have the next version.
   void Apply(StepId step) {
-    late_nodes_.Restart();
+    late_nodes_.Restart(/*again=*/false);
     ASSERT_TRUE(update_.Open({step, step}, 1, nullptr).ok());
     bool ended = false;
     update_.EndSum(/*approximately=*/false, [&ended](const auto&) { ended = true; });
