@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).parent
 DIGITS = HERE.parent / "examples" / "data" / "digits.csv.gz"
 LINKS = (100, 30, 10, 3)  # Mbit/s
 WORKERS = 8
-OVERHEAD, SAMPLE_SECONDS = 0.001, 1 / 1000  # What a worker's batch takes.
+OVERHEAD, SAMPLE_SECONDS = 0.001, 1 / 1000  # A batch takes these seconds, and each of its samples.
 VECTOR = (64 * 64 + 64 + 64 * 10 + 10) * 32 / 1e6  # Mbit, for mlp:64 on the digits.
 # Which samples meet in a batch changes the time to a target by up to a fifth, so batches of three sizes are averaged.
 WORKER_BATCHES = (24, 32, 40)

@@ -91,7 +91,7 @@ bool JobEnding::Busy() const {
 
 void JobEnding::Check() {
   if (!ended_ || !finished_ || Busy()) return;
-  if (!HasRoom()) return;
+  if (!MakeRoom()) return;
   const bool state = server_.updater.checkpointer() != nullptr;
   const Updater::Copy copy = server_.updater.Fetch(state, [] {});
   if (copy == Updater::Copy::kComing) return;
@@ -110,9 +110,10 @@ void JobEnding::Check() {
       [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));
 }
 
-// No other version is being saved while the last one comes from other nodes, because this process
-// has memory for one. Without the last one, a version that is being read is the best that is left.
-bool JobEnding::HasRoom() {
+// Ends the reading of another version before the last one comes from other nodes, because this
+// process has memory for one. False: another one is still being written. Without the last one, a
+// version that is being read is the best that is left.
+bool JobEnding::MakeRoom() {
   Checkpointer* const checkpointer = server_.updater.checkpointer();
   const bool elsewhere = server_.remote != nullptr && server_.remote->began();
   if (checkpointer == nullptr || !elsewhere || lost_ || server_.model->spoiled()) return true;

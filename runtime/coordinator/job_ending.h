@@ -39,7 +39,7 @@ class JobEnding {
 
  private:
   bool Busy() const;
-  bool HasRoom();
+  bool MakeRoom();
   void Lose();
   bool Saved();
   void SayGoodbye();

@@ -18,7 +18,7 @@ constexpr uint32_t kMostArrays = 8;
 constexpr Duration kMostSilence = std::chrono::minutes(2);
 constexpr Duration kClosed = std::chrono::seconds(30);  // Connections of lost nodes are closed.
 
-// What a piece may delay is little beside a step, which sends whole shards: 1/256 of a shard's
+// A piece delays a step by little, because a step sends whole shards: it has 1/256 of a shard's
 // values, or 16 KiB, which is 1.3 ms at 100 Mbit/s.
 size_t PieceLength(size_t shard, size_t slice_length) {
   constexpr size_t kLeast = size_t{1} << 12;

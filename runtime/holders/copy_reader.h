@@ -2,9 +2,9 @@
 // Reads a version for a checkpoint from the nodes that own its shards, while steps go on. Each
 // owner keeps its values and a copy of its optimizer's state (runtime/shard/shard_copies.h) before
 // the next update opens, so all pieces are of this version. Owners keep them when their shards
-// move. If one is lost before all has come, nothing is left of the copy, and the reader gives up.
-// So it does if nothing comes for two minutes: a device that hangs must not be the end of all
-// checkpoints. Loop thread only.
+// move. If an owner is lost before all pieces have come, its copy is lost, too, and the reader
+// gives up. The reader also gives up if nothing comes for two minutes, because a device that hangs
+// must not be the end of all checkpoints. Loop thread only.
 //
 //   Begin             ShardCopy to all owners; each has its copy: ShardCopied
 //                     ShardPiece, one at a time, in the order of the vector: kShardCopy frames
