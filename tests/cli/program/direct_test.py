@@ -302,8 +302,11 @@ class ThinLinks(ProgramTest):
 
     def test_answers_that_a_code_does_not_need_are_held(self):
         plain = self.train("mlp:512,512", "--reduce", "star", steps=14)
-        coded = self.train("mlp:512,512", "--reduce", "star", steps=14, code=("cyclic", "--tolerate", 1))
         self.assertNotIn("are held", plain)
+        for _ in range(4):  # On a busy machine all measurements of a link may be disturbed.
+            coded = self.train("mlp:512,512", "--reduce", "star", steps=14, code=("cyclic", "--tolerate", 1))
+            if "are held" in coded:
+                break
         self.assertRegex(coded, r"an answer takes the server's link for \d+ ms: the first 2 of 3 that decode are sent, "
                                 r"and the others are held")
         self.assertAlmostEqual(self.loss(coded), self.loss(plain), delta=1e-4 * self.loss(plain))

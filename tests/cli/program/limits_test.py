@@ -47,8 +47,10 @@ class Audits(ProgramTest):
                 self.assertIn("do not rely on this result", said)
 
     def test_where_one_copy_is_enough_nobody_else_is_named(self):
-        # The liar is the fastest worker, because copies that always come too late are not checked.
-        for code in (["repetition", "--tolerate", 2, "--worker-speeds", "0.5,1,0.5"], ["auto"]):
+        # The liar is the fastest worker, because copies that always come too late are not checked. Where
+        # shares follow the speeds that such short steps show, it may be left without work.
+        for code in (["repetition", "--tolerate", 2, "--worker-speeds", "0.5,1,0.5"],
+                     ["auto", "--shares", "equal"]):
             with self.subTest(code=code[0]):
                 report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code, steps=40)
                 warnings = report["audit"]["warnings"]
