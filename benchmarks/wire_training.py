@@ -3,7 +3,8 @@
 """Trains an MLP of 23 million parameters on machines with links of limited speed, beside PyTorch DDP over gloo.
 
 Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
-[--faults NAME,...] [--local H] [--ahead K] [--optimizer NAME] [--checkpoint-every N]. Run by `./dev bench training`.
+[--faults NAME,...] [--local H] [--ahead K] [--optimizer NAME] [--rate X] [--data PATH[:test=FILE]]
+[--checkpoint-every N]. Run by `./dev bench training`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
@@ -18,7 +19,8 @@ on batches that together have B samples.
 
 Prints steps per second, over all steps, and for Motley the samples per second, and the bytes that
 leave all machines for a sample, both from the first step that it reports to the last. DDP waits for
-its slowest member, and it ends or hangs when one is killed. JSON: an array of
+its slowest member, and it ends or hangs when one is killed. With `--data`, Motley trains on these
+samples instead of random ones, and its rows have the `test_loss` (mean log loss) at the end. JSON: an array of
 `system, fault, links, megabytes, workers, seconds, bound_seconds, outcome`; `seconds` is the mean
 time of a step, and `bound_seconds` the least time that a sum of these vectors takes on these links
 (benchmarks/wire.py). Motley's rows also have `samples_per_second` and `bytes_per_sample`. With
@@ -89,6 +91,12 @@ def samples(folder):
     return folder
 
 
+def size(parameters, links):
+    """The columns of a row that a model of so many parameters decides."""
+    megabytes = parameters * 4 / 1e6
+    return {"megabytes": round(megabytes, 1), "bound_seconds": Case(megabytes, tuple(links)).bound_seconds()}
+
+
 def bytes_sent(lab, machines):
     read = "cat /sys/class/net/eth/statistics/tx_bytes"
     return sum(int(subprocess.run([*lab.on(machine), "sh", "-c", read], check=True, capture_output=True).stdout)
@@ -116,7 +124,7 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
     workers = len(flags.links)
     batch = batch or flags.batch
     samples_of_step = samples_of_step or flags.batch
-    data = samples(pathlib.Path(folder))
+    data = flags.data or samples(pathlib.Path(folder))
     server = f"{lab.addresses[workers]}:{PORT}"
     log = pathlib.Path(folder) / "steps.jsonl"
     saving = []
@@ -128,16 +136,19 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
         job = start(lab, workers, [
             flags.program, "train", "--data", data, "--model", "mlp:" + ",".join(map(str, flags.hidden)), "--batch",
             batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
-            server, "--reduce", flags.reduce, "--optimizer", flags.optimizer, "--lr", 0.01, "--seed", 7, "--json",
+            server, "--reduce", flags.reduce, "--optimizer", flags.optimizer, "--lr", flags.rate, "--seed", 7, "--json",
             *saving, *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         joined, steps, marks = threading.Semaphore(0), [], []
+        figures = {}
 
         def read():
             for line in job.stderr:
                 errors.write(line)
                 if " joined from " in line:
                     joined.release()
+                if found := re.search(r": (\d+) parameters;", line):
+                    figures.update(size(int(found[1]), flags.links))
                 if found := re.match(r"step (\d+)/", line):
                     steps.append(int(found[1]))
                     marks.append((int(found[1]), time.monotonic(), bytes_sent(lab, range(workers + 1))))
@@ -167,7 +178,9 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
     report = json.loads(output)
     if report["steps"] != flags.steps:
         raise Failed(f"ended after {report['steps']} steps")
-    figures = {"seconds": report["wall_seconds"] / flags.steps}
+    figures["seconds"] = report["wall_seconds"] / flags.steps
+    if flags.data and "test" in report:
+        figures["test_loss"] = report["test"]["log_loss"]
     if len(marks) > 1:
         samples_between = (marks[-1][0] - marks[0][0]) * samples_of_step
         figures["samples_per_second"] = samples_between / (marks[-1][1] - marks[0][1])
@@ -236,6 +249,8 @@ def parse(words):
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
     parser.add_argument("--optimizer", default="sgd", help="Motley's")
+    parser.add_argument("--rate", type=float, default=0.01, help="Motley's learning rate")
+    parser.add_argument("--data", metavar="PATH[:test=FILE]", help="samples that Motley trains on, as for motley train")
     parser.add_argument("--checkpoint-every", type=int, default=0, metavar="N", help="Motley saves every N steps")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one run may take")
     parser.add_argument("--local", type=int, default=16, help="H of the system `local`")
@@ -249,9 +264,8 @@ def run(flags):
     """Returns the rows."""
     rows = []
     widths = [INPUTS, *flags.hidden, CLASSES]
-    parameters = sum((a + 1) * b for a, b in zip(widths, widths[1:]))
-    megabytes = parameters * 4 / 1e6
-    case = Case(megabytes, tuple(flags.links))
+    usual = size(sum((a + 1) * b for a, b in zip(widths, widths[1:])), flags.links)
+    case = Case(usual["megabytes"], tuple(flags.links))
     with contextlib.closing(Lab(case.workers + 1, "10.78.0.1", [*case.links, max(case.links)])) as lab, \
             tempfile.TemporaryDirectory() as folder:
         for name in flags.systems:
@@ -259,9 +273,8 @@ def run(flags):
                 print("wire_training.py: ddp is left out: python3-torch is not installed", file=sys.stderr)
                 continue
             for fault in flags.faults:
-                row = {"system": name, "fault": fault, "links": case.link_text, "megabytes": round(megabytes, 1),
-                       "workers": case.workers, "seconds": None, "bound_seconds": case.bound_seconds(),
-                       "outcome": "done"}
+                row = {"system": name, "fault": fault, "links": case.link_text, **usual, "workers": case.workers,
+                       "seconds": None, "outcome": "done"}
                 try:
                     row.update(SYSTEMS[name](lab, flags, fault, folder))
                 except Failed as error:
@@ -272,10 +285,12 @@ def run(flags):
                     if "bytes_per_sample" in row:
                         rate += (f"  {row['samples_per_second']:.1f} samples/s"
                                  f"  {row['bytes_per_sample'] / 1e6:.3f} MB/sample")
+                    if "test_loss" in row:
+                        rate += f"  test loss {row['test_loss']:.4f}"
                     if "seconds_after_checkpoint" in row:
                         rate += "  s after a checkpoint:" + "".join(
                             f" {time:.3f}" for time in row["seconds_after_checkpoint"] if time)
-                    print(f"{name:<8}{fault:<7}{case.link_text:<12}{megabytes:>6.1f} MB  {rate}", flush=True)
+                    print(f"{name:<8}{fault:<7}{case.link_text:<12}{row['megabytes']:>6.1f} MB  {rate}", flush=True)
     return rows
 
 

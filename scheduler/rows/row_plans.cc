@@ -73,9 +73,12 @@ std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) con
 }
 
 // The speeds that shares follow, each moved by `errors` standard errors. A worker whose answers
-// take long to come has less time to compute.
+// take long to come has less time to compute. Local steps follow speed alone: vectors take longer
+// than steps, so rounds would be no shorter, and steps ahead need rows that stay.
 std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double errors) const {
+  const SchedulerOptions& options = job_.options;
   const std::vector<double> speeds = steady_.Of(ids, errors);
+  if (options.sync.local_steps > 0) return WithAPartitionEach(speeds, options.partitions);
   std::vector<double> waits(ids.size(), 0);
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto* learned = ids[i] < job_.habits.size() ? &job_.habits[ids[i]] : nullptr;
@@ -84,11 +87,8 @@ std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double er
     if (learned != nullptr && learned->waits > 0) continue;
     waits[i] = std::max(waits[i], job_.transfers.link().SendSeconds(ids[i]));
   }
-  const SchedulerOptions& options = job_.options;
   const uint32_t copies = SchemeNamed(options.code).Computed(options.tolerate, options.parts);
-  const std::vector<double> shares =
-      SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
-  return options.sync.local_steps > 0 ? WithAPartitionEach(shares, options.partitions) : shares;
+  return SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
 }
 
 // A code works with any numbering of partitions, so plans keep what workers hold. Kept rows depend

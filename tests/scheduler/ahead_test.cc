@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which rows of a round their workers have begun ahead of their orders (local:H,K).
+// Tests the rows of rounds (local:H,K): how long they are, and which ones their workers have begun
+// ahead of their orders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +106,29 @@ TEST_F(RowsAhead, AreNoneInARoundThatBeginsAgain) {
   }
   EXPECT_THAT(again, Contains(HasSubstr("assign 0 step 8 row 0")));
   EXPECT_THAT(again, Each(Not(HasSubstr("ahead"))));
+}
+
+// If a worker took fewer steps because its vectors take long, the round would hardly be shorter,
+// and the worker of less use.
+TEST_F(RowsAhead, AreAsLongAsTheWorkersSpeedSays) {
+  Start("local:3,1");
+  script_->Send(LinkMeasured{2, FromSeconds(2)});
+  Script::Lines all;
+  for (int round = 0; round < 40; ++round) {
+    script_->Advance(0.4);
+    Arrive(0);
+    Arrive(1);
+    script_->Free(0, 40, 0.4);
+    script_->Free(1, 40, 0.4);
+    script_->Advance(2);
+    Arrive(2);
+    script_->Free(2, 40, 0.4);
+    const Script::Lines next = script_->Applied();
+    all.insert(all.end(), next.begin(), next.end());
+  }
+  EXPECT_EQ(script_->step(), 48u);
+  EXPECT_THAT(all, Each(Not(HasSubstr("place"))));
+  EXPECT_EQ(script_->Stats().replans, 0u);
 }
 
 }  // namespace
