@@ -100,27 +100,6 @@ double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x,
   return loss;
 }
 
-void Update(const OptimizerOptions& options, double t, const Vector& g, Vector& first,
-            Vector& second, Vector& w) {
-  for (size_t i = 0; i < w.size(); ++i) {
-    double step = g[i];
-    if (options.name == "momentum" || options.name == "nag") {
-      first[i] = options.momentum * first[i] + g[i];
-      step = options.name == "nag" ? g[i] + options.momentum * first[i] : first[i];
-    } else if (options.name == "adam" || options.name == "adamw") {
-      first[i] = options.beta1 * first[i] + (1 - options.beta1) * g[i];
-      second[i] = options.beta2 * second[i] + (1 - options.beta2) * g[i] * g[i];
-      const double mean = first[i] / (1 - std::pow(options.beta1, t));
-      const double square = second[i] / (1 - std::pow(options.beta2, t));
-      step = mean / (std::sqrt(square) + options.epsilon);
-      if (options.name == "adamw") w[i] -= options.learning_rate * options.weight_decay * w[i];
-    } else if (options.name != "sgd") {
-      ADD_FAILURE() << "the reference knows no optimizer " << options.name;
-    }
-    w[i] -= options.learning_rate * step;
-  }
-}
-
 }  // namespace
 
 double WeightOfSample(const ModelSpec& spec, double label) {
@@ -162,6 +141,27 @@ double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters
     loss += Sample(spec, parameters, Features(data, row), data.label[row], gradient, origin);
   }
   return loss;
+}
+
+void Update(const OptimizerOptions& options, double t, const Vector& g, Vector& first,
+            Vector& second, Vector& w) {
+  for (size_t i = 0; i < w.size(); ++i) {
+    double step = g[i];
+    if (options.name == "momentum" || options.name == "nag") {
+      first[i] = options.momentum * first[i] + g[i];
+      step = options.name == "nag" ? g[i] + options.momentum * first[i] : first[i];
+    } else if (options.name == "adam" || options.name == "adamw") {
+      first[i] = options.beta1 * first[i] + (1 - options.beta1) * g[i];
+      second[i] = options.beta2 * second[i] + (1 - options.beta2) * g[i] * g[i];
+      const double mean = first[i] / (1 - std::pow(options.beta1, t));
+      const double square = second[i] / (1 - std::pow(options.beta2, t));
+      step = mean / (std::sqrt(square) + options.epsilon);
+      if (options.name == "adamw") w[i] -= options.learning_rate * options.weight_decay * w[i];
+    } else if (options.name != "sgd") {
+      ADD_FAILURE() << "the reference knows no optimizer " << options.name;
+    }
+    w[i] -= options.learning_rate * step;
+  }
 }
 
 std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options,

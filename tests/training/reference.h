@@ -33,6 +33,12 @@ std::vector<double> MaskOf(const ModelSpec& spec, const Origin& origin, size_t l
 double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters,
                        const Dataset& data, std::span<double> gradient);
 
+// Update t, from 1, by the mean gradient. `first` and `second` are the optimizer's state, which
+// begins at 0.
+void Update(const OptimizerOptions& options, double t, const std::vector<double>& gradient,
+            std::vector<double>& first, std::vector<double>& second,
+            std::vector<double>& parameters);
+
 // Trains by the schedule over one partition per schedule size, cut from `data` in order.
 std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options,
                           const BatchSchedule& schedule, const Dataset& data, size_t steps,
