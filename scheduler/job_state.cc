@@ -16,7 +16,7 @@ void JobState::Say(const Compromise& compromise) {
 }
 
 void JobState::SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
-                        DataWatch::Why why) {
+                        Transfers::Why why) {
   for (const PartitionId p : partitions) members[worker].holds[p] = true;
   members[worker].stats.placed_partitions += partitions.size();
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));

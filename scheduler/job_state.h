@@ -37,7 +37,7 @@ struct JobState {
   void Say(const Compromise& compromise);
   // Sends data that work of `update` needs or will need.
   void SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
-                DataWatch::Why why);
+                Transfers::Why why);
   // A worker that was left out for its silence sent a message.
   void TakeBack(WorkerId worker);
   LeaseHabits& HabitsOf(WorkerId worker);

@@ -163,7 +163,7 @@ void LeaseEngine::SendCopies() {
   const bool few = job_.deadlines.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
     if (sent[w].empty()) continue;
-    work_.Place(w, std::move(sent[w]), few ? DataWatch::Why::kFew : DataWatch::Why::kCopies);
+    work_.Place(w, std::move(sent[w]), few ? Transfers::Why::kFew : Transfers::Why::kCopies);
   }
 }
 
@@ -430,7 +430,7 @@ void LeaseEngine::PlaceStranded() {
   for (WorkerId w = 0; w < taken.size(); ++w) {
     if (taken[w].empty()) continue;
     work_.Edit(w).placed += static_cast<uint32_t>(taken[w].size());
-    work_.Place(w, std::move(taken[w]), DataWatch::Why::kNeeded);
+    work_.Place(w, std::move(taken[w]), Transfers::Why::kNeeded);
   }
   if (any) Tell(StepTick{});
 }

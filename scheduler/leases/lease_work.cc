@@ -42,7 +42,7 @@ void LeaseWork::Open() {
   auto missing = plans_.WithoutCopies([this](WorkerId id) { return TakesPart(id); });
   for (WorkerId w = 0; w < missing.size(); ++w) {
     watches_[w].placed = watches_[w].first = static_cast<uint32_t>(missing[w].size());
-    if (!missing[w].empty()) Place(w, std::move(missing[w]), DataWatch::Why::kNeeded);
+    if (!missing[w].empty()) Place(w, std::move(missing[w]), Transfers::Why::kNeeded);
   }
   plans_.PutPrimariesFirst();
   policy_ = std::make_unique<AdaptiveStep>(Setting());
@@ -142,7 +142,7 @@ void LeaseWork::Extend(ExtendList& command) {
     leased_[p] = true;
   }
   watch.placed += static_cast<uint32_t>(missing.size());
-  if (!missing.empty()) Place(id, std::move(missing), DataWatch::Why::kNeeded);
+  if (!missing.empty()) Place(id, std::move(missing), Transfers::Why::kNeeded);
   if (watch.since == Time{}) watch.since = job_.now;
   if (policy_->Uncomputed(id) == command.partitions.size()) watch.moved = job_.now;
   watch.told = Time{};
@@ -153,7 +153,7 @@ void LeaseWork::Extend(ExtendList& command) {
   job_.Do(ExtendLease{id, update_.id, std::move(command.partitions)});
 }
 
-void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
+void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, Transfers::Why why) {
   plans_.AddCopies(worker, partitions);
   job_.SendData(worker, update_.id, std::move(partitions), why);
 }

@@ -56,7 +56,7 @@ class LeaseWork {
   // Asks for nothing but a message.
   void Ping(WorkerId worker);
   // Sends data that a lease needs.
-  void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
+  void Place(WorkerId worker, std::vector<PartitionId> partitions, Transfers::Why why);
 
   Time TickDue() const;  // When the policy wants a tick.
   // When the worker has to be checked, for its silence or for a vector that does not come.

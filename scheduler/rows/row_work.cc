@@ -115,7 +115,7 @@ void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
     if (!job_.members[id].holds[entry.partition]) missing.push_back(entry.partition);
   }
   assignment.placed = static_cast<uint32_t>(missing.size());
-  if (!missing.empty()) job_.SendData(id, update_.id, std::move(missing), DataWatch::Why::kNeeded);
+  if (!missing.empty()) job_.SendData(id, update_.id, std::move(missing), Transfers::Why::kNeeded);
 }
 
 // The time until the row is done, after the rows before it. It uses the measured speed and not its

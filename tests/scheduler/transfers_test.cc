@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the tracking of data that are on their way.
-#include "scheduler/learned/data_watch.h"
+#include "scheduler/transfers.h"
 
 #include <gtest/gtest.h>
 
 namespace motley {
 namespace {
 
-using Why = DataWatch::Why;
+using Why = Transfers::Why;
 
-TEST(DataWatch, AWholeAnswerShowsThatWhatItNeededCame) {
-  DataWatch data;
+// True if data are in everybody's way when this step opens.
+bool InTheWay(Transfers& data, StepId step) {
+  data.StepOpens(step);
+  return data.InTheWay();
+}
+
+TEST(Transfers, AWholeAnswerShowsThatWhatItNeededCame) {
+  Transfers data;
   data.Sent(1, 5, 3, Why::kNeeded);
   EXPECT_EQ(data.OnTheirWay(1), 5u);
   data.Began(1, 3);
@@ -20,8 +26,8 @@ TEST(DataWatch, AWholeAnswerShowsThatWhatItNeededCame) {
   EXPECT_EQ(data.OnTheirWay(1), 0u);
 }
 
-TEST(DataWatch, OnlyAnswersOfALaterStepShowThatCopiesCame) {
-  DataWatch data;
+TEST(Transfers, OnlyAnswersOfALaterStepShowThatCopiesCame) {
+  Transfers data;
   data.Sent(0, 5, 3, Why::kNeeded);
   data.Sent(0, 2, 3, Why::kCopies);
   data.Answered(0, 3);
@@ -30,19 +36,19 @@ TEST(DataWatch, OnlyAnswersOfALaterStepShowThatCopiesCame) {
   EXPECT_EQ(data.OnTheirWay(0), 0u) << "its parameters came behind them";
 }
 
-TEST(DataWatch, FewCopiesAreInNobodyElsesWay) {
-  DataWatch data;
+TEST(Transfers, FewCopiesAreInNobodyElsesWay) {
+  Transfers data;
   data.Sent(2, 1, 3, Why::kFew);
-  EXPECT_FALSE(data.InTheWay(4));
+  EXPECT_FALSE(InTheWay(data, 4));
   EXPECT_EQ(data.OnTheirWay(2), 1u);
   data.Sent(1, 1, 3, Why::kCopies);
-  EXPECT_TRUE(data.InTheWay(4));
+  EXPECT_TRUE(InTheWay(data, 4));
   data.Gone(1);
-  EXPECT_FALSE(data.InTheWay(4));
+  EXPECT_FALSE(InTheWay(data, 4));
 }
 
-TEST(DataWatch, WhatShouldHaveComeIsNoLongerWaitedFor) {
-  DataWatch data;
+TEST(Transfers, WhatShouldHaveComeIsNoLongerWaitedFor) {
+  Transfers data;
   const Time sent{};
   const auto after = [&](double seconds) { return sent + FromSeconds(seconds); };
   EXPECT_EQ(data.Left(1, sent), Duration{});
@@ -53,11 +59,11 @@ TEST(DataWatch, WhatShouldHaveComeIsNoLongerWaitedFor) {
   EXPECT_EQ(data.Left(1, after(4)), Duration{}) << "they are known to have come";
 }
 
-TEST(DataWatch, WhoNeverAnswersIsForgotten) {
-  DataWatch data;
+TEST(Transfers, WhoNeverAnswersIsForgotten) {
+  Transfers data;
   data.Sent(2, 8, 3, Why::kNeeded);
-  EXPECT_TRUE(data.InTheWay(20));
-  EXPECT_FALSE(data.InTheWay(200));
+  EXPECT_TRUE(InTheWay(data, 20));
+  EXPECT_FALSE(InTheWay(data, 200));
 }
 
 }  // namespace
