@@ -32,8 +32,7 @@ auto* FindIn(Assignments& pending, WorkerId worker, RowId row) {
 
 }  // namespace
 
-void RowBook::Open(StepId step, const CodeForm& code) {
-  step_ = step;
+void RowBook::Open(const CodeForm& code) {
   rows_.assign(code.rows.size(), Row{});
   pending_.clear();
   given_.assign(given_.size(), 0);

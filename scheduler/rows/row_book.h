@@ -45,9 +45,8 @@ struct Assignment {
 class RowBook {
  public:
   // Starts a step, or the same step again.
-  void Open(StepId step, const CodeForm& code);
+  void Open(const CodeForm& code);
 
-  StepId step() const { return step_; }
   size_t rows() const { return rows_.size(); }
   bool Arrived(RowId row) const { return rows_[row].arrived; }
   bool AllArrived() const { return not_arrived_ == 0; }
@@ -111,7 +110,6 @@ class RowBook {
   // The assignment due at this time is awaited no more.
   void Settled(Time due) const { due_known_ = due_known_ && due > next_due_; }
 
-  StepId step_ = 0;
   std::vector<Row> rows_;
   size_t not_arrived_ = 0;  // Number of rows.
   std::vector<Assignment> pending_;

@@ -18,7 +18,7 @@ RowWork::RowWork(JobState& job, const UpdateState& update, const RowPlans& plans
 void RowWork::Open() {
   const Plan& plan = plans_.plan();
   kept_.Open(plan);
-  book_.Open(update_.id, *plan.code);
+  book_.Open(*plan.code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
   // What follows an answer that no longer counts is of no use.
   for (Seat& seat : seats_) {
@@ -30,7 +30,7 @@ void RowWork::Open() {
 Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
   MOTLEY_RETURN_IF_ERROR(kept_.Ask(awake));
   const auto& code = plan().code;
-  book_.Open(update_.id, *code);
+  book_.Open(*code);
   job_.transfers.SetAnswerPart(1.0 / std::max(1U, code->parts));
   job_.Do(OpenStep{update_.id, code, update_.base_version});
   return Status::Ok();
