@@ -23,7 +23,7 @@ double EngineStep::vector_fraction() const {
 void EngineStep::Begin(std::vector<StepCommand>& out) {
   out_ = &out;
   job_.out = &commands_;
-  update_.open = true;
+  update_.phase = UpdateState::Phase::kOpen;
   engine_.Open();
   CarryOut();
 }
@@ -70,7 +70,7 @@ void EngineStep::On(const VectorArrived& event) {
   }
   if (Enough()) return out_->push_back(StepEnough{});
   Tell(RowArrived{worker, update_.id, row});
-  if (update_.open) Ended(worker);
+  if (update_.open()) Ended(worker);
 }
 
 bool EngineStep::Decode(RowId row) {

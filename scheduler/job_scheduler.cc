@@ -16,7 +16,7 @@ namespace {
 void Interrupt(Lane& lane, JobState& job) {
   ++job.totals.steps_restarted;
   lane.engine->Cancel();
-  lane.update.open = lane.update.enough = false;
+  lane.update.phase = UpdateState::Phase::kWaiting;
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ void JobScheduler::On(const WorkerLost& event) {
   if (phase_ == Phase::kStarting) return TryStart();
   if (live > 0) return Replace();
   for (Lane& lane : lanes_) {
-    if (lane.update.open) Interrupt(lane, job_);
+    if (lane.update.open()) Interrupt(lane, job_);
   }
 }
 
@@ -174,7 +174,7 @@ void JobScheduler::PassOn(const Event& event) {
 
 void JobScheduler::Replace() {
   for (Lane& lane : lanes_) {
-    if (lane.update.open) Take(lane, lane.engine->Replace());
+    if (lane.update.open()) Take(lane, lane.engine->Replace());
   }
 }
 
@@ -207,7 +207,7 @@ void JobScheduler::OpenUpdates() {
   }
   if (job_.members.ReadyCount() == 0) return;  // An update that is being applied ends first.
   for (Lane& lane : lanes_) {
-    if (lane.update.interrupted()) Begin(lane);
+    if (lane.update.waiting()) Begin(lane);
   }
   while (phase_ == Phase::kRunning) {
     const std::optional<SyncPolicy::Opening> next = sync_->Next(job_.members, job_.now);
@@ -217,7 +217,7 @@ void JobScheduler::OpenUpdates() {
     lane.update.begun_again = 0;
     lane.update.base_version = next->update.base_version;
     lane.update.part = next->part;
-    lane.update.begun = true;
+    lane.update.phase = UpdateState::Phase::kWaiting;
     sync_->Opened(*next, job_.now);
     Begin(lane);
   }
@@ -232,8 +232,7 @@ void JobScheduler::Begin(Lane& lane) {
 }
 
 void JobScheduler::OpenStep(Lane& lane) {
-  lane.update.open = true;
-  lane.update.enough = false;
+  lane.update.phase = UpdateState::Phase::kOpen;
   start_.StepOpened();
   silence_.StepOpens();
   job_.transfers.StepOpens(lane.update.id);
@@ -248,7 +247,6 @@ void JobScheduler::Take(Lane& lane, const StepResult& result) {
   switch (result.kind) {
     case StepResult::Kind::kOpen: return;
     case StepResult::Kind::kClosed:
-      lane.update.enough = true;
       silence_.StepCommitted();
       if (lanes_.AnyOpen()) silence_.StepBegins();
       return;
@@ -259,13 +257,13 @@ void JobScheduler::Take(Lane& lane, const StepResult& result) {
 
 void JobScheduler::On(const StepDecodable& event) {
   Lane* lane = lanes_.Of(event.step);
-  if (lane != nullptr && lane->update.open) Take(*lane, lane->engine->OnEvent(event));
+  if (lane != nullptr && lane->update.open()) Take(*lane, lane->engine->OnEvent(event));
 }
 
 void JobScheduler::On(const StepApplied& event) {
   Lane* lane = lanes_.Of(event.step);
-  if (lane == nullptr || !lane->update.enough) return;
-  lane->update.begun = lane->update.enough = false;
+  if (lane == nullptr || !lane->update.enough()) return;
+  lane->update.phase = UpdateState::Phase::kNone;
   ++job_.totals.steps_committed;
   ++job_.version;
   job_.transfers.StepEnded();
@@ -287,7 +285,7 @@ void JobScheduler::On(const Tick& event) {
   if (phase_ == Phase::kStarting) return TryStart();
   sync_->Tick(job_.members, job_.now);
   for (Lane& lane : lanes_) {
-    if (lane.update.open) Take(lane, lane.engine->OnEvent(event));
+    if (lane.update.open()) Take(lane, lane.engine->OnEvent(event));
   }
   if (!lanes_.AnyOpen()) return;
   if (job_.now >= silence_.LongStepDue()) silence_.ReportLongStep();
@@ -342,7 +340,7 @@ void JobScheduler::AfterRefusal(Lane& lane, const RowRejected& event) {
 
 void JobScheduler::End(JobEnd end) {
   phase_ = Phase::kEnded;
-  for (Lane& lane : lanes_) lane.update.open = false;
+  for (Lane& lane : lanes_) lane.update.phase = UpdateState::Phase::kNone;
   job_.Do(EndJob{std::move(end.why), std::move(end.last)});
 }
 

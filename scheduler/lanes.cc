@@ -20,29 +20,29 @@ void Lanes::MakeEngines() {
 
 Lane* Lanes::Of(StepId update) {
   for (Lane& lane : lanes_) {
-    if (lane.update.begun && lane.update.id == update) return &lane;
+    if (lane.update.begun() && lane.update.id == update) return &lane;
   }
   return nullptr;
 }
 
 bool Lanes::AnyOpen() const {
-  return std::any_of(begin(), end(), [](const Lane& lane) { return lane.update.open; });
+  return std::any_of(begin(), end(), [](const Lane& lane) { return lane.update.open(); });
 }
 
 // If updates are applied in order, those behind an interrupted one wait until it goes on.
 bool Lanes::Idle() const {
   const bool wait = job_.options.sync.in_order && std::any_of(begin(), end(), [](const Lane& lane) {
-                      return lane.update.interrupted();
+                      return lane.update.waiting();
                     });
   return std::none_of(begin(), end(), [wait](const Lane& lane) {
-    return lane.update.open || (lane.update.enough && !wait);
+    return lane.update.open() || (lane.update.enough() && !wait);
   });
 }
 
 Time Lanes::Due() const {
   Time due = kNever;
   for (const Lane& lane : lanes_) {
-    if (lane.update.open) due = std::min(due, lane.engine->Due());
+    if (lane.update.open()) due = std::min(due, lane.engine->Due());
   }
   return due;
 }
@@ -50,7 +50,7 @@ Time Lanes::Due() const {
 Time Lanes::AnswersDue() const {
   Time due = Time::min();
   for (const Lane& lane : lanes_) {
-    if (lane.update.open) due = std::max(due, lane.engine->AnswersDue());
+    if (lane.update.open()) due = std::max(due, lane.engine->AnswersDue());
   }
   return due;
 }

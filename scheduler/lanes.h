@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lanes of a job: each works off one update after the other. There is one lane, or one for each
-// worker if each worker has updates of its own. An update is begun until it is
-// applied. In this time it is open while it waits for answers, then it has enough of them, and it
-// is neither after an interruption. Bookkeeping; JobScheduler decides.
+// worker if each worker has updates of its own. Bookkeeping; JobScheduler decides.
 #pragma once
 
 #include <cstddef>

@@ -12,18 +12,25 @@
 namespace motley {
 
 struct UpdateState {
+  enum class Phase : uint8_t {
+    kNone,     // It was applied, or there never was one.
+    kWaiting,  // It was interrupted, or just taken up. It begins as soon as workers are there.
+    kOpen,     // It waits for answers.
+    kEnough    // It has enough answers, and waits to be applied.
+  };
+
   StepId id = 0;
   uint64_t base_version = 0;      // The version of the parameters that it starts from.
   std::optional<BatchPart> part;  // None: it has all of its batch.
-  bool begun = false;             // It was opened, and is not applied yet.
-  bool open = false;              // It waits for answers.
-  bool enough = false;            // It has enough answers, and waits to be applied.
+  Phase phase = Phase::kNone;
   // How often it began again because a late row could not go to another worker.
   uint32_t begun_again = 0;
   Refusals refusals;  // Answers to it that were refused.
 
-  // It begins again as soon as workers are there.
-  bool interrupted() const { return begun && !open && !enough; }
+  bool begun() const { return phase != Phase::kNone; }
+  bool waiting() const { return phase == Phase::kWaiting; }
+  bool open() const { return phase == Phase::kOpen; }
+  bool enough() const { return phase == Phase::kEnough; }
 };
 
 }  // namespace motley

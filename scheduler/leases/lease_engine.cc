@@ -158,7 +158,7 @@ StepResult LeaseEngine::Open() {
 
 // Copies are of use from the next step on.
 void LeaseEngine::SendCopies() {
-  if (!job_.transfers.wants_copies() || !update_.open) return;
+  if (!job_.transfers.wants_copies() || !update_.open()) return;
   auto sent = plans_.CopiesToSend([this](WorkerId id) { return work_.TakesPart(id); });
   const bool few = job_.deadlines.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
@@ -170,7 +170,7 @@ void LeaseEngine::SendCopies() {
 // Everything is covered, so no worker that takes part has anything left to do.
 void LeaseEngine::Close() {
   job_.Do(CommitStep{update_.id});
-  update_.open = false;
+  update_.phase = UpdateState::Phase::kEnough;
   result_.kind = StepResult::Kind::kClosed;
   for (WorkerId id = 0; id < work_.size(); ++id) {
     Worker& worker = job_.members[id];
@@ -216,7 +216,7 @@ StepResult LeaseEngine::OnEvent(const Event& event) {
 }
 
 void LeaseEngine::On(const WorkerFree& event) {
-  if (update_.open && job_.members[event.worker].free) GiveWork(event.worker);
+  if (update_.open() && job_.members[event.worker].free) GiveWork(event.worker);
 }
 
 void LeaseEngine::On(const LeaseProgress& event) {
@@ -244,7 +244,7 @@ void LeaseEngine::On(const LeaseVector& event) {
   if (work_.InStep(event.worker, event.step)) {
     work_.SawVector(event.worker);
     Tell(VectorArrived{event.worker, event.entries});
-    if (update_.open) {
+    if (update_.open()) {
       job_.members[event.worker].free = work_.policy().Owes(event.worker) == 0;
     }
   }
@@ -256,7 +256,7 @@ void LeaseEngine::Spoke(WorkerId id) {
   JudgeAnew();
   job_.TakeBack(id);
   if (!work_.TakesPart(id)) job_.members[id].free = job_.members[id].ready;
-  if (update_.open) GiveWork(id);
+  if (update_.open()) GiveWork(id);
 }
 
 RefusalKind LeaseEngine::Refused(const RowRejected& event) {
@@ -287,7 +287,7 @@ void LeaseEngine::GiveWork(WorkerId id) {
 }
 
 void LeaseEngine::GiveWorkToFree() {
-  for (WorkerId id = 0; id < work_.size() && update_.open; ++id) {
+  for (WorkerId id = 0; id < work_.size() && update_.open(); ++id) {
     const Worker& worker = job_.members[id];
     if (worker.live && worker.free && !work_.TakesPart(id)) GiveWork(id);
   }
@@ -302,7 +302,7 @@ void LeaseEngine::Gone(WorkerId id) {
   if (owes && !job_.habits[id].delivered) CountMissed(job_, id, work_[id].since);
   job_.habits[id].delivered = false;
   work_.Edit(id) = LeaseWatch{};
-  if (!update_.open) return;
+  if (!update_.open()) return;
   work_.policy().DropCopies(id);
   if (!took_part) return;
   if (owes) ++job_.members[id].stats.late;
@@ -331,12 +331,12 @@ Time LeaseEngine::Due() const {
 void LeaseEngine::On(const Tick&) {
   const bool ticks = job_.now >= work_.TickDue();
   if (ticks) Tell(StepTick{});
-  if (update_.open && job_.now >= work_.silence_due()) JudgeSilence();
-  if (!update_.open) return;
+  if (update_.open() && job_.now >= work_.silence_due()) JudgeSilence();
+  if (!update_.open()) return;
   if (const auto stuck = ticks ? LongestStuck(job_, update_, work_) : std::nullopt) {
     CountMissed(job_, *stuck, work_[*stuck].moved);
     Evict(*stuck, !work_[*stuck].asks.empty());
-    for (WorkerId id = 0; id < work_.size() && update_.open; ++id) {
+    for (WorkerId id = 0; id < work_.size() && update_.open(); ++id) {
       if (IsRefused(job_, update_, work_, id)) GiveWork(id);
     }
   }
@@ -410,7 +410,7 @@ void LeaseEngine::Evict(WorkerId id, bool silent) {
 // --- Partitions without a holder ---
 
 void LeaseEngine::PlaceStranded() {
-  if (!update_.open || work_.policy().orphans().empty()) return;
+  if (!update_.open() || work_.policy().orphans().empty()) return;
   bool any = false;
   std::vector<size_t> more(work_.size(), 0);
   std::vector<std::vector<PartitionId>> taken(work_.size());

@@ -76,7 +76,7 @@ bool LeaseWork::TakesPart(WorkerId worker) const {
 }
 
 bool LeaseWork::InStep(WorkerId worker, StepId step) const {
-  return update_.open && step == update_.id && TakesPart(worker);
+  return update_.open() && step == update_.id && TakesPart(worker);
 }
 
 void LeaseWork::MakeRoomFor(WorkerId worker) {

@@ -154,7 +154,7 @@ void RowEngine::TryWorkersWithoutShare() {
 
 void RowEngine::Close(bool approximately) {
   job_.Do(CommitStep{update_.id, approximately});
-  update_.open = false;
+  update_.phase = UpdateState::Phase::kEnough;
   result_.kind = StepResult::Kind::kClosed;
   early_.Close(approximately);
   grants_.End();
@@ -193,7 +193,7 @@ Time RowEngine::AnswersDue() const {
 void RowEngine::On(const Tick&) {
   if (job_.now >= verdict_due_) return GiveUpOnCode();
   if (work_.book().MarkOverdue(job_.now) || job_.now >= replace_due_) ReplaceAbsent();
-  if (update_.open && !GoOnWithout()) grants_.Give(/*all=*/starved_);
+  if (update_.open() && !GoOnWithout()) grants_.Give(/*all=*/starved_);
 }
 
 // Everything arrived and does not decode, or only with errors beyond the limits. The job goes on
@@ -228,8 +228,8 @@ StepResult RowEngine::OnEvent(const Event& event) {
 void RowEngine::On(const WorkerFree& event) {
   work_.Ended(event);
   grants_.Freed(event.worker);
-  if (update_.open && job_.members[event.worker].free) GiveWork(event.worker);
-  if (update_.open) grants_.Give(/*all=*/starved_);
+  if (update_.open() && job_.members[event.worker].free) GiveWork(event.worker);
+  if (update_.open()) grants_.Give(/*all=*/starved_);
 }
 
 // A worker is free while a step is open. It does its own rows first, unless other workers do these
@@ -239,7 +239,7 @@ void RowEngine::GiveWork(WorkerId worker) {
   const bool in_hand =
       std::all_of(own.begin(), own.end(), [this](RowId row) { return work_.book().InHand(row); });
   if (starved_ && in_hand) ReplaceAbsent();
-  if (!update_.open || !job_.members[worker].free || grants_.InReserve(worker)) return;
+  if (!update_.open() || !job_.members[worker].free || grants_.InReserve(worker)) return;
   work_.AssignOwn(worker);
 }
 
@@ -249,7 +249,7 @@ void RowEngine::Spoke(WorkerId id) {
   if (worker.free || !worker.ready || worker.queued > 0) return;
   worker.free = true;
   job_.TakeBack(id);
-  if (update_.open) GiveWork(id);
+  if (update_.open()) GiveWork(id);
 }
 
 void RowEngine::On(const RowArrived& event) {
@@ -265,14 +265,14 @@ void RowEngine::On(const RowArrived& event) {
   if (GoOnWithout()) return;
   if (work_.book().AllArrived()) verdict_due_ = job_.now + kVerdictPatience;
   if (starved_) ReplaceAbsent();
-  if (update_.open) grants_.Give(/*all=*/starved_);
+  if (update_.open()) grants_.Give(/*all=*/starved_);
 }
 
 void RowEngine::On(const RowReady& event) {
   if (!work_.InStep(event.step, event.row)) return;
   if (grants_.CallReserve()) AssignToFree(job_, work_, plans_.plan());
   grants_.Asked(event.worker, event.row);
-  if (update_.open) grants_.Give(/*all=*/starved_);
+  if (update_.open()) grants_.Give(/*all=*/starved_);
 }
 
 void RowEngine::On(const RowLate& event) {
@@ -305,7 +305,7 @@ void RowEngine::Gone(WorkerId worker) {
 
 StepResult RowEngine::Replace() {
   ReplaceAbsent();
-  if (update_.open) grants_.Give(/*all=*/starved_);
+  if (update_.open()) grants_.Give(/*all=*/starved_);
   return TakeResult();
 }
 
@@ -385,7 +385,7 @@ bool RowEngine::GoOnWithout() {
 // --- Rows that are kept ---
 
 void RowEngine::AskWhenEnough() {
-  if (!update_.open || !work_.kept().keeping()) return;
+  if (!update_.open() || !work_.kept().keeping()) return;
   if (work_.book().AllArrived() || work_.book().NothingInHand()) AskForAnswers();
 }
 

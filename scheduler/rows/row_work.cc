@@ -42,7 +42,7 @@ const Plan& RowWork::plan() const {
 }
 
 bool RowWork::InStep(StepId step, RowId row) const {
-  return update_.open && step == update_.id && row < book_.rows();
+  return update_.open() && step == update_.id && row < book_.rows();
 }
 
 RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
