@@ -185,29 +185,4 @@ Result<BalancedShares> BalanceShares(const ShareRequest& request) {
   return shares;
 }
 
-double FluidSeconds(const ShareRequest& request) {
-  const ShareTimes times(request);
-  return times.LeastTime([&](double seconds) {
-    double total = 0;
-    for (WorkerId i = 0; i < request.workers.size(); ++i) total += times.Divisible(i, seconds);
-    return total >= request.partitions;
-  });
-}
-
-Result<Placement> PlaceBalanced(const ShareRequest& request) {
-  MOTLEY_ASSIGN_OR_RETURN(const BalancedShares shares, BalanceShares(request));
-  return PlaceCopies(request, shares);
-}
-
-HeldCounts CountHeld(const Placement& placement, size_t workers) {
-  HeldCounts counts{std::vector<uint32_t>(workers, 0), std::vector<uint32_t>(workers, 0)};
-  for (const auto& holders : placement.holders) {
-    if (!holders.empty() && holders.front() < workers) ++counts.primary[holders.front()];
-    for (const WorkerId worker : holders) {
-      if (worker < workers) ++counts.held[worker];
-    }
-  }
-  return counts;
-}
-
 }  // namespace motley

@@ -43,9 +43,6 @@ struct BalancedShares {
 // A worker whose overhead alone is too long gets nothing. kInvalidArgument: fewer workers than
 // copies, or numbers out of range. kResource: no room, with the number of partitions that lack it.
 Result<BalancedShares> BalanceShares(const ShareRequest& request);
-// The least step time if work could be divided at will, a lower bound. The request must be sane and
-// have room.
-double FluidSeconds(const ShareRequest& request);
 // When the last of these shares is done; infinite when one does not fit.
 double StepSeconds(const ShareRequest& request, const std::vector<uint32_t>& partitions);
 
@@ -55,14 +52,6 @@ struct Placement {
       holders;  // By partition: different workers, the primary first.
 };
 
-// By worker, the number of partitions with it as the primary, and the number that it holds. Workers
-// beyond `workers` are left out.
-struct HeldCounts {
-  std::vector<uint32_t> primary;
-  std::vector<uint32_t> held;
-};
-HeldCounts CountHeld(const Placement& placement, size_t workers);
-
 // Primaries follow `shares`, in order of the workers. The backups of a worker are spread over the
 // others in proportion to their spare capacity at a horizon H. H is the least time by which the
 // others can take over, in whole partitions, what any worker of its size computes, while none of
@@ -71,9 +60,6 @@ HeldCounts CountHeld(const Placement& placement, size_t workers);
 // choice. The second backups are permuted against the first, so that the partitions that two
 // workers back up for each other fall to many when both die. kResource: no room.
 Result<Placement> PlaceCopies(const ShareRequest& request, const BalancedShares& shares);
-
-// BalanceShares and PlaceCopies.
-Result<Placement> PlaceBalanced(const ShareRequest& request);
 
 struct CopyTransfer {
   PartitionId partition;

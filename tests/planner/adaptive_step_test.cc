@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "planner/step_model.h"
 #include "scheduler/placement/load_balance.h"
+#include "tests/scheduler/placement/random_shares.h"
 #include "tests/scheduler/step/lease_checker.h"
 
 namespace motley {

@@ -14,6 +14,7 @@
 #include "planner/scheme_cost.h"
 #include "planner/step_model.h"
 #include "scheduler/placement/load_balance.h"
+#include "tests/scheduler/placement/random_shares.h"
 
 namespace motley {
 namespace {

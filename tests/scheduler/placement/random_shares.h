@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to share work over clusters, for tests.
+// Requests to share work over clusters, and measures of what comes of them, for tests.
 #pragma once
 
 #include <vector>
 
 #include "base/random.h"
 #include "scheduler/placement/load_balance.h"
+#include "scheduler/placement/share_time.h"
 
 namespace motley {
 
@@ -48,6 +49,39 @@ inline ShareRequest RandomShares(uint64_t seed, uint32_t most_workers, uint32_t 
     request.workers.push_back(worker);
   }
   return request;
+}
+
+inline Result<Placement> PlaceBalanced(const ShareRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(const BalancedShares shares, BalanceShares(request));
+  return PlaceCopies(request, shares);
+}
+
+// The least step time if work could be divided at will, a lower bound. The request must be sane and
+// have room.
+inline double FluidSeconds(const ShareRequest& request) {
+  const ShareTimes times(request);
+  return times.LeastTime([&](double seconds) {
+    double total = 0;
+    for (WorkerId i = 0; i < request.workers.size(); ++i) total += times.Divisible(i, seconds);
+    return total >= request.partitions;
+  });
+}
+
+// By worker, the number of partitions with it as the primary, and the number that it holds. Workers
+// beyond `workers` are left out.
+struct HeldCounts {
+  std::vector<uint32_t> primary;
+  std::vector<uint32_t> held;
+};
+inline HeldCounts CountHeld(const Placement& placement, size_t workers) {
+  HeldCounts counts{std::vector<uint32_t>(workers, 0), std::vector<uint32_t>(workers, 0)};
+  for (const auto& holders : placement.holders) {
+    if (!holders.empty() && holders.front() < workers) ++counts.primary[holders.front()];
+    for (const WorkerId worker : holders) {
+      if (worker < workers) ++counts.held[worker];
+    }
+  }
+  return counts;
 }
 
 }  // namespace motley
