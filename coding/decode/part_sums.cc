@@ -71,33 +71,4 @@ void AddParts(Field field, std::span<const Complex> weights, std::span<const flo
   parallel.For(answer.size(), kGrain, add);
 }
 
-void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,
-                std::span<const std::span<const float>> answers, std::span<float> out,
-                ParallelFor& parallel) {
-  MOTLEY_ASSERT(weights.size() == answers.size() * parts);
-  const size_t part_length = PartLength(field, out.size(), parts);
-  for (const auto& answer : answers) {
-    MOTLEY_ASSERT(answer.empty() || answer.size() == part_length);
-  }
-  parallel.For(part_length, kGrain, [&](size_t begin, size_t end) {
-    std::vector<Complex> used;
-    std::vector<const float*> terms;
-    for (uint32_t part = 0; part < parts; ++part) {
-      const FloatRange range = InPart(begin, end, part_length, part, out.size());
-      if (range.size == 0) continue;
-      used.clear();
-      terms.clear();
-      for (size_t j = 0; j < answers.size(); ++j) {
-        const Complex weight = weights[j * parts + part];
-        if (answers[j].empty() || weight == Complex(0)) continue;
-        used.push_back(weight);
-        terms.push_back(answers[j].data() + begin);
-      }
-      const std::span<float> sum = out.subspan(range.begin, range.size);
-      std::fill(sum.begin(), sum.end(), 0.0F);
-      if (!terms.empty()) WeightedSum(field, used, terms, sum);
-    }
-  });
-}
-
 }  // namespace motley

@@ -37,9 +37,4 @@ FloatRange InPart(size_t begin, size_t end, size_t part_length, uint32_t part, s
 void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
               std::span<float> answer, ParallelFor& parallel, std::span<const size_t> ends = {});
 
-// Part u of `out` = sum_j weights[j * parts + u] * answers[j]. An empty answer counts as zeros.
-void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,
-                std::span<const std::span<const float>> answers, std::span<float> out,
-                ParallelFor& parallel);
-
 }  // namespace motley

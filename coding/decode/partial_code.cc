@@ -11,7 +11,6 @@
 #include <numeric>
 
 #include "coding/decode/least_norm.h"
-#include "coding/decode/part_sums.h"
 
 namespace motley {
 namespace {
@@ -165,17 +164,6 @@ bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
   if (code.parts == 1) return true;
   if (code.parts == 2 && SomePairSolves(code, holders, limits)) return true;
   return ChunkError(code, holders, limits) < kSolved;
-}
-
-void EncodePartial(const PartialEntry& entry, std::span<const float> gradient,
-                   std::span<float> message, ParallelFor& parallel) {
-  AddParts(Field::kReal, entry.weights, gradient, message, parallel);
-}
-
-void DecodePartial(const PartialCode& code, std::span<const std::span<const float>> messages,
-                   std::span<float> sum, ParallelFor& parallel) {
-  const std::vector<Complex> weights(code.r.begin(), code.r.end());
-  WriteParts(Field::kReal, weights, code.parts, messages, sum, parallel);
 }
 
 }  // namespace motley

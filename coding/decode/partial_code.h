@@ -22,7 +22,6 @@
 #include <span>
 #include <vector>
 
-#include "base/parallel.h"
 #include "coding/code_form.h"
 #include "coding/decode/decoder.h"
 #include "coding/placement/chunk_order.h"
@@ -67,13 +66,5 @@ double ChunkError(const PartialCode& code, std::span<const WorkerId> holders,
 // True if ChunkError is 0 (to rounding).
 bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
                  const DecodeLimits& limits = {});
-
-// message += the entry's weighted parts of its chunk's gradient. `message` has PartLength(kReal,
-// gradient, parts) floats and starts as zeros.
-void EncodePartial(const PartialEntry& entry, std::span<const float> gradient,
-                   std::span<float> message, ParallelFor& parallel);
-// The sum from one message per worker; a worker that finished nothing has an empty message.
-void DecodePartial(const PartialCode& code, std::span<const std::span<const float>> messages,
-                   std::span<float> sum, ParallelFor& parallel);
 
 }  // namespace motley

@@ -92,16 +92,6 @@ WorkLists CyclicShiftedLists(uint32_t n, uint32_t copies) {
   return lists;
 }
 
-WorkLists StaircaseLists(uint32_t n, uint32_t copies) {
-  WorkLists lists(n);
-  for (uint32_t w = 0; w < n; ++w) {
-    for (uint32_t t = 0; t < copies; ++t) {
-      lists[w].push_back((w % 2 == 0 ? w + t : w + n - t) % n);
-    }
-  }
-  return lists;
-}
-
 WorkLists RandomRegularLists(uint32_t n, uint32_t copies, Random& random) {
   WorkLists lists = CyclicShiftedLists(n, copies);
   const uint64_t exchanges = uint64_t{20} * n * copies;
@@ -151,14 +141,6 @@ WorkLists LeastCoveredFirst(WorkLists placement, std::span<const double> speeds)
     if (ordered[worker] < list.size()) free.Push({time + 1 / speeds[worker], worker});
   }
   return placement;
-}
-
-uint64_t LargestPositionSum(const WorkLists& lists) {
-  std::vector<uint64_t> sums(ChunkCount(lists), 0);
-  for (const auto& list : lists) {
-    for (size_t t = 0; t < list.size(); ++t) sums[list[t]] += t + 1;
-  }
-  return sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
 }
 
 }  // namespace motley

@@ -20,8 +20,6 @@ using WorkLists = std::vector<std::vector<PartitionId>>;
 // Gunduz, IEEE Trans. Signal Processing 67(24), 2019, "CS"). Worker w computes w, w + 1, ..., w +
 // copies - 1 (mod n).
 WorkLists CyclicShiftedLists(uint32_t n, uint32_t copies);
-// Staircase lists ("SS" in the same paper): even workers go up from their own chunk, odd ones down.
-WorkLists StaircaseLists(uint32_t n, uint32_t copies);
 // A random regular placement in random order that has no chunk twice on a worker: 20 n copies
 // random exchanges, starting from the cyclic placement.
 WorkLists RandomRegularLists(uint32_t n, uint32_t copies, Random& random);
@@ -38,9 +36,5 @@ Result<WorkLists> MatchingOrder(const WorkLists& placement, uint64_t seed);
 // fewest others have started, assuming that all work at the given `speeds` (one per worker, > 0).
 // Ties go to the first chunk in its list.
 WorkLists LeastCoveredFirst(WorkLists placement, std::span<const double> speeds);
-
-// For each chunk, take the sum of its positions (from 1) over its holders; this is the largest such
-// sum ("Q_max"). With d copies, an order by matchings has d (d + 1) / 2, the least possible.
-uint64_t LargestPositionSum(const WorkLists& lists);
 
 }  // namespace motley

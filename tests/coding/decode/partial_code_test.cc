@@ -54,18 +54,20 @@ Sums RunStep(const PartialCode& code, const PartialPlan& plan, uint32_t chunks, 
       sums.wanted[t] += gradient[t];
     }
   }
-  std::vector<std::vector<float>> messages(code.workers);
-  std::vector<std::span<const float>> arrived;
+  const size_t part = PartLength(Field::kReal, length, code.parts);
+  std::vector<std::vector<float>> messages(code.workers, std::vector<float>(part, 0));
   for (WorkerId worker = 0; worker < code.workers; ++worker) {
-    if (!plan.entries[worker].empty()) {
-      messages[worker].assign(PartLength(Field::kReal, length, code.parts), 0);
-    }
     for (const PartialEntry& entry : plan.entries[worker]) {
-      EncodePartial(entry, gradients[entry.chunk], messages[worker], *parallel);
+      AddParts(Field::kReal, entry.weights, gradients[entry.chunk], messages[worker], *parallel);
     }
-    arrived.emplace_back(messages[worker]);
   }
-  DecodePartial(code, arrived, sums.decoded, *parallel);
+  for (size_t t = 0; t < length; ++t) {
+    double sum = 0;
+    for (WorkerId worker = 0; worker < code.workers; ++worker) {
+      sum += code.R(worker, static_cast<uint32_t>(t / part)) * messages[worker][t % part];
+    }
+    sums.decoded[t] = static_cast<float>(sum);
+  }
   return sums;
 }
 

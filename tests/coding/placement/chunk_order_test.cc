@@ -23,9 +23,18 @@ void ExpectRegular(const WorkLists& lists, size_t copies) {
   EXPECT_EQ(held, std::vector<size_t>(lists.size(), copies));
 }
 
-TEST(ChunkOrder, CyclicAndStaircase) {
+// For each chunk, take the sum of its positions (from 1) over its holders; this is the largest such
+// sum ("Q_max"). With d copies, an order by matchings has d (d + 1) / 2, the least possible.
+uint64_t LargestPositionSum(const WorkLists& lists) {
+  std::vector<uint64_t> sums(lists.size(), 0);
+  for (const auto& list : lists) {
+    for (size_t t = 0; t < list.size(); ++t) sums[list[t]] += t + 1;
+  }
+  return *std::max_element(sums.begin(), sums.end());
+}
+
+TEST(ChunkOrder, CyclicLists) {
   EXPECT_EQ(CyclicShiftedLists(4, 3), (WorkLists{{0, 1, 2}, {1, 2, 3}, {2, 3, 0}, {3, 0, 1}}));
-  EXPECT_EQ(StaircaseLists(4, 3), (WorkLists{{0, 1, 2}, {1, 0, 3}, {2, 3, 0}, {3, 2, 1}}));
 }
 
 TEST(ChunkOrder, MatchingsPutEachChunkAtEachPositionOnce) {
