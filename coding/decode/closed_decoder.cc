@@ -44,15 +44,6 @@ std::vector<Complex> ClassWeights(const CodeForm& form, std::span<const RowId> m
   return x;
 }
 
-template <typename T>
-T Convert(Complex value) {
-  if constexpr (std::is_same_v<T, double>) {
-    return value.real();
-  } else {
-    return value;
-  }
-}
-
 // The x of least norm with x C_S = 0 and x V = I.
 template <typename T>
 std::vector<Complex> LeastNormWeights(const CodeForm& form, std::span<const RowId> missing) {

@@ -25,15 +25,6 @@ std::vector<Column> DistinctColumns(const CodeForm& form, const std::vector<bool
   return columns;
 }
 
-template <typename T>
-T Convert(Complex value) {
-  if constexpr (std::is_same_v<T, double>) {
-    return value.real();
-  } else {
-    return value;
-  }
-}
-
 // For each part, weights that give 1 on the part's columns and 0 on those of the others.
 template <typename T>
 std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<bool>& present) {

@@ -4,8 +4,21 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <type_traits>
+
+#include "coding/code_form.h"
 
 namespace motley {
+
+// The value as an element of a real or a complex matrix.
+template <typename T>
+T Convert(Complex value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return value.real();
+  } else {
+    return value;
+  }
+}
 
 // The x of least norm among those that minimise |a x - b| (Frobenius norm), x = A^+ b. Uses a
 // complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, 4th ed., 5.5), for
