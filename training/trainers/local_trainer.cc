@@ -44,7 +44,9 @@ class LocalTrainer final : public Trainer {
                   Done done) override {
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     const Shared begun = ahead_.lock();
-    if (begun != nullptr && !*begun->cancel && work.ahead && begun->work.step == work.step) {
+    const bool awaits =
+        begun != nullptr && (begun->phase == Phase::kAhead || begun->phase == Phase::kRests);
+    if (awaits && work.ahead && begun->work.step == work.step) {
       return GoOn(begun, std::move(work), std::move(cancel), std::move(done));
     }
     DropAhead();
@@ -66,24 +68,34 @@ class LocalTrainer final : public Trainer {
     round->work.step = step;
     round->work.terms = round->terms;
     round->turns = LocalStepCount(Samples(step, terms), batch_);
-    round->joins_after = std::min(most_ahead_, round->turns - 1);
+    round->phase = Phase::kAhead;
+    round->steps_ahead = std::min(most_ahead_, round->turns - 1);
     round->cancel = std::make_shared<std::atomic<bool>>(false);
     round->done = std::move(done);
     start_ = local_;
     ahead_ = round;
     Begin(*round);
-    *round->joins_after > 0 ? TakeStep(std::move(round)) : EndAhead(std::move(round));
+    round->steps_ahead > 0 ? TakeStep(std::move(round)) : EndAhead(std::move(round));
   }
 
   void DropAhead() override {
-    if (const Shared round = ahead_.lock()) *round->cancel = true;
-    if (rests_ == nullptr) return;  // Its step, if there is one, ends soon.
+    const Shared round = ahead_.lock();
+    if (round == nullptr) return;
+    *round->cancel = true;
+    if (std::exchange(round->phase, Phase::kDropped) != Phase::kRests) return;
     Rewind();
     rests_ = nullptr;
     ahead_.reset();
   }
 
  private:
+  enum class Phase : uint8_t {
+    kAhead,    // It takes its steps ahead.
+    kRests,    // All its steps ahead are taken. It waits for its order.
+    kOrdered,  // It takes its steps ahead, and was ordered. It joins its version after them.
+    kDropped,  // Its steps ahead do not count. The one under way ends soon.
+    kJoined    // It goes on from its version, or began with it.
+  };
   // What is under way keeps it alive, and with its `done` this trainer. Without `done` it may rest.
   struct Round {
     GradientWork work;
@@ -91,13 +103,11 @@ class LocalTrainer final : public Trainer {
     std::shared_ptr<std::atomic<bool>> cancel;
     Done done;  // Until the work is ordered, it belongs to GoAhead.
     uint32_t turn = 0, turns = 1;
-    // It began ahead, and joins its version after so many steps. None: it has.
-    std::optional<uint32_t> joins_after;
+    Phase phase = Phase::kJoined;
+    uint32_t steps_ahead = 0;     // The number of steps before it joins its version.
     std::shared_ptr<Round> next;  // It begins when this one has failed.
     Time begin{};                 // When it was last under way.
     Outcome total;
-
-    bool ordered() const { return !work.parameters.empty(); }
   };
   using Shared = std::shared_ptr<Round>;
 
@@ -119,7 +129,10 @@ class LocalTrainer final : public Trainer {
     round->work = std::move(work);
     round->cancel = std::move(cancel);
     const Done ahead = std::exchange(round->done, std::move(done));
-    if (rests_ == nullptr) return ahead(Outcome());
+    if (round->phase == Phase::kAhead) {
+      round->phase = Phase::kOrdered;
+      return ahead(Outcome());
+    }
     rests_ = nullptr;
     round->begin = loop_.Now();
     Join(std::move(round));
@@ -127,8 +140,11 @@ class LocalTrainer final : public Trainer {
 
   // All steps ahead are taken.
   void EndAhead(Shared round) {
-    if (round->ordered()) return Join(std::move(round));
-    if (*round->cancel) return Fail(*round, Status::Cancelled("the steps ahead do not count"));
+    if (round->phase == Phase::kOrdered) return Join(std::move(round));
+    if (round->phase == Phase::kDropped) {
+      return Fail(*round, Status::Cancelled("the steps ahead do not count"));
+    }
+    round->phase = Phase::kRests;
     round->total.compute += loop_.Now() - round->begin;
     const Done ahead = std::exchange(round->done, nullptr);
     rests_ = std::move(round);
@@ -138,7 +154,7 @@ class LocalTrainer final : public Trainer {
   // The round goes on from its own parameters, with what the steps ahead changed.
   void Join(Shared round) {
     ahead_.reset();
-    round->joins_after.reset();
+    round->phase = Phase::kJoined;
     auto join = [this, round] {
       const motley_kernels& kernels = device_.kernels();
       kernels.axpy(device_.queue(), local_.size(), -1, start_.data(), local_.data());
@@ -182,7 +198,8 @@ class LocalTrainer final : public Trainer {
     device_.Submit(0, std::move(update), [this, round, last](const Status& updated) {
       if (!updated.ok()) return Fail(*round, updated);
       Report(*round, 0);
-      if (round->turn == round->joins_after) return EndAhead(round);
+      const bool ahead = round->phase != Phase::kJoined;
+      if (ahead && round->turn == round->steps_ahead) return EndAhead(round);
       if (!last) return TakeStep(round);
       round->total.compute += loop_.Now() - round->begin;
       ended_ = round->work.step;
@@ -207,7 +224,7 @@ class LocalTrainer final : public Trainer {
 
   void Fail(Round& round, const Status& why) {
     Rewind();
-    if (round.joins_after) ahead_.reset();
+    if (round.phase != Phase::kJoined) ahead_.reset();
     round.done(why);
     if (round.next != nullptr) BeginWithOrder(std::move(round.next));
   }
@@ -226,7 +243,7 @@ class LocalTrainer final : public Trainer {
   const RateSchedule schedule_;
   const uint64_t rounds_;
   std::weak_ptr<Round> ahead_;   // The round that began ahead and has not joined its version.
-  Shared rests_;                 // The same, when all its steps ahead are taken.
+  Shared rests_;                 // The same in kRests, when nothing else keeps it.
   std::optional<StepId> ended_;  // The round that local_ has the last parameters of.
   // The round under way has these: the parameters, those before the steps ahead, the gradient of a
   // step, and the optimizer's state before the first one.
