@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 
 #include <array>
+#include <string_view>
 
 #include "transport/stream/schemes.h"
 #include "transport/stream/tcp_address.h"
@@ -48,14 +49,22 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6) {
   return second;
 }
 
-std::string ReachableAddress(const std::string& address) {
+std::string ReachableAddress(const std::string& address, const std::string& host) {
+  if (!host.empty()) {
+    constexpr std::string_view kSchemeEnd = "://";
+    const size_t scheme = address.find(kSchemeEnd);
+    const size_t begin = scheme == std::string::npos ? 0 : scheme + kSchemeEnd.size();
+    const size_t port = address.rfind(':');
+    if (port == std::string::npos || port < begin) return address;  // A local socket has no host.
+    return address.substr(0, begin) + host + address.substr(port);
+  }
   return ReplaceAnyHost(address, [](bool ipv6) {
-    std::string host;
+    std::string found;
     if (ifaddrs* all = nullptr; getifaddrs(&all) == 0) {
-      host = FirstReachable(all, ipv6);
+      found = FirstReachable(all, ipv6);
       freeifaddrs(all);
     }
-    if (!host.empty()) return host;
+    if (!found.empty()) return found;
     return std::string(ipv6 ? "[::1]" : "127.0.0.1");
   });
 }

@@ -13,10 +13,10 @@ namespace motley {
 // addresses do not count. Empty: none.
 std::string FirstReachable(const ifaddrs* addresses, bool ipv6);
 
-// Converts the listening address of a server to one for users elsewhere. If it means all addresses
-// ("0.0.0.0:7000", "[::]:7000"), FirstReachable of this machine replaces them, or loopback if there
-// is nothing else.
-std::string ReachableAddress(const std::string& address);
+// Converts the listening address of a server to one for users elsewhere, who reach this machine as
+// `host`. If that is empty and the address means all addresses ("0.0.0.0:7000", "[::]:7000"),
+// FirstReachable of this machine replaces them, or loopback if there is nothing else.
+std::string ReachableAddress(const std::string& address, const std::string& host = "");
 
 // True if only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000",
 // "unix://digits").

@@ -32,12 +32,6 @@ constexpr Duration kFarewell = std::chrono::seconds(3);
 constexpr Duration kAlone = std::chrono::seconds(5);
 constexpr Duration kRestartDelay = std::chrono::seconds(1);
 
-// Replaces the host of a listening address; empty: by one that other machines reach.
-std::string AddressFor(const std::string& listening, const std::string& host) {
-  if (host.empty()) return ReachableAddress(listening);
-  return host + listening.substr(listening.rfind(':'));
-}
-
 }  // namespace
 
 Launch::Launch(UvLoop& loop, LaunchPlan plan) : loop_(loop), plan_(std::move(plan)) {
@@ -110,7 +104,7 @@ void Launch::LookForAddress() {
     return;
   }
   const std::string listening = found->substr(0, found->find('\n'));
-  const std::string address = AddressFor(listening, plan_.host);
+  const std::string address = ReachableAddress(listening, plan_.host);
   if (plan_.listening) {
     if (const Status status = plan_.listening(address); !status.ok()) {
       code_ = Fail(status);

@@ -89,5 +89,13 @@ TEST(OwnAddress, StandsOnlyForAllAddresses) {
   }
 }
 
+TEST(OwnAddress, TakesTheHostThatOthersUse) {
+  EXPECT_EQ(ReachableAddress("0.0.0.0:7000", "train.local"), "train.local:7000");
+  EXPECT_EQ(ReachableAddress("10.0.0.5:7000", "train.local"), "train.local:7000");
+  EXPECT_EQ(ReachableAddress("tcp://0.0.0.0:7000", "train.local"), "tcp://train.local:7000");
+  EXPECT_EQ(ReachableAddress("tcp://[::]:7000", "[2001:db8::7]"), "tcp://[2001:db8::7]:7000");
+  EXPECT_EQ(ReachableAddress("unix://digits", "train.local"), "unix://digits");
+}
+
 }  // namespace
 }  // namespace motley
