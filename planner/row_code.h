@@ -41,7 +41,6 @@ class ArrivedRows {
   void Add(RowId row);
   bool Enough() const;
   const std::vector<bool>& present() const { return present_; }
-  uint32_t count() const { return count_; }
 
  private:
   const RowCode& code_;

@@ -89,7 +89,6 @@ class Validator {
   void Begin(uint64_t version, const ParameterCopy& parameters);
   void OnEvaluated(uint64_t version, const ParameterCopy& parameters, const Status& status,
                    const Evaluation& found);
-  bool Judge(uint64_t version);
   double TakeTrainingLoss();
 
   Loop& loop_;
