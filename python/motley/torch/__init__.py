@@ -20,6 +20,7 @@ except ImportError as error:  # pragma: no cover
 
 from ..environment import read_environment
 from ..job import Job
+from .checks import check_sync
 from .ending import leave_on_signals
 from .errors import Refused
 from .loader import Loader, Settings
@@ -31,6 +32,9 @@ from .server import ServerLoader
 from .worker import WorkerLoader
 
 __all__ = ["Loader", "Refused", "loader", "train"]
+
+#: The number of workers of a server's job that names none, and the largest.
+DEFAULT_WORKERS, MOST_WORKERS = 8, 1024
 
 
 def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, batch_size: int, seed: int = 7,
@@ -58,6 +62,7 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
     """
     if batch_size < 1 or (chunk is not None and chunk < 1):
         raise ValueError("batch_size and chunk: numbers from 1 are needed")
+    check_sync(options.get("sync"))
     samples = Samples(dataset, collate_fn, random_samples)
     if partitions is not None and not 1 <= partitions <= len(samples):
         raise ValueError(f"partitions={partitions}: from 1 to {len(samples)}, the number of samples, are possible")
@@ -74,8 +79,11 @@ def loader(dataset: Sized, model: torch.nn.Module, optimizer: torch.optim.Optimi
         made = WorkerLoader(samples, model, optimizer, settings, schedule, Job("worker"))
     else:
         epoch = -(-len(samples) // batch_size)
-        if environment.role is not None:  # The number of workers limits it, and a plain process does not know that.
+        # The number of workers limits some options, and a plain process does not know that.
+        if environment.role is not None:
             server_options["partitions"] = partitions
+        elif server_options.get("workers") is None:
+            server_options["workers"] = _workers_to_check(server_options)
         job = Job("server", **{**server_options, **environment.options, "allowed_steps": epoch})
         if environment.role is None:
             made = PlainLoader(samples, model, optimizer, settings, schedule)
@@ -97,6 +105,14 @@ def _rule(optimizer: torch.optim.Optimizer, schedule: Any, options: dict[str, An
         raise Refused(f"reduce={options['reduce']!r}: {found}, so its own step() applies the updates, and needs the "
                       "whole vector at the server. Leave reduce out")
     return None
+
+
+def _workers_to_check(options: dict[str, Any]) -> int | None:
+    """A number of workers from which as many may be missing as the options say; None: the job's default."""
+    backup = str(options.get("sync")).removeprefix("backup:")
+    missing = [int(backup) if backup.isdecimal() else 0, options.get("tolerate")]
+    most = max(number for number in missing if isinstance(number, int))
+    return min(most + 1, MOST_WORKERS) if most >= DEFAULT_WORKERS else None
 
 
 def train(model: torch.nn.Module, loss: Callable[[torch.nn.Module, Any], torch.Tensor], dataset: Sized, *,

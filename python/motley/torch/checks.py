@@ -23,6 +23,16 @@ def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
         raise Refused("SparseAdam takes sparse gradients, and gradients travel as dense vectors: use Adam")
 
 
+def check_sync(sync: Any) -> None:
+    """Refuses modes of synchronisation that a script's own loop cannot run."""
+    if not isinstance(sync, str) or sync == "bsp" or sync.startswith("backup:"):
+        return
+    raise Refused(f"sync={sync!r}: a script's own loop runs bsp, the default, and backup:B. Its optimizer.step() is "
+                  "one update that all workers share, and in the other modes each worker makes updates of its own. "
+                  "Leave sync out, or give sync='backup:1', so that no update waits for the last answer. motley.train "
+                  "runs all modes, with a gradient function in place of the loop")
+
+
 def check_model(model: torch.nn.Module) -> None:
     """Refuses modules whose gradient depends on other samples, as they are now."""
     for name, module in model.named_modules():
