@@ -11,6 +11,7 @@ import torch
 
 from ..job import Job
 from .checks import check_model, check_optimizer
+from .randomness import check_devices, devices_of
 from .rates import Rates, Schedule
 from .samples import Samples
 
@@ -41,6 +42,8 @@ class Loader:
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
                  schedule: Schedule | Any | None) -> None:
         check_optimizer(optimizer)
+        self._devices = devices_of(model)
+        check_devices(self._devices, settings.randomness)
         self.model = model
         self.optimizer = optimizer
         self.settings = settings

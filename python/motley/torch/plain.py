@@ -31,7 +31,6 @@ class PlainLoader(Loader):
     def __init__(self, samples: Samples, model: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
                  schedule: Schedule | Any | None) -> None:
         super().__init__(samples, model, optimizer, settings, schedule)
-        self._devices = {parameter.device for parameter in model.parameters()}
         self._turn: Turn | None = None
         self._last = True  # This turn's piece is the last of its step.
         self._pieces = 1
@@ -74,7 +73,7 @@ class PlainLoader(Loader):
         self._done, self._pieces, drawn = [], len(pieces), False
         for number, (piece, seeds) in enumerate(pieces):
             batch = self._samples.load(piece, self.settings.seed, self.step)
-            seed_all(self.settings.seed, *seeds)
+            seed_all(self.settings.seed, *seeds, devices=self._devices)
             draws = Draws(self._devices) if self.settings.partitions is not None else None
             self._turn, self._last = Turn(len(piece), float(len(piece))), number + 1 == len(pieces)
             self._calls.active = True

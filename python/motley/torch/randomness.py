@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
@@ -24,10 +27,41 @@ def mixed(*numbers: int) -> int:
     return state >> 1
 
 
-def seed_all(*numbers: int) -> None:
-    """Seeds the generators of PyTorch (on all devices), Python and, if it is loaded, NumPy."""
+def _module(device: torch.device) -> Any:
+    """PyTorch's module of a kind of device, such as torch.cuda; None: it has none."""
+    return getattr(torch, device.type, None)
+
+
+def devices_of(model: torch.nn.Module) -> set[torch.device]:
+    """The devices of the parameters, without the processor, whose generator is always watched and seeded."""
+    return {parameter.device for parameter in model.parameters() if parameter.device.type != "cpu"}
+
+
+def check_devices(devices: Iterable[torch.device], randomness: bool | None) -> None:
+    """Refuses devices whose generator PyTorch cannot seed, or cannot show while nobody said what the loop draws."""
+    for device in devices:
+        name, module = f"torch.{device.type}", _module(device)
+        if randomness is not False and not hasattr(module, "manual_seed"):
+            raise Refused(f"the model is on {device}, and there is no {name}.manual_seed, so random numbers that the "
+                          "loop draws there would depend on which worker computed what: it must draw none, and say so "
+                          "by randomness=False to the loader")
+        if randomness is None and not hasattr(module, "get_rng_state"):
+            raise Refused(f"the model is on {device}, and there is no {name}.get_rng_state, so Motley cannot notice "
+                          "random numbers that the loop draws there: give randomness=True to the loader if it draws "
+                          "some, and randomness=False if it draws none")
+
+
+def seed_all(*numbers: int, devices: Iterable[torch.device] = ()) -> None:
+    """Seeds the generators of PyTorch, Python and, if it is loaded, NumPy.
+
+    PyTorch itself seeds the processor and the kinds of devices that it knows. `devices` may be of others.
+    """
     seed = mixed(*numbers)
     torch.manual_seed(seed)
+    for module in {device.type: _module(device) for device in devices if device.type != "cuda"}.values():
+        seed_of_device = getattr(module, "manual_seed_all", None) or getattr(module, "manual_seed", None)
+        if seed_of_device is not None:
+            seed_of_device(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -52,8 +86,8 @@ def check_draws(drawn: bool) -> None:
 class Draws:
     """Notices whether anything drew random numbers from the generators of Python, NumPy and PyTorch."""
 
-    def __init__(self, devices: set[torch.device]) -> None:
-        self._cuda = [device for device in devices if device.type == "cuda"]
+    def __init__(self, devices: Iterable[torch.device] = ()) -> None:
+        self._devices = [device for device in devices if hasattr(_module(device), "get_rng_state")]
         self._python, self._numpy = random.getstate(), _numpy_state()
         self._before = self._states()
 
@@ -63,4 +97,11 @@ class Draws:
         return any(not torch.equal(before, now) for before, now in zip(self._before, self._states()))
 
     def _states(self) -> list[torch.Tensor]:
-        return [torch.get_rng_state()] + [torch.cuda.get_rng_state(device) for device in self._cuda]
+        return [torch.get_rng_state()] + [_state(device) for device in self._devices]
+
+
+def _state(device: torch.device) -> torch.Tensor:
+    get = _module(device).get_rng_state
+    # A module of one device, such as torch.mps, takes no number of it.
+    state: torch.Tensor = get(device) if inspect.signature(get).parameters else get()
+    return state

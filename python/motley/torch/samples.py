@@ -41,7 +41,7 @@ class Samples:
         numbers = positions.tolist()
         if self._random:
             return self._collate([self._load_random(number, seed, step) for number in numbers])
-        draws = None if self._checked else Draws(set())
+        draws = None if self._checked else Draws()
         if hasattr(self._dataset, "__getitems__"):
             batch = self._collate(self._dataset.__getitems__(numbers))
         else:

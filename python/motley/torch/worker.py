@@ -249,10 +249,10 @@ class WorkerLoader(Loader):
         """One turn of the loop."""
         batch = self._samples.load(chunk.positions, work.seed, work.step)
         if chunk.draws is not None:
-            seed_all(work.seed, *chunk.draws)
+            seed_all(work.seed, *chunk.draws, devices=self._devices)
         turn = Turn(len(chunk.positions), float(len(chunk.positions)))
         self._chunk, self._turn = chunk, turn
-        draws = None if self._draws is True else Draws(self._flat.devices)
+        draws = None if self._draws is True else Draws(self._devices)
         yield batch
         self._chunk = self._turn = None
         turn.drew = draws is not None and draws.drawn()

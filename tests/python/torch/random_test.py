@@ -2,6 +2,7 @@
 """Random numbers in loops: workers and a plain process draw the same."""
 
 import copy
+import types
 
 import numpy as np
 import pytest
@@ -108,3 +109,71 @@ def test_numbers_that_numpy_draws_are_noticed():
 
     run(loader, optimizer, body)
     assert loader._draws is True
+
+
+class DropoutThere(torch.nn.Module):
+    """Draws its masks from the generator of another device."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self._generator = generator
+
+    def forward(self, x):
+        return 2 * x * (torch.rand(x.shape, generator=self._generator) < 0.5)
+
+
+def of_one_device(generator):
+    """As torch.mps."""
+    return types.SimpleNamespace(get_rng_state=lambda: generator.get_state(), manual_seed=generator.manual_seed)
+
+
+def of_many_devices(generator):
+    """As torch.cuda and torch.xpu: manual_seed is for the current device only."""
+    def get_rng_state(device):
+        assert device == torch.device("hpu", 0)
+        return generator.get_state()
+
+    return types.SimpleNamespace(get_rng_state=get_rng_state, manual_seed=None, manual_seed_all=generator.manual_seed)
+
+
+@pytest.mark.parametrize("module", [of_one_device, of_many_devices])
+def test_numbers_of_another_device_are_noticed_and_seeded(module, monkeypatch):
+    generator = torch.Generator()
+    monkeypatch.setattr(torch, "hpu", module(generator), raising=False)
+    sums, losses = [], []
+    for turn in range(2):
+        model = network(DropoutThere(generator))
+        work = FakeWork(vector(model), ROWS["real"], step=3)
+        first = FakeWork(vector(model), ROWS["plain"], step=turn)
+        loader, optimizer, _ = make([first, work], model, randomness=None)
+        loader._devices = {torch.device("hpu", 0), torch.device("cpu")}
+        run(loader, optimizer)
+        assert loader._draws is True
+        sums.append(work.sums[0])
+        plain = motley.torch.loader(data(), model, optimizer, batch_size=BATCH)
+        plain._devices = loader._devices
+        run(plain, optimizer, epochs=1)
+        losses.append(plain.losses)
+    assert np.array_equal(*sums) and losses[0] == losses[1]
+
+
+def made_on_meta(**options):
+    model = torch.nn.Linear(8, 3, device="meta")  # PyTorch has no torch.meta.
+    return motley.torch.loader(data(), model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=BATCH, **options)
+
+
+def test_a_device_without_a_generator_is_for_loops_that_draw_nothing():
+    for randomness in (None, True):
+        with pytest.raises(Refused, match="the model is on meta, and there is no torch.meta.manual_seed.*it must draw "
+                                          "none, and say so by randomness=False"):
+            made_on_meta(randomness=randomness)
+    made_on_meta(randomness=False)
+
+
+def test_a_generator_that_cannot_be_watched_needs_an_answer(monkeypatch):
+    monkeypatch.setattr(torch, "meta", types.SimpleNamespace(manual_seed=int), raising=False)
+    with pytest.raises(Refused, match="there is no torch.meta.get_rng_state.*give randomness=True to the loader if it "
+                                      "draws some, and randomness=False if it draws none"):
+        made_on_meta()
+    made_on_meta(randomness=True)
+    made_on_meta(randomness=False)
