@@ -32,7 +32,7 @@ TRAINS = """
         motley.Job("worker", trainer=trainer).run()
         sys.exit()
     job = motley.Job("server", trainer=trainer, sample_count=400, batch=100, steps=int(sys.argv[1]), learning_rate=0.3,
-                     min_workers=2, **environment.options)
+                     min_workers=int(sys.argv[2]), **environment.options)
     job.run()
     print(job.report["steps"], len(job.report["workers"]), np.round(job.parameters(), 3))
 """
@@ -74,7 +74,7 @@ def pretends(tmp_path):
 
 
 def test_a_script_trains(tmp_path, capfd):
-    motley.ray.run([script(tmp_path, TRAINS), "60"], workers=2)
+    motley.ray.run([script(tmp_path, TRAINS), "60", "2"], workers=2)
     assert "60 2 [1. 2. 3.]" in capfd.readouterr().out
 
 
