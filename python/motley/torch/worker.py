@@ -190,7 +190,9 @@ class WorkerLoader(Loader):
         except GeneratorExit:
             raise
         except BaseException:  # Its sums hold a part of the samples, so nobody can go on with it.
-            self._release().fail()
+            self._work = None
+            self._sum.end()
+            work.fail()  # Nothing, if a signal came when it was just handed back.
             raise
 
     def _chunks_of(self, work: Step) -> Iterator[Any]:

@@ -345,3 +345,31 @@ def test_schedulers_may_wrap_the_optimizer_before_and_after():
         first.step()
         second.step()
     check(work, model)
+
+
+class Interrupted(FakeWork):
+    """A signal ends the program just before or just after the work is handed back."""
+
+    def __init__(self, *arguments, before):
+        super().__init__(*arguments)
+        self._before, self._interrupted = before, False
+
+    def end(self, status=0):
+        if self._interrupted and self.result is not None:  # As motley.Step.
+            return
+        first, self._interrupted = not self._interrupted, True
+        if not (first and self._before):
+            super().end(status)
+        if first:
+            raise SystemExit(143)
+
+
+@pytest.mark.parametrize("before, result", [(True, 11), (False, 0)])
+def test_a_signal_while_work_is_handed_back_ends_the_program(before, result):
+    model = network()
+    work = Interrupted(vector(model), ROWS["plain"], before=before)
+    loader, optimizer, _ = make([work], model)
+    with pytest.raises(SystemExit):
+        run(loader, optimizer)
+    assert work.result == result
+    assert all(parameter.grad is None for parameter in model.parameters())
