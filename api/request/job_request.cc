@@ -40,12 +40,12 @@ Status CheckNumbers(const motley_job_options& given) {
                     "MOTLEY_SHARD_SERVER",
                     given.role));
   }
-  constexpr uint64_t kAllGiven =
-      MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE | MOTLEY_GIVEN_DROPOUT;
+  constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE |
+                                 MOTLEY_GIVEN_DROPOUT | MOTLEY_GIVEN_FOLLOWERS;
   if ((given.given & ~kAllGiven) != 0) {
     return Status::InvalidArgument(fmt::format(
-        "`given` {:#x}: there are MOTLEY_GIVEN_SEED, MOTLEY_GIVEN_L2, MOTLEY_GIVEN_TOLERATE and "
-        "MOTLEY_GIVEN_DROPOUT",
+        "`given` {:#x}: there are MOTLEY_GIVEN_SEED, MOTLEY_GIVEN_L2, MOTLEY_GIVEN_TOLERATE, "
+        "MOTLEY_GIVEN_DROPOUT and MOTLEY_GIVEN_FOLLOWERS",
         given.given));
   }
   const bool resumes = given.resume != nullptr && *given.resume != '\0';
@@ -249,7 +249,9 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.code, request.code);
   request.quorum = given.quorum;
   TakeText(given.reduce, request.reduce);
-  request.followers = given.followers;
+  if (given.followers > 0 || (given.given & MOTLEY_GIVEN_FOLLOWERS) != 0) {
+    request.followers = given.followers;
+  }
   TakeText(given.wire, request.wire);
   TakeText(given.sync, request.sync);
   request.outer_rate = given.outer_rate;

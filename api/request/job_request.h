@@ -5,6 +5,7 @@
 #include <bitset>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,7 @@ struct JobRequest {
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
   std::string reduce = "auto";
-  uint32_t followers = 0;  // 0: not given.
+  std::optional<uint32_t> followers;
   std::string wire = "float32";
   std::string sync = "bsp";
   double outer_rate = 0;      // 0: not given.

@@ -31,15 +31,16 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
     using Why = notice::StarKept::Why;
     if (chosen) job.star_kept = here ? Why::kHere : Why::kNoBarrier;
-    if (request.followers == 0) return Status::Ok();
+    if (request.followers.value_or(0) == 0) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
         "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "
         "sharded:S, or leave `followers` out",
-        request.followers));
+        *request.followers));
   }
-  if (request.followers > 3) {
+  const uint32_t followers = request.followers.value_or(1);
+  if (followers > 3) {
     return Status::InvalidArgument(
-        fmt::format("`followers` {}: from 1 to 3 are possible", request.followers));
+        fmt::format("`followers` {}: from 0 to 3 are possible", followers));
   }
   if (mode.kind == Reduce::kDirect && job.workers < 2) {
     return Status::InvalidArgument("`reduce` direct: one worker alone has nobody to share with");
@@ -53,7 +54,7 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   }
   using Holders = JobOptions::Holders;
   job.holders = chosen ? Holders::kChosen : sharded ? Holders::kShardServers : Holders::kWorkers;
-  job.followers = std::max(request.followers, 1U);
+  job.followers = followers;
   if (!here) job.shard_servers = sharded ? mode.servers : kMostShardServers;
   if (chosen) return Status::Ok();
   job.shards = sharded ? mode.servers : job.workers;

@@ -190,7 +190,7 @@ typedef struct motley_job_options {
       direct and auto use shard servers that joined before the first step. */
   const char* reduce;
   /** Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
-   * that it outlives its owner. 0: 1. */
+   * that it outlives its owner. 0: 1; with MOTLEY_GIVEN_FOLLOWERS: none. */
   uint32_t followers;
   /** All-in-one, server: how gradients and parameters travel. NULL or "float32": as they are.
       "bf16": rounded to half the bytes. "int8": rounded by chance to about a quarter, so that the
@@ -200,9 +200,10 @@ typedef struct motley_job_options {
       update, and wait for it. "asp": each worker's gradient is an update of its own, over a whole
       batch. "ssp:S": the same, and no worker begins an update more than S ahead of the slowest.
       "dssp:LO,HI": the same with a bound from LO to HI that follows the workers' times. "r2sp": as
-      asp, in turn. "dana": as asp, with Nesterov's momentum for each worker. "backup:B": as bsp,
-      and a step does not wait for its last B answers. "local:H": workers take about H own steps
-      before an update. "local:H,K": K of them while vectors travel (docs/how-to/sync.md). */
+      asp, with updates in turn. "dana": as asp, with Nesterov's momentum for each worker.
+      "backup:B": as bsp, and a step does not wait for its last B answers. "local:H": workers take
+      about H own steps before an update. "local:H,K": K of them while vectors travel
+      (docs/how-to/sync.md). */
   const char* sync;
   /** All-in-one, server, `sync` bsp: the job pauses when it has done this many steps in all, until
       motley_job_allow_steps or motley_job_finish. Without `epochs` and `steps` such a job goes on

@@ -113,7 +113,8 @@ enum {
   MOTLEY_GIVEN_SEED = 1,
   MOTLEY_GIVEN_L2 = 2,
   MOTLEY_GIVEN_TOLERATE = 4,
-  MOTLEY_GIVEN_DROPOUT = 8
+  MOTLEY_GIVEN_DROPOUT = 8,
+  MOTLEY_GIVEN_FOLLOWERS = 16
 };
 typedef struct motley_job_options {
   uint32_t struct_size;

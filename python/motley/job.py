@@ -33,7 +33,7 @@ POLL = 0.1
 LAST_SECONDS = 5.0
 
 # Options whose default value means "not given", unless their flag is set.
-_GIVEN = {"seed": 1, "l2": 2, "tolerate": 4, "dropout": 8}
+_GIVEN = {"seed": 1, "l2": 2, "tolerate": 4, "dropout": 8, "followers": 16}
 _LIMITS = {"uint32_t": (0, 2**32 - 1), "uint64_t": (0, 2**64 - 1), "int32_t": (-(2**31), 2**31 - 1)}
 _FIELDS = {name: field.type.cname for name, field in ffi.typeof("motley_job_options").fields
            if name not in ("struct_size", "role", "given")}

@@ -192,6 +192,10 @@ TEST(PlanJob, RefusesFollowersOfAVectorThatTheServerKeeps) {
   EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("`followers` 2"));
   request.role = MOTLEY_SERVER;
   EXPECT_EQ(PlanRealJob(request)->job.followers, 2U);
+  request.followers = 0;
+  EXPECT_EQ(PlanRealJob(request)->job.followers, 0U);
+  request.followers = 4;
+  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("from 0 to 3"));
 }
 
 TEST(PlanJob, AServerChoosesWhoHoldsTheVectorIfItMay) {

@@ -22,7 +22,7 @@ def trained(problem, sync, **options):
 
 @pytest.mark.parametrize("sync", MODES)
 def test_each_mode_trains(problem, sync):
-    report = trained(problem, sync, optimizer="nag" if sync == "dana" else None)
+    report = trained(problem, sync)
     assert report["sync"] == sync
     assert ("staleness" in report) == (sync in WITHOUT_BARRIER or sync == "dana")
     assert report["learning"]["optimizer"] == ("nag" if sync == "dana" else "sgd")

@@ -60,6 +60,12 @@ class Direct(ProgramTest):
                 report = self.train("--reduce", "direct", "--followers", followers, *flags)
                 self.expect_same(report, reference)
 
+    def test_without_followers_a_lost_owner_ends_the_job(self):
+        self.expect_same(self.train("--reduce", "direct", "--followers", 0), self.train("--code", "none"))
+        done = self.run_program("train", "--data", self.data, "--model", "mlp:32", "--workers", 4, "--steps", 300,
+                                "--reduce", "direct", "--followers", 0, "--fault", "kill:2@step=20", expect=4)
+        self.assertIn("--followers", done.stderr)
+
     def test_goes_on_from_checkpoints_that_come_beside_steps(self):
         """Owners die and stand still while they send some of them."""
         reference = self.train("--code", "none")
