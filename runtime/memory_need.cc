@@ -26,6 +26,7 @@ constexpr uint64_t kAudit = 3;
 // more vectors to look at an answer again.
 constexpr uint64_t kAuditOfOwners = 2;
 constexpr uint64_t kAuditAgain = 2;
+constexpr uint64_t kAuditInOwnMemory = 2;  // The parameters and a sum, if a trainer has its own.
 
 constexpr uint64_t kParameterBuffers = 3;  // One in use, a newer one, and one that is arriving.
 constexpr uint64_t kAnswers = 2;           // One being computed, and one on its way.
@@ -107,10 +108,17 @@ uint64_t ShownVectors(const JobOptions& options) {
   return shows ? StateVectors(options) : 0;
 }
 
+// Vectors of an audit that otherwise needs so many.
+uint64_t AuditVectors(const JobOptions& options, uint64_t usual) {
+  if (options.audit_fraction == 0) return 0;
+  const bool own = options.foreign != nullptr && options.foreign->memory != nullptr;
+  return usual + (own ? kAuditInOwnMemory : 0);
+}
+
 // Vectors of a server with the sums, the optimizer's state and so many versions.
 uint64_t StarVectors(const JobOptions& options, uint64_t versions) {
   const uint64_t packed = options.wire == WireFormat::kFloat32 ? 0 : versions / 2;
-  const uint64_t audit = options.audit_fraction > 0 ? kAudit : 0;
+  const uint64_t audit = AuditVectors(options, kAudit);
   return versions + packed + audit + kGradients + SumVectors(options) + StateVectors(options) +
          (ByGap(options) ? 1 : 0) + JudgedVersions(options) + CheckpointVectors(options) +
          ShownVectors(options);
@@ -129,9 +137,7 @@ uint64_t CoordinatorVectors(const JobOptions& options) {
 
 // Vectors of its audits. Few steps are audited, so an audit seldom goes on while a version is read
 // or written.
-uint64_t AuditOfOwners(const JobOptions& options) {
-  return options.audit_fraction > 0 ? kAuditOfOwners : 0;
-}
+uint64_t AuditOfOwners(const JobOptions& options) { return AuditVectors(options, kAuditOfOwners); }
 
 // Vectors that owners keep of a version while it is read for a checkpoint beside steps.
 uint64_t KeptForCheckpoints(const JobOptions& options) {

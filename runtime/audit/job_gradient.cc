@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -67,8 +68,31 @@ class ForeignGradient final : public JobGradient {
 
   bool divisible() const override { return false; }
 
+  // The caller's function finds its vectors in memory of its own here, too. A copy costs little
+  // beside a sum.
   Status Sum(Device&, const Samples& of, std::span<const float> parameters, const DataSource& data,
              const std::atomic<bool>& cancelled, std::span<float> gradient, Tally& tally) override {
+    if (foreign_->memory == nullptr) return Add(of, parameters, data, cancelled, gradient, tally);
+    MOTLEY_RETURN_IF_ERROR(MakeVectors());
+    std::ranges::copy(parameters, vectors_.parameters->begin());
+    std::ranges::copy(gradient, vectors_.sum->begin());
+    const Status added = Add(of, *vectors_.parameters, data, cancelled, *vectors_.sum, tally);
+    std::ranges::copy(*vectors_.sum, gradient.begin());
+    return added;
+  }
+
+ private:
+  Status MakeVectors() {
+    if (vectors_.sum != nullptr) return Status::Ok();
+    constexpr char kWhat[] = "an audit's sum";
+    const uint64_t count = parameter_count();
+    MOTLEY_ASSIGN_OR_RETURN(vectors_.parameters, HostVector::Make(kWhat, count, foreign_->memory));
+    MOTLEY_ASSIGN_OR_RETURN(vectors_.sum, HostVector::Make(kWhat, count, foreign_->memory));
+    return Status::Ok();
+  }
+
+  Status Add(const Samples& of, std::span<const float> parameters, const DataSource& data,
+             const std::atomic<bool>& cancelled, std::span<float> gradient, Tally& tally) const {
     Dataset batch;
     const bool theirs = CallerOwned(data.shape());
     if (!theirs) {
@@ -99,9 +123,11 @@ class ForeignGradient final : public JobGradient {
     return cancelled ? Status::Cancelled("the sum was no longer wanted") : status;
   }
 
- private:
   std::shared_ptr<const ForeignTrainer> foreign_;
   const uint64_t job_;
+  struct {
+    SharedVector parameters, sum;
+  } vectors_;  // In the caller's memory, if there is any.
 };
 
 }  // namespace

@@ -55,19 +55,20 @@ Executor::Executor(Env env, Parts parts, std::function<void(const Status&)> fail
           env.transport,
           parts_.peer_of != nullptr ? parts_.peer_of
                                     : [peer = parts_.peer](uint32_t) { return peer; },
-          parts_.cut, parts_.seed, [this] { Advance(); }),
-      kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
+          parts_.cut, parts_.seed, [this] { Advance(); }, parts_.shop->memory),
+      kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device),
+            parts_.shop->memory) {}
 
 Executor::~Executor() {
   for (const auto& order : queue_) order->Abandon();
-  parts_.shop->trainer->DropAhead();
+  parts_.shop->trainer->LetGo();
 }
 
 void Executor::Stop() {
   stopped_ = true;
   for (const auto& order : queue_) order->Abandon();
   queue_.clear();
-  parts_.shop->trainer->DropAhead();
+  parts_.shop->trainer->LetGo();
   outbox_.TakeBack();
 }
 
@@ -230,7 +231,7 @@ Result<bool> Executor::GoOn(WorkOrder& order) {
     return true;
   }
   if (order.parameters() == nullptr) {
-    ParameterCopy parameters = parts_.parameters.AtLeast(what.version);
+    auto parameters = parts_.parameters.AtLeast(what.version);
     if (parameters == nullptr) return false;
     order.SetParameters(std::move(parameters), parts_.parameters.newest());
   }

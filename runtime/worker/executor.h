@@ -70,11 +70,10 @@ class Executor {
   void Stop();
 
  private:
-  using Sum = std::shared_ptr<std::vector<float>>;
   struct First {         // The state of the first order in the queue.
     bool busy = false;   // The order is being computed, put together or sent.
     bool asked = false;  // The server knows that slices could leave.
-    Sum sum;             // The buffer for the sum; null if the order has not begun.
+    SharedVector sum;    // The buffer for the sum; null if the order has not begun.
     // The answer that owns the sum; null if the sum is to be kept.
     Outbox::Vector* answer = nullptr;
     std::vector<KeptSums::Share> shares;  // Kept sums to add when the rest is computed.

@@ -28,9 +28,7 @@ Result<KeptSums::Sum> KeptSums::Room(uint64_t version) {
   ++made_;
   MOTLEY_RETURN_IF_ERROR(CheckMemory("a worker that keeps what it computed", parameters_,
                                      WorkerVectors() + made_, memory_bytes_));
-  return OrNoMemory("a sum that is kept", [&]() -> Result<Sum> {
-    return std::make_shared<std::vector<float>>(VectorLength(parameters_));
-  });
+  return HostVector::Make("a sum that is kept", VectorLength(parameters_), memory_);
 }
 
 void KeptSums::Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& tally) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "coding/code_form.h"
@@ -19,7 +20,7 @@ namespace motley {
 
 class KeptSums {
  public:
-  using Sum = std::shared_ptr<std::vector<float>>;
+  using Sum = SharedVector;
   // The part that a row has of a sum: its coefficients, one for each part.
   struct Share {
     Sum sum;
@@ -27,10 +28,10 @@ class KeptSums {
     std::vector<Complex> weights;
   };
 
-  // `parameters` is the length of the sums. `memory_bytes` is the memory of the worker's machine; 0
-  // if unknown.
-  KeptSums(uint64_t parameters, uint64_t memory_bytes)
-      : parameters_(parameters), memory_bytes_(memory_bytes) {}
+  // `parameters` is the length of the sums, which lie in `memory` (null: the library's).
+  // `memory_bytes` is the memory of the worker's machine; 0 if unknown.
+  KeptSums(uint64_t parameters, uint64_t memory_bytes, OwnMemory memory = nullptr)
+      : parameters_(parameters), memory_bytes_(memory_bytes), memory_(std::move(memory)) {}
 
   bool Has(uint64_t version, PartitionId begin, PartitionId end) const;
   // Room for one more sum of this version. It forgets the sums of another version. kResource when
@@ -56,6 +57,7 @@ class KeptSums {
 
   uint64_t parameters_;
   uint64_t memory_bytes_;
+  OwnMemory memory_;
   uint64_t version_ = 0;
   std::map<PartitionId, Run> runs_;  // The runs of version_, by their first partition.
   std::vector<Sum> spare_;

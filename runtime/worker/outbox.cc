@@ -15,23 +15,26 @@
 namespace motley {
 
 Outbox::Outbox(Transport& transport, PeerOf peer_of, Slicing cut, uint64_t seed,
-               std::function<void()> freed)
+               std::function<void()> freed, OwnMemory memory)
     : transport_(transport),
       peer_of_(std::move(peer_of)),
       cut_(std::move(cut)),
       seed_(seed),
-      freed_(std::move(freed)) {
+      freed_(std::move(freed)),
+      memory_(std::move(memory)) {
   for (Vector& vector : vectors_) vector.cut = cut_;
 }
 
 // Old memory is freed first, so that memory need not hold both.
-void Outbox::MakeRoom(Vector& vector) const {
+Status Outbox::MakeRoom(Vector& vector) const {
   const Slicing& cut = vector.cut;
   vector.sum = nullptr;
   vector.packed = nullptr;
-  vector.sum = std::make_shared<std::vector<float>>(cut.total());
-  if (cut.format() == WireFormat::kFloat32) return;
+  MOTLEY_ASSIGN_OR_RETURN(vector.sum,
+                          HostVector::Make("the worker's answer", cut.total(), memory_));
+  if (cut.format() == WireFormat::kFloat32) return Status::Ok();
   vector.packed = std::make_shared<Bytes>(cut.count() * WireBytes(cut.format(), cut.length()));
+  return Status::Ok();
 }
 
 Outbox::Vector* Outbox::Free() {
@@ -49,10 +52,7 @@ Status Outbox::Fit(Vector& vector, uint32_t parts) const {
                          cut_.length(), cut_.format());
   }
   if (vector.sum != nullptr && vector.sum->size() == vector.cut.total()) return Status::Ok();
-  return OrNoMemory("the worker's answer", [&] {
-    MakeRoom(vector);
-    return Status::Ok();
-  });
+  return OrNoMemory("the worker's answer", [&] { return MakeRoom(vector); });
 }
 
 void Outbox::Describe(Vector& vector, const Header& header, uint64_t name) {

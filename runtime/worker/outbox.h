@@ -13,6 +13,7 @@
 #include "runtime/alive.h"
 #include "runtime/links/slicing.h"
 #include "runtime/worker/worker_node.h"
+#include "training/trainers/host_vector.h"
 #include "transport/transport.h"
 
 namespace motley {
@@ -21,7 +22,7 @@ class Outbox {
  public:
   // A vector is free when `unsent` is 0 and nothing is computed into it.
   struct Vector {
-    std::shared_ptr<std::vector<float>> sum;
+    SharedVector sum;
     // Tally of the samples in `sum`; the caller sets it before the first slice leaves.
     Tally tally;
     bool computing = false;
@@ -41,9 +42,9 @@ class Outbox {
   using PeerOf = std::function<PeerId(uint32_t shard)>;
 
   // `cut` is that of whole vectors. `seed` is the job's. `freed` runs when a vector has left or was
-  // taken back.
+  // taken back. Vectors lie in `memory`; null: the library's.
   Outbox(Transport& transport, PeerOf peer_of, Slicing cut, uint64_t seed,
-         std::function<void()> freed);
+         std::function<void()> freed, OwnMemory memory = nullptr);
 
   // The filter changes whole vectors, so with it no slice leaves early.
   void SetFilter(AnswerFilter filter) { filter_ = std::move(filter); }
@@ -72,7 +73,7 @@ class Outbox {
 
  private:
   static constexpr size_t kSent = SIZE_MAX;
-  void MakeRoom(Vector& vector) const;
+  Status MakeRoom(Vector& vector) const;
   void SendSlice(Vector& vector, size_t slice);
   BytesView Pack(Vector& vector, size_t slice) const;
 
@@ -81,6 +82,7 @@ class Outbox {
   const Slicing cut_;  // The cut of whole vectors.
   const uint64_t seed_;
   std::function<void()> freed_;
+  const OwnMemory memory_;
   AnswerFilter filter_;
   std::array<Vector, 2> vectors_;
   Alive alive_;

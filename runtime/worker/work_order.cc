@@ -121,7 +121,7 @@ size_t WorkOrder::Cut() {
   return end;
 }
 
-void WorkOrder::Compute(std::shared_ptr<std::vector<float>> sum, Hooks hooks) {
+void WorkOrder::Compute(SharedVector sum, Hooks hooks) {
   sum_ = std::move(sum);
   hooks_ = std::move(hooks);
   started_ = Cut();

@@ -79,15 +79,15 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   void SetTerms(std::vector<PartitionTerm> terms);
   // What the order is computed with: what().version, or a newer one that the server published for
   // it.
-  void SetParameters(ParameterCopy parameters, uint64_t version) {
+  void SetParameters(std::shared_ptr<const HostVector> parameters, uint64_t version) {
     version_ = {std::move(parameters), version};
   }
-  const ParameterCopy& parameters() const { return version_.values; }
+  const std::shared_ptr<const HostVector>& parameters() const { return version_.values; }
   uint64_t version() const { return version_.number; }
   // Computes the next chunk and adds it to `sum`. If the trainer keeps sums on the device, the sum
   // of an order whose cover is not known stays there until it is due and finished. Hooks never run
   // inside this call.
-  void Compute(std::shared_ptr<std::vector<float>> sum, Hooks hooks);
+  void Compute(SharedVector sum, Hooks hooks);
   void Fetch(Hooks hooks);  // Brings the part of the sum on the device into the sum.
   // Lets the trainer begin with the next step on the same terms. `failed` runs only if it fails.
   void GoAhead(std::function<void(const Status&)> failed) const;
@@ -117,10 +117,10 @@ class WorkOrder : public std::enable_shared_from_this<WorkOrder> {
   What what_;
   std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges_;
   struct {
-    ParameterCopy values;
+    std::shared_ptr<const HostVector> values;
     uint64_t number = 0;
   } version_;  // What the order is computed with.
-  std::shared_ptr<std::vector<float>> sum_;
+  SharedVector sum_;
   Hooks hooks_;
   Room room_;  // Partitions in the sequence of computation, and the chunk on the device.
   size_t done_ = 0;

@@ -17,15 +17,18 @@ constexpr uint32_t kMostRollbacksAhead = 1024;  // A worker misses none while it
 
 }  // namespace
 
-ParameterInbox::ParameterInbox(Slicing cut) : cut_(std::move(cut)), epochs_(cut_.shards(), 0) {}
+ParameterInbox::ParameterInbox(Slicing cut, OwnMemory memory)
+    : cut_(std::move(cut)), memory_(std::move(memory)), epochs_(cut_.shards(), 0) {}
 
-Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
+Result<SharedVector> ParameterInbox::Spare() {
   for (const auto& copy : copies_) {
     if (copy.use_count() == 1) return copy;
   }
-  return OrNoMemory("the parameters", [this]() -> Result<std::shared_ptr<std::vector<float>>> {
-    copies_.push_back(std::make_shared<std::vector<float>>(cut_.total()));
-    return copies_.back();
+  return OrNoMemory("the parameters", [this]() -> Result<SharedVector> {
+    MOTLEY_ASSIGN_OR_RETURN(SharedVector copy,
+                            HostVector::Make("the parameters", cut_.total(), memory_));
+    copies_.push_back(copy);
+    return copy;
   });
 }
 
@@ -71,7 +74,7 @@ Status ParameterInbox::Expect(uint64_t version) {
   return Status::Ok();
 }
 
-std::span<float> ParameterInbox::SliceIn(std::vector<float>& values, size_t slice) const {
+std::span<float> ParameterInbox::SliceIn(HostVector& values, size_t slice) const {
   return std::span(values).subspan(cut_.begin(slice), cut_.size(slice));
 }
 
@@ -120,7 +123,7 @@ uint64_t ParameterInbox::Needs(uint32_t shard) const {
   return whole_.values ? whole_.number + 1 : 0;
 }
 
-ParameterCopy ParameterInbox::AtLeast(uint64_t version) {
+std::shared_ptr<const HostVector> ParameterInbox::AtLeast(uint64_t version) {
   if (ComingIsWhole() && coming_.number <= version) Promote();
   const bool fits = remote_ ? whole_.number == version : whole_.number >= version;
   return fits ? whole_.values : nullptr;

@@ -12,8 +12,8 @@
 
 #include "runtime/links/packed_slice.h"
 #include "runtime/links/slicing.h"
-#include "runtime/shard/publisher.h"
 #include "runtime/worker/workshop.h"
+#include "training/trainers/host_vector.h"
 
 namespace motley {
 
@@ -26,7 +26,8 @@ class ParameterInbox {
   // All of a shard's new values are here.
   using Came = std::function<void(uint32_t shard, uint64_t version, std::span<const float> values)>;
 
-  explicit ParameterInbox(Slicing cut);
+  // The parameters lie in `memory`; null: the library's.
+  explicit ParameterInbox(Slicing cut, OwnMemory memory = nullptr);
 
   void SetCame(Came came) { came_ = std::move(came); }
   // Workers hold the shards from now on.
@@ -37,7 +38,7 @@ class ParameterInbox {
 
   // A slice that is arriving over one of several connections.
   struct Arriving {
-    std::shared_ptr<std::vector<float>> values;  // Kept, even if its version is given up meanwhile.
+    SharedVector values;  // Kept, even if its version is given up meanwhile.
     size_t slice = 0;
     PackedSlice packed;
   };
@@ -54,7 +55,7 @@ class ParameterInbox {
   // The newest version that arrived in whole, if it is this one or a newer one; otherwise null. The
   // server decides which versions an update may use by what it publishes before the update is done.
   // With shards on workers it is this version or none.
-  ParameterCopy AtLeast(uint64_t version);
+  std::shared_ptr<const HostVector> AtLeast(uint64_t version);
   uint64_t newest() const { return whole_.number; }  // Its number. Precondition: there is one.
   // The version after the newest one of which all of this shard's values are here; 0: none.
   uint64_t Needs(uint32_t shard) const;
@@ -62,19 +63,20 @@ class ParameterInbox {
  private:
   struct Version {
     uint64_t number = 0;
-    std::shared_ptr<std::vector<float>> values;  // Null: none yet.
+    SharedVector values;  // Null: none yet.
     std::vector<bool> seen;
     std::vector<size_t> missing;  // Slices, by shard.
     size_t missing_count = 0;
   };
   bool ComingIsWhole() const { return coming_.values != nullptr && coming_.missing_count == 0; }
   void Promote();
-  Result<std::shared_ptr<std::vector<float>>> Spare();
+  Result<SharedVector> Spare();
   Status Expect(uint64_t version);  // Its slices come now.
-  std::span<float> SliceIn(std::vector<float>& values, size_t slice) const;
+  std::span<float> SliceIn(HostVector& values, size_t slice) const;
 
   Slicing cut_;
-  std::vector<std::shared_ptr<std::vector<float>>> copies_;
+  OwnMemory memory_;
+  std::vector<SharedVector> copies_;
   Version coming_;
   Version whole_;
   std::vector<uint32_t> epochs_;  // The last epoch of each shard.

@@ -63,7 +63,8 @@ Status WorkerSession::SetUp(const wire::AcceptT& accept) {
   MOTLEY_ASSIGN_OR_RETURN(const WireFormat wire, WireOf(accept));
   MOTLEY_ASSIGN_OR_RETURN(const Route route,
                           Route::Parse(shop_->trainer->parameter_count(), accept.shard_ends));
-  parameters_ = std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length, wire));
+  parameters_ =
+      std::make_unique<ParameterInbox>(route.Parameters(accept.slice_length, wire), shop_->memory);
   partitions_ = std::make_unique<PartitionInbox>(
       shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
       alive_.Guard([this](const Status& why) { Check(why.WithContext("cannot hold data")); }),

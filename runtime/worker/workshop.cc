@@ -83,7 +83,8 @@ std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::Acc
 // Lets the worker take steps of its own with the gradients of `trainer`.
 Result<std::unique_ptr<Trainer>> TakeLocalSteps(Loop& loop, Device& device,
                                                 const wire::AcceptT& accept,
-                                                std::unique_ptr<Trainer> trainer) {
+                                                std::unique_ptr<Trainer> trainer,
+                                                OwnMemory memory) {
   const wire::LocalStepsT& own = *accept.local;
   if (!device.host_accessible()) {
     return Status::Conflict(
@@ -103,9 +104,10 @@ Result<std::unique_ptr<Trainer>> TakeLocalSteps(Loop& loop, Device& device,
   by.weight_decay = own.weight_decay;
   by.clip = own.clip;
   by.schedule = own.schedule;
-  auto made =
-      MakeLocalTrainer(loop, device, std::move(trainer), {own.batch, by, own.ahead}, accept.steps);
-  if (made.ok()) return made;
+  auto made = MakeLocalTrainer(loop, device, std::move(trainer), {own.batch, by, own.ahead},
+                               accept.steps, std::move(memory));
+  const bool fits = made.code() != StatusCode::kResource && made.code() != StatusCode::kCallback;
+  if (made.ok() || !fits) return made;
   return Status::DataError(fmt::format(
       "the server's welcome has local steps that cannot be taken: {}", made.status().ToString()));
 }
@@ -159,11 +161,12 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                    {},
                    BatchSchedule(accept.seed, accept.partition_sizes, accept.batch, accept.turns),
                    nullptr});
+  if (foreign != nullptr) shop->memory = foreign->memory;
   shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
   if (accept.local != nullptr) {
     Device& host = device.host_accessible() || updates == nullptr ? device : *updates;
-    MOTLEY_ASSIGN_OR_RETURN(shop->trainer,
-                            TakeLocalSteps(loop, host, accept, std::move(shop->trainer)));
+    MOTLEY_ASSIGN_OR_RETURN(
+        shop->trainer, TakeLocalSteps(loop, host, accept, std::move(shop->trainer), shop->memory));
   }
   return shop;
 }

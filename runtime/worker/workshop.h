@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "runtime/shard/publisher.h"
 #include "training/models/model.h"
 #include "training/trainers/callback_trainer.h"
 #include "transport/wire/control.h"
@@ -19,6 +18,7 @@ struct Workshop {
   BatchSchedule schedule;
   std::unique_ptr<Trainer> trainer;
   double speed = 0;  // Samples per second in the newest piece of work; 0: there was none.
+  OwnMemory memory;  // For the vectors that the trainer reads and writes; null: the library's.
 };
 
 // How vectors travel. kDataError: there is no such format.

@@ -186,8 +186,8 @@ TEST(ForeignRow, ShowsProgressInsideACall) {
       std::make_shared<WorkOrder>(loop, shop, WorkOrder::What{.order = 1, .terms = {{0, 1, 1.0}}});
   std::vector<uint64_t> told;
   std::optional<Status> ended;
-  order->SetParameters(std::make_shared<const std::vector<float>>(1, 0.0f), 0);
-  order->Compute(std::make_shared<std::vector<float>>(VectorLength(1)),
+  order->SetParameters(HostVector::Make("parameters", 1).value(), 0);
+  order->Compute(HostVector::Make("a sum", VectorLength(1)).value(),
                  {[&] {
                     told.push_back(order->state().in_chunk);
                     EXPECT_EQ(order->state().samples, 0u) << "none is done";

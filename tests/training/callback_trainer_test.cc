@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "devices/cpu/cpu_device.h"
@@ -318,6 +320,79 @@ TEST_F(CallbackTrainer, HoldsOnTheDeviceInOrderBeforeTheWork) {
   EXPECT_EQ(failed.code(), StatusCode::kCallback);
   EXPECT_THAT(failed.ToString(), HasSubstr("hold returned 5"));
   EXPECT_THAT(failed.ToString(), HasSubstr("partition 3"));
+}
+
+TEST_F(CallbackTrainer, LetsGoOfWhatItHoldsAfterTheWork) {
+  std::vector<std::string> calls;
+  const auto said = [&](const char* what, PartitionId partition, uint64_t first, uint64_t count) {
+    calls.push_back(what + std::to_string(partition) + " at " + std::to_string(first) + ", " +
+                    std::to_string(count));
+  };
+  foreign_->hold = [&](PartitionId partition, uint64_t first, uint64_t count) {
+    said("hold ", partition, first, count);
+    return partition == 3 ? Status::Callback("hold returned 5") : Status::Ok();
+  };
+  foreign_->drop = [&](PartitionId partition, uint64_t first, uint64_t count) {
+    said("drop ", partition, first, count);
+  };
+  const auto ignore = [](const Status&) {};
+  trainer_->Hold(1, ignore);
+  trainer_->Hold(0, ignore);
+  trainer_->Hold(1, ignore);
+  trainer_->Hold(3, ignore);
+  trainer_->LetGo();
+  EXPECT_THAT(calls, ElementsAre("hold 1 at 30, 20", "hold 0 at 0, 30", "drop 1 at 30, 20",
+                                 "hold 1 at 30, 20", "hold 3 at 50, 50", "drop 0 at 0, 30",
+                                 "drop 1 at 30, 20"))
+      << "not what failed";
+  calls.clear();
+  trainer_->LetGo();
+  trainer_->Hold(0, ignore);
+  trainer_ = nullptr;
+  EXPECT_THAT(calls, IsEmpty()) << "no job is left to hold it for";
+  Make(rig_.loop, *rig_.device);
+  trainer_->Hold(4, ignore);
+  trainer_ = nullptr;
+  EXPECT_THAT(calls, ElementsAre("hold 4 at 100, 3", "drop 4 at 100, 3"));
+}
+
+// A device that closes runs none of the work that waits, and the partitions are dropped all the
+// same, but only when the call that is running has ended.
+TEST(CallbackTrainerOnAThread, LetsGoWhenTheDeviceCloses) {
+  ThreadLoop loop;
+  std::atomic<bool> working = false, dropped = false, at_fault = false;
+  auto foreign = std::make_shared<ForeignTrainer>();
+  foreign->parameter_count = 1;
+  foreign->hold = [](PartitionId, uint64_t, uint64_t) { return Status::Ok(); };
+  foreign->drop = [&](PartitionId, uint64_t, uint64_t) {
+    at_fault = at_fault || working;
+    dropped = true;
+  };
+  foreign->accumulate = [&](const ForeignWork& work) {
+    working = true;
+    working.notify_all();
+    while (!work.cancelled) std::this_thread::yield();
+    EXPECT_FALSE(dropped);
+    working = false;
+    return Status::Ok();
+  };
+  auto device = MakeCpuDevice(loop, {.threads = 1}).value();
+  PartitionStore store{{0, std::make_shared<MemorySource>(Dataset())}};
+  const auto trainer =
+      MakeCallbackTrainer(loop, *device, foreign, {}, store, BatchSchedule(1, {10}, 10));
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  const std::vector<float> parameters(1);
+  std::vector<float> sum(2);
+  const std::vector<PartitionTerm> terms = {{0, 1, 1.0}};
+  trainer->Hold(0, [](const Status&) {});
+  trainer->Accumulate({.parameters = parameters, .terms = terms, .sum = sum}, cancel,
+                      [](const Result<Trainer::Outcome>&) {});
+  working.wait(false);
+  trainer->LetGo();
+  *cancel = true;
+  device = nullptr;
+  EXPECT_TRUE(dropped);
+  EXPECT_FALSE(at_fault);
 }
 
 TEST_F(CallbackTrainer, WhatDoesNotFitIsRefused) {

@@ -278,7 +278,7 @@ TEST_F(LocalTrainer, StepsAheadThatDoNotCountLeaveNoTrace) {
     GoAhead(++round, 1, 5, waits);
     ExpectRound(++round, 1, 5, 0.1, how_.optimizer.momentum, true, 0);
     GoAhead(++round, 1, 5, waits);
-    trainer_->DropAhead();
+    trainer_->LetGo();
     ExpectRound(round++, 1, 5, 0.1, how_.optimizer.momentum, true, 0);
   }
   EXPECT_EQ(ends_, 8);

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -126,6 +128,40 @@ class Weighted : public testing::Test {
   std::vector<std::pair<size_t, size_t>> final_;  // In the order in which they were handed out.
   std::complex<double> early_weight_;             // The weight that goes with them.
 };
+
+// Sums that are not the answer lie in the caller's memory, which serves all later calls.
+TEST_F(Weighted, SumsLieInMemoryOfTheCaller) {
+  std::vector<void*> blocks;
+  auto memory = std::make_shared<VectorMemory>();
+  memory->allocate = [&](size_t bytes) -> Result<void*> {
+    blocks.push_back(std::aligned_alloc(VectorMemory::kAlignment, bytes));
+    return blocks.back();
+  };
+  size_t released = 0;
+  memory->release = [&](void* block, size_t bytes) {
+    EXPECT_EQ(bytes, VectorMemory::kAlignment);
+    std::free(block);
+    ++released;
+  };
+  whole_->memory = memory;
+  std::vector<float> sum;
+  on_call_ = [&](const WeightedWork& work) {
+    for (float* const each : work.sums) {
+      EXPECT_TRUE(each == sum.data() || std::count(blocks.begin(), blocks.end(), each) == 1);
+    }
+    return Status::Ok();
+  };
+  ASSERT_TRUE(Run(whole_, {{0, 1, {1, 2}}, {1, 2, {3, 4}}, {3, 5, {5, 6}}}, sum).ok());
+  EXPECT_EQ(blocks.size(), 1U) << "one of two sums is the answer";
+  EXPECT_EQ(released, 1U) << "with the trainer";
+  memory->allocate = [](size_t) {
+    return Result<void*>(Status::Resource("64 bytes are too many"));
+  };
+  const auto failed = Run(whole_, {{0, 5, {1, 2}}}, sum);
+  EXPECT_EQ(failed.code(), StatusCode::kResource);
+  EXPECT_THAT(failed.status().ToString(),
+              HasSubstr("there is no memory for a trainer's sums: 64 bytes are too many"));
+}
 
 TEST_F(Weighted, RealCoefficientsNeedOneSum) {
   ExpectTheSame({{0, 5, 1.0, {}}}, 1);

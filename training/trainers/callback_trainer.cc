@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <new>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,16 +39,52 @@ struct Call {
   EarlyRanges::Final final;                // Called on any thread. May be empty.
 };
 
+// The partitions that the caller's functions hold. Used on the device's thread. What is left is
+// dropped with the object, so it must live as long as there is work on the partitions.
+class HeldPartitions {
+ public:
+  HeldPartitions(std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
+      : foreign_(std::move(foreign)), schedule_(std::move(schedule)) {}
+  ~HeldPartitions() { DropAll(); }
+  HeldPartitions(const HeldPartitions&) = delete;
+  HeldPartitions& operator=(const HeldPartitions&) = delete;
+
+  // Any thread: no partition needs to be held any more.
+  void End() { ended_ = true; }
+  Status Hold(PartitionId partition) {
+    if (ended_) return Status::Ok();
+    if (held_.erase(partition) > 0) Drop(partition);
+    const uint64_t first = schedule_.first_sample(partition);
+    MOTLEY_RETURN_IF_ERROR(
+        foreign_->hold(partition, first, Size(partition))
+            .WithContext(fmt::format("partition {} with samples from {} on cannot be held",
+                                     partition, first)));
+    if (foreign_->drop) held_.insert(partition);
+    return Status::Ok();
+  }
+  void DropAll() {
+    for (const PartitionId partition : held_) Drop(partition);
+    held_.clear();
+  }
+
+ private:
+  uint64_t Size(PartitionId partition) const { return schedule_.partition_sizes()[partition]; }
+  void Drop(PartitionId partition) const {
+    foreign_->drop(partition, schedule_.first_sample(partition), Size(partition));
+  }
+
+  std::shared_ptr<const ForeignTrainer> foreign_;
+  BatchSchedule schedule_;
+  std::set<PartitionId> held_;  // Empty if nobody wants to know what is dropped.
+  std::atomic<bool> ended_ = false;
+};
+
 // Used on the device's thread.
 class CallWorker {
  public:
   CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, uint64_t job,
              BatchSchedule schedule)
-      : device_(device),
-        foreign_(std::move(foreign)),
-        job_(job),
-        schedule_(schedule),
-        samples_(std::move(schedule)) {}
+      : device_(device), foreign_(std::move(foreign)), job_(job), samples_(std::move(schedule)) {}
 
   Status Add(const Call& call, Tally& tally) {
     uint64_t before = 0;
@@ -59,13 +98,6 @@ class CallWorker {
       before += Count();
     }
     return Status::Ok();
-  }
-
-  Status Hold(PartitionId partition) const {
-    const uint64_t first = schedule_.first_sample(partition);
-    return foreign_->hold(partition, first, schedule_.partition_sizes()[partition])
-        .WithContext(
-            fmt::format("partition {} with samples from {} on cannot be held", partition, first));
   }
 
  private:
@@ -85,11 +117,17 @@ class CallWorker {
       return Ask(call, run, run.coefficient.real(), progress, call.sum, tally,
                  last ? call.final : EarlyRanges::Final());
     }
-    scratch_.assign(VectorLength(call.parameters.size()), 0.0f);
+    if (scratch_ == nullptr) {
+      const size_t length = VectorLength(call.parameters.size());
+      MOTLEY_ASSIGN_OR_RETURN(scratch_,
+                              HostVector::Make("a trainer's sum", length, foreign_->memory));
+    }
+    std::fill(scratch_->begin(), scratch_->end(), 0.0f);
     Tally of_run;
-    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_, of_run, nullptr));
+    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, *scratch_, of_run, nullptr));
     tally.Add(run.coefficient, of_run);
-    AddWeighted(run.coefficient, run.other_parts, run.ends, scratch_, call.sum, device_.parallel());
+    AddWeighted(run.coefficient, run.other_parts, run.ends, *scratch_, call.sum,
+                device_.parallel());
     return Status::Ok();
   }
 
@@ -137,9 +175,8 @@ class CallWorker {
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
   uint64_t job_;
-  BatchSchedule schedule_;
-  ForeignSamples samples_;      // The samples of the current run.
-  std::vector<float> scratch_;  // Vector of a run whose coefficients are not one real factor.
+  ForeignSamples samples_;  // The samples of the current run.
+  SharedVector scratch_;    // Vector of a run whose coefficients are not one real factor.
 };
 
 class CallbackTrainer final : public QueuedTrainer {
@@ -148,6 +185,7 @@ class CallbackTrainer final : public QueuedTrainer {
                   ForeignShape shape, const PartitionStore& store, BatchSchedule schedule)
       : QueuedTrainer(loop, device, store, {shape.features, shape.classes}, std::move(schedule)),
         foreign_(foreign),
+        held_(std::make_shared<HeldPartitions>(foreign, this->schedule())),
         worker_(std::make_shared<CallWorker>(device, foreign, shape.job, this->schedule())),
         whole_(std::make_shared<WeightedCall>(device, std::move(foreign), shape.job,
                                               this->schedule())) {}
@@ -180,12 +218,31 @@ class CallbackTrainer final : public QueuedTrainer {
   }
 
   void Hold(PartitionId partition, std::function<void(Status)> failed) override {
-    if (!foreign_->hold) return;
+    if (!foreign_->hold || held_ == nullptr) return;
     Submit(
-        0, [worker = worker_, partition] { return worker->Hold(partition); }, nullptr,
+        0, [held = held_, partition] { return held->Hold(partition); }, nullptr,
         [failed = std::move(failed)](const Result<Outcome>& held) {
           if (!held.ok()) failed(held.status());
         });
+  }
+
+  // The device drops what is held after the work before. If it closes first, it destroys this work
+  // without running it, and the last reference with it.
+  void LetGo() override {
+    if (!foreign_->drop || held_ == nullptr) return;
+    held_->End();
+    try {
+      Submit(
+          0,
+          [held = held_] {
+            held->DropAll();
+            return Status::Ok();
+          },
+          nullptr, [](const Result<Outcome>&) {});
+      held_ = nullptr;
+    } catch (const std::bad_alloc&) {
+      // This trainer is destroyed after all of its work, and drops it then.
+    }
   }
 
  private:
@@ -240,6 +297,7 @@ class CallbackTrainer final : public QueuedTrainer {
 
   std::shared_ptr<const ForeignTrainer> foreign_;
   // These are shared with work that outlives the trainer.
+  std::shared_ptr<HeldPartitions> held_;  // Null: it was let go.
   std::shared_ptr<CallWorker> worker_;
   std::shared_ptr<WeightedCall> whole_;
 };

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "training/optimizers/optimizer.h"
+#include "training/trainers/host_vector.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {
@@ -99,6 +100,12 @@ struct ForeignTrainer {
   std::function<Status(const ShownVersion&)> show;
   // Runs on the compute thread, before the first work on these samples.
   std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> hold;
+  // Runs once for each `hold` that was fine, after the last work on these samples, and before they
+  // are held again. On the compute thread, or on the one that closes the device. Needs `hold`.
+  std::function<void(PartitionId, uint64_t first_sample, uint64_t count)> drop;
+  // Memory for the parameters and sums that `accumulate` and `accumulate_weighted` get; null: the
+  // library's.
+  OwnMemory memory;
   // Runs on the server's device for evaluations: the loss of a version, by which progress is
   // judged.
   std::function<Status(uint64_t version, std::span<const float> parameters, double& loss)> evaluate;

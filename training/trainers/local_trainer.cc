@@ -16,7 +16,7 @@ class LocalTrainer final : public Trainer {
  public:
   LocalTrainer(Loop& loop, Device& device, std::unique_ptr<Trainer> gradients,
                std::unique_ptr<Optimizer> optimizer, const LocalSteps& how, RateSchedule schedule,
-               uint64_t rounds)
+               uint64_t rounds, SharedVector local, SharedVector gradient)
       : loop_(loop),
         device_(device),
         gradients_(std::move(gradients)),
@@ -25,7 +25,8 @@ class LocalTrainer final : public Trainer {
         most_ahead_(how.ahead),
         schedule_(schedule),
         rounds_(rounds),
-        gradient_(VectorLength(gradients_->parameter_count())) {}
+        local_(std::move(local)),
+        gradient_(std::move(gradient)) {}
 
   size_t parameter_count() const override { return gradients_->parameter_count(); }
   bool cuts_work() const override { return true; }  // A round is one call.
@@ -38,6 +39,10 @@ class LocalTrainer final : public Trainer {
   }
   void Hold(PartitionId partition, std::function<void(Status)> failed) override {
     gradients_->Hold(partition, std::move(failed));
+  }
+  void LetGo() override {
+    DropAhead();
+    gradients_->LetGo();
   }
 
   void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
@@ -72,20 +77,10 @@ class LocalTrainer final : public Trainer {
     round->steps_ahead = std::min(most_ahead_, round->turns - 1);
     round->cancel = std::make_shared<std::atomic<bool>>(false);
     round->done = std::move(done);
-    start_ = local_;
+    start_.assign(local_->begin(), local_->end());
     ahead_ = round;
     Begin(*round);
     round->steps_ahead > 0 ? TakeStep(std::move(round)) : EndAhead(std::move(round));
-  }
-
-  void DropAhead() override {
-    const Shared round = ahead_.lock();
-    if (round == nullptr) return;
-    *round->cancel = true;
-    if (std::exchange(round->phase, Phase::kDropped) != Phase::kRests) return;
-    Rewind();
-    rests_ = nullptr;
-    ahead_.reset();
   }
 
  private:
@@ -111,8 +106,18 @@ class LocalTrainer final : public Trainer {
   };
   using Shared = std::shared_ptr<Round>;
 
+  void DropAhead() {
+    const Shared round = ahead_.lock();
+    if (round == nullptr) return;
+    *round->cancel = true;
+    if (std::exchange(round->phase, Phase::kDropped) != Phase::kRests) return;
+    Rewind();
+    rests_ = nullptr;
+    ahead_.reset();
+  }
+
   void BeginWithOrder(Shared round) {
-    local_.assign(round->work.parameters.begin(), round->work.parameters.end());
+    std::ranges::copy(round->work.parameters, local_->begin());
     Begin(*round);
     TakeStep(std::move(round));
   }
@@ -157,8 +162,9 @@ class LocalTrainer final : public Trainer {
     round->phase = Phase::kJoined;
     auto join = [this, round] {
       const motley_kernels& kernels = device_.kernels();
-      kernels.axpy(device_.queue(), local_.size(), -1, start_.data(), local_.data());
-      kernels.axpy(device_.queue(), local_.size(), 1, round->work.parameters.data(), local_.data());
+      float* const local = local_->data();
+      kernels.axpy(device_.queue(), local_->size(), -1, start_.data(), local);
+      kernels.axpy(device_.queue(), local_->size(), 1, round->work.parameters.data(), local);
       return Status::Ok();
     };
     device_.Submit(0, std::move(join), [this, round](const Status& joined) {
@@ -167,13 +173,13 @@ class LocalTrainer final : public Trainer {
   }
 
   void TakeStep(Shared round) {
-    std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+    std::fill(gradient_->begin(), gradient_->end(), 0.0f);
     GradientWork step;
     step.step = TurnOf(round->work.step, round->turn, round->turns);
     step.version = ++version_;  // Each step has parameters of its own.
-    step.parameters = local_;
+    step.parameters = *local_;
     step.terms = round->work.terms;
-    step.sum = gradient_;
+    step.sum = *gradient_;
     step.progress = [round](uint64_t samples) { Report(*round, samples); };
     gradients_->Accumulate(
         std::move(step), round->cancel, [this, round](const Result<Outcome>& gradient) {
@@ -190,8 +196,8 @@ class LocalTrainer final : public Trainer {
     Contribution from{.weight = gradient.tally.weight.real(), .rate_factor = factor};
     const bool last = ++round->turn == round->turns;
     auto update = [this, round, from, last] {
-      MOTLEY_RETURN_IF_ERROR(
-          optimizer_->Apply(device_, std::span(gradient_).first(parameter_count()), local_, from));
+      MOTLEY_RETURN_IF_ERROR(optimizer_->Apply(
+          device_, std::span(*gradient_).first(parameter_count()), *local_, from));
       if (last) AddAnswer(*round);
       return Status::Ok();
     };
@@ -212,10 +218,12 @@ class LocalTrainer final : public Trainer {
   void AddAnswer(const Round& round) {
     const motley_kernels& kernels = device_.kernels();
     const auto weight = static_cast<float>(round.total.tally.weight.real());
-    std::copy(local_.begin(), local_.end(), gradient_.begin());
-    kernels.scale(device_.queue(), local_.size(), -1, gradient_.data());
-    kernels.axpy(device_.queue(), local_.size(), 1, round.work.parameters.data(), gradient_.data());
-    kernels.axpy(device_.queue(), local_.size(), weight, gradient_.data(), round.work.sum.data());
+    const size_t count = local_->size();
+    float* const change = gradient_->data();
+    std::ranges::copy(*local_, change);
+    kernels.scale(device_.queue(), count, -1, change);
+    kernels.axpy(device_.queue(), count, 1, round.work.parameters.data(), change);
+    kernels.axpy(device_.queue(), count, weight, change, round.work.sum.data());
   }
 
   static void Report(const Round& round, uint64_t in_step) {
@@ -247,9 +255,9 @@ class LocalTrainer final : public Trainer {
   std::optional<StepId> ended_;  // The round that local_ has the last parameters of.
   // The round under way has these: the parameters, those before the steps ahead, the gradient of a
   // step, and the optimizer's state before the first one.
-  std::vector<float> local_;
+  const SharedVector local_;
   std::vector<float> start_;
-  std::vector<float> gradient_;
+  const SharedVector gradient_;
   struct {
     uint64_t steps = 0;
     std::vector<float> state;
@@ -266,13 +274,21 @@ uint32_t LocalStepCount(uint64_t samples, uint32_t batch) {
 
 Result<std::unique_ptr<Trainer>> MakeLocalTrainer(Loop& loop, Device& device,
                                                   std::unique_ptr<Trainer> gradients,
-                                                  const LocalSteps& how, uint64_t rounds) {
+                                                  const LocalSteps& how, uint64_t rounds,
+                                                  OwnMemory memory) {
   MOTLEY_ASSERT(how.batch > 0);
   MOTLEY_ASSIGN_OR_RETURN(auto optimizer,
                           Optimizer::Create(how.optimizer, gradients->parameter_count()));
   MOTLEY_ASSIGN_OR_RETURN(const RateSchedule schedule, ParseSchedule(how.optimizer.schedule));
-  return std::unique_ptr<Trainer>(std::make_unique<LocalTrainer>(
-      loop, device, std::move(gradients), std::move(optimizer), how, schedule, rounds));
+  const size_t count = gradients->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(SharedVector local,
+                          HostVector::Make("a worker's own parameters", count, memory));
+  MOTLEY_ASSIGN_OR_RETURN(
+      SharedVector gradient,
+      HostVector::Make("a worker's own gradient", VectorLength(count), std::move(memory)));
+  return std::unique_ptr<Trainer>(
+      std::make_unique<LocalTrainer>(loop, device, std::move(gradients), std::move(optimizer), how,
+                                     schedule, rounds, std::move(local), std::move(gradient)));
 }
 
 }  // namespace motley

@@ -30,6 +30,7 @@
 #include "base/loop/loop.h"
 #include "devices/device.h"
 #include "training/optimizers/optimizer.h"
+#include "training/trainers/host_vector.h"
 #include "training/trainers/trainer.h"
 
 namespace motley {
@@ -45,10 +46,12 @@ struct LocalSteps {
 uint32_t LocalStepCount(uint64_t samples, uint32_t batch);
 
 // Makes a trainer that takes its gradients from `gradients`, and updates on `device`, which is
-// host-accessible. `rounds` is the job's number of rounds, for the schedule. `loop` and `device`
-// are borrowed. Errors are those of the optimizer and of its schedule.
+// host-accessible. `rounds` is the job's number of rounds, for the schedule. What `gradients` reads
+// and writes lies in `memory` (null: the library's). `loop` and `device` are borrowed. Errors are
+// those of the optimizer, of its schedule and of HostVector.
 Result<std::unique_ptr<Trainer>> MakeLocalTrainer(Loop& loop, Device& device,
                                                   std::unique_ptr<Trainer> gradients,
-                                                  const LocalSteps& how, uint64_t rounds);
+                                                  const LocalSteps& how, uint64_t rounds,
+                                                  OwnMemory memory = nullptr);
 
 }  // namespace motley

@@ -93,7 +93,6 @@ class Trainer {
   virtual void GoAhead(StepId /*step*/, std::span<const PartitionTerm> /*terms*/, Done done) {
     done(Outcome());
   }
-  virtual void DropAhead() {}
   // Number of samples in `step`'s batch that the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
   // Measures speed in samples per second on synthetic samples of the job's shape; on a single
@@ -105,6 +104,9 @@ class Trainer {
   // Called on the loop thread before the first work on a partition, which belongs to this worker
   // from now on. `failed` runs on the loop thread, at most once, if the trainer cannot prepare it.
   virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
+  // Called on the loop thread when this worker's part in the job is over and all work is cancelled.
+  // Drops what was begun ahead. What is held may be let go when the device has ended its work.
+  virtual void LetGo() {}
 };
 
 // The partitions that a node holds, in memory or not. Loop thread. The trainer only reads blocks

@@ -109,13 +109,30 @@ void WeightedCall::PlanSumOfNumber(size_t s, size_t parts, size_t part, bool ima
   }
 }
 
+// Finds memory for the sums that are not the answer, with zeros in it. Returns where all sums are.
+Result<std::vector<float*>> WeightedCall::ClearSums(const Work& work) {
+  std::vector<float*> sums;
+  size_t used = 0;
+  for (Sum& sum : sums_) {
+    sum.values = nullptr;
+    if (!sum.coefficients.empty()) {
+      if (used == rooms_.size()) {
+        const size_t length = VectorLength(work.parameters.size());
+        MOTLEY_ASSIGN_OR_RETURN(SharedVector room,
+                                HostVector::Make("a trainer's sums", length, foreign_->memory));
+        rooms_.push_back(std::move(room));
+      }
+      sum.values = rooms_[used++];
+      std::fill(sum.values->begin(), sum.values->end(), 0.0f);
+    }
+    sums.push_back(sum.values != nullptr ? sum.values->data() : work.sum.data());
+  }
+  return sums;
+}
+
 Status WeightedCall::Call(const Work& work, Tally& tally) {
   const size_t count = work.parameters.size();
-  std::vector<float*> sums;
-  for (Sum& sum : sums_) {
-    if (!sum.coefficients.empty()) sum.values.assign(VectorLength(count), 0.0f);
-    sums.push_back(sum.coefficients.empty() ? work.sum.data() : sum.values.data());
-  }
+  MOTLEY_ASSIGN_OR_RETURN(const std::vector<float*> sums, ClearSums(work));
   std::vector<double> losses(runs_.size()), weights;
   for (const WeightedWork::Run& run : runs_) weights.push_back(static_cast<double>(run.count));
   const std::function<void(uint64_t)> progress =
@@ -173,7 +190,7 @@ void WeightedCall::Combine(const Work& work, const EarlyRanges::Range& range) co
   for (const Sum& sum : sums_) {
     if (sum.coefficients.empty()) continue;
     AddWeighted(sum.coefficients.front(), {}, {},
-                std::span(sum.values).subspan(range.begin, length),
+                std::span(*sum.values).subspan(range.begin, length),
                 work.sum.subspan(range.begin, length), device_.parallel());
   }
 }
@@ -181,7 +198,7 @@ void WeightedCall::Combine(const Work& work, const EarlyRanges::Range& range) co
 void WeightedCall::CombineParts(const Work& work) const {
   const std::span<const size_t> ends = groups_.front().term->ends;
   for (const Sum& sum : sums_) {
-    AddWeighted(sum.coefficients.front(), std::span(sum.coefficients).subspan(1), ends, sum.values,
+    AddWeighted(sum.coefficients.front(), std::span(sum.coefficients).subspan(1), ends, *sum.values,
                 work.sum, device_.parallel());
   }
 }

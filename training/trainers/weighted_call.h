@@ -20,6 +20,7 @@
 #include "training/trainers/callback_trainer.h"
 #include "training/trainers/early_ranges.h"
 #include "training/trainers/foreign_samples.h"
+#include "training/trainers/host_vector.h"
 
 namespace motley {
 
@@ -50,7 +51,7 @@ class WeightedCall {
   };
   // A sum, and the coefficients with which it enters the answer. None: it is the answer.
   struct Sum {
-    std::vector<float> values;
+    SharedVector values;  // Null for the answer.
     std::vector<std::complex<double>> coefficients;
   };
 
@@ -60,6 +61,7 @@ class WeightedCall {
   void PlanSumOfGroup(size_t s, size_t parts);
   void PlanSumOfNumber(size_t s, size_t parts, size_t part, bool imaginary);
   Status Call(const Work& work, Tally& tally);
+  Result<std::vector<float*>> ClearSums(const Work& work);
   Result<Tally> TallyOf(std::span<const double> losses, std::span<const double> weights,
                         const std::string& where) const;
   void Combine(const Work& work, const EarlyRanges::Range& range) const;
@@ -74,6 +76,7 @@ class WeightedCall {
   std::vector<Group> groups_;
   std::vector<WeightedWork::Run> runs_;
   std::vector<Sum> sums_;
+  std::vector<SharedVector> rooms_;  // Memory for sums, kept from call to call.
 };
 
 }  // namespace motley

@@ -40,7 +40,7 @@ class GoesAhead final : public Trainer {
     begun.push_back({step, {terms.begin(), terms.end()}});
     end = std::move(done);
   }
-  void DropAhead() override { ++dropped; }
+  void LetGo() override { ++dropped; }
 
   std::vector<std::pair<StepId, bool>> ordered;
   std::vector<Begun> begun;

@@ -37,8 +37,9 @@ class ParameterEpochs : public testing::Test {
     return true;
   }
   std::vector<float> Newest(uint64_t version) {
-    const ParameterCopy values = inbox.AtLeast(version);
-    return values == nullptr ? std::vector<float>() : *values;
+    const auto values = inbox.AtLeast(version);
+    if (values == nullptr) return {};
+    return {values->begin(), values->end()};
   }
   static std::vector<float> Of(float first, float second) {
     return {first, first, first, first, second, second, second, second};
@@ -61,7 +62,7 @@ TEST_F(ParameterEpochs, SayWhatANewOwnerHasToSend) {
   EXPECT_EQ(inbox.Needs(0), 4u);
   EXPECT_EQ(inbox.Needs(1), 0u);
   EXPECT_TRUE(Send(1, 3, 1, 20));
-  const ParameterCopy used = inbox.AtLeast(3);
+  const auto used = inbox.AtLeast(3);
   EXPECT_TRUE(Send(0, 4, 1, 30));
   EXPECT_EQ(inbox.Needs(0), 5u);
   EXPECT_EQ(inbox.Needs(1), 4u);
@@ -98,7 +99,7 @@ TEST_F(ParameterEpochs, AVersionInUseStaysAsItIs) {
 TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneInUse) {
   EXPECT_TRUE(Send(0, 1, 1, 10));
   EXPECT_TRUE(Send(1, 1, 1, 20));
-  const ParameterCopy used = inbox.AtLeast(1);
+  const auto used = inbox.AtLeast(1);
   EXPECT_TRUE(Send(0, 2, 1, 30));
   EXPECT_TRUE(Send(1, 2, 1, 40));
   EXPECT_EQ(Newest(1), Of(10, 20));
@@ -109,7 +110,7 @@ TEST_F(ParameterEpochs, AVersionThatMayBeTakenBackDoesNotReplaceTheOneInUse) {
 TEST_F(ParameterEpochs, ARollbackTakesBackWhatNobodyUses) {
   EXPECT_TRUE(Send(0, 1, 1, 10));
   EXPECT_TRUE(Send(1, 1, 1, 20));
-  const ParameterCopy used = inbox.AtLeast(1);
+  const auto used = inbox.AtLeast(1);
   EXPECT_TRUE(Send(0, 2, 1, 99));
   ParameterInbox::Arriving late;
   EXPECT_TRUE(Begin(1, 2, 1, 99, late));
@@ -150,9 +151,9 @@ TEST_F(ParameterEpochs, TheNextVersionTakesTheRoomOfOneThatNobodyUses) {
     return inbox.AtLeast(version);
   };
   const float* const room = send(1, 10)->data();
-  const ParameterCopy used = send(2, 20);
+  const auto used = send(2, 20);
   EXPECT_EQ(used->data(), room);
-  const ParameterCopy newer = send(3, 30);
+  const auto newer = send(3, 30);
   EXPECT_NE(newer->data(), room);
   EXPECT_EQ(*used, Of(20, 20));
 }
