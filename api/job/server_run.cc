@@ -15,7 +15,8 @@ constexpr Duration kGrace = std::chrono::seconds(2);
 }  // namespace
 
 void ServerRun::Watch::Note(const Status& why) {
-  if (why.code() == StatusCode::kCallback && callback.ok()) callback = why;
+  const bool of_worker = why.code() == StatusCode::kCallback || why.code() == StatusCode::kResource;
+  if (of_worker && cause.ok()) cause = why;
 }
 
 void ServerRun::Watch::OnEvent(const JobEvent& event) {
@@ -116,8 +117,8 @@ void ServerRun::OnFinished(JobResult result) {
   result_ = std::move(result);
   if (!failure_.ok()) result_.status = failure_;
   // That no worker is left follows from what befell the last ones.
-  if (result_.status.code() == StatusCode::kUnavailable && !watch_.callback.ok()) {
-    result_.status = watch_.callback;
+  if (result_.status.code() == StatusCode::kUnavailable && !watch_.cause.ok()) {
+    result_.status = watch_.cause;
   }
   if (workers_ == nullptr) return loop_.Stop();
   workers_->Shutdown(steering_.stop.thrown() > 1 ? Duration::zero() : kGrace,

@@ -60,7 +60,7 @@ class ServerRun {
     std::set<WorkerId> joined;
     std::map<WorkerId, Status> lost;  // Why, those that said it.
     bool started = false;
-    Status callback;  // The first that failed.
+    Status cause;  // The first failure of a trainer, or lack of memory.
   };
 
   void Strike(const Fault& fault);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <vector>
@@ -107,6 +108,56 @@ void AddServing(const motley_trainer& given, const std::function<double()>& batc
   }
 }
 
+// What only a worker calls, beside its gradient.
+void AddHolding(const motley_trainer& given, ForeignTrainer& foreign) {
+  if (given.hold == nullptr) return;
+  foreign.hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
+    return Call("hold", nullptr,
+                [&] { return given.hold(given.context, partition, first, count); });
+  };
+  if (given.drop == nullptr) return;
+  foreign.drop = [given](PartitionId partition, uint64_t first, uint64_t count) {
+    const Status ignored = Call("drop", nullptr, [&] {
+      given.drop(given.context, partition, first, count);
+      return motley_status{MOTLEY_OK};
+    });
+  };
+}
+
+Result<void*> Allocate(const motley_trainer& trainer, uint64_t bytes) {
+  void* memory = nullptr;
+  MOTLEY_RETURN_IF_ERROR(Call("allocate", nullptr, [&] {
+    memory = trainer.allocate(trainer.context, bytes);
+    return motley_status{MOTLEY_OK};
+  }));
+  if (memory == nullptr) {
+    return Status::Resource(fmt::format(
+        "the trainer's allocate returned NULL for {} bytes. Take a smaller model, raise "
+        "the limit of such memory (of locked memory: ulimit -l), or let allocate return "
+        "usual memory instead",
+        bytes));
+  }
+  if (reinterpret_cast<uintptr_t>(memory) % VectorMemory::kAlignment == 0) return memory;
+  trainer.release(trainer.context, memory, bytes);
+  return Status::Callback(
+      fmt::format("the trainer's allocate returned {} bytes at {}, which is no multiple of {}: "
+                  "aligned_alloc({}, bytes) would do",
+                  bytes, memory, VectorMemory::kAlignment, VectorMemory::kAlignment));
+}
+
+OwnMemory MemoryOf(const motley_trainer& given) {
+  if (given.allocate == nullptr) return nullptr;
+  auto memory = std::make_shared<VectorMemory>();
+  memory->allocate = [given](size_t bytes) { return Allocate(given, bytes); };
+  memory->release = [given](void* vector, size_t bytes) {
+    const Status ignored = Call("release", nullptr, [&] {
+      given.release(given.context, vector, bytes);
+      return motley_status{MOTLEY_OK};
+    });
+  };
+  return memory;
+}
+
 Status CheckTrainer(const motley_trainer& given, bool computes) {
   if ((given.flags & ~uint32_t{MOTLEY_WHOLE_ROWS}) != 0) {
     return Status::InvalidArgument(
@@ -117,6 +168,16 @@ Status CheckTrainer(const motley_trainer& given, bool computes) {
   if (computes && given.accumulate == nullptr && given.accumulate_weighted == nullptr) {
     return Status::InvalidArgument(
         "motley_trainer: accumulate is NULL, but workers need it to compute gradients");
+  }
+  if ((given.allocate == nullptr) != (given.release == nullptr)) {
+    const bool allocates = given.allocate != nullptr;
+    return Status::InvalidArgument(
+        fmt::format("motley_trainer: {} is set and {} is NULL: memory of your own needs both",
+                    allocates ? "allocate" : "release", allocates ? "release" : "allocate"));
+  }
+  if (given.drop != nullptr && given.hold == nullptr) {
+    return Status::InvalidArgument(
+        "motley_trainer: drop ends what hold began, and hold is NULL: set it, too");
   }
   if (given.apply != nullptr || given.state_count == 0) return Status::Ok();
   return Status::InvalidArgument(
@@ -144,12 +205,8 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& 
   }
   foreign->whole_rows = (given.flags & MOTLEY_WHOLE_ROWS) != 0;
   AddServing(given, batch_loss, *foreign);
-  if (given.hold != nullptr) {
-    foreign->hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
-      return Call("hold", nullptr,
-                  [&] { return given.hold(given.context, partition, first, count); });
-    };
-  }
+  AddHolding(given, *foreign);
+  foreign->memory = MemoryOf(given);
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_trainer"));
   return std::shared_ptr<const ForeignTrainer>(std::move(foreign));
 }

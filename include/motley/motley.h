@@ -7,6 +7,7 @@
  * - event.h: the events of a running job
  * - metrics.h: its numbers, and those of each worker
  * - trainer.h: your own gradient
+ * - work.h: the work that it gets
  * - step.h: your own training loop
  * - model.h: test a saved model, predict with it
  * - checkpoint.h: list, verify, restore and export checkpoints
@@ -32,5 +33,6 @@
 #include <motley/status.h>
 #include <motley/step.h>
 #include <motley/trainer.h>
+#include <motley/work.h>
 
 #endif

@@ -24,7 +24,7 @@
 
 #include <motley/job.h>
 #include <motley/status.h>
-#include <motley/trainer.h>
+#include <motley/work.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -91,7 +91,7 @@ typedef struct motley_step {
   float* const* sums; /**< `vectors` arrays of parameter_count floats; add to them. */
   double* losses;     /**< One for each run: add the sum of the samples' losses, unweighted. SHOW:
                            the mean losses of the batches of updates step .. version - 1. */
-  /** One for each run: the total weight of its samples, as motley_work.weight in trainer.h. It is
+  /** One for each run: the total weight of its samples, as motley_work.weight in work.h. It is
       the number of samples at first; set it if your loss is a sum over something else. The loss
       and weight of a whole group may stand at one of its runs; then set the weights of the others
       to 0. */

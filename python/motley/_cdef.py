@@ -285,6 +285,9 @@ typedef struct motley_trainer {
   uint64_t state_count;
   motley_status (*evaluate)(void* context, uint64_t version, const float* parameters,
                             uint64_t parameter_count, double* loss);
+  void* (*allocate)(void* context, uint64_t bytes);
+  void (*release)(void* context, void* memory, uint64_t bytes);
+  void (*drop)(void* context, uint32_t partition, uint64_t first_sample, uint64_t sample_count);
 } motley_trainer;
 typedef struct motley_job motley_job;
 motley_status motley_job_create(const motley_job_options* options, motley_job** job);

@@ -91,7 +91,7 @@ class Interface(unittest.TestCase):
     def test_changes_are_noticed(self):
         for name, old, new, words in (
                 ("trainer.h", "uint64_t state_count;", "uint32_t state_count;", "uint64_t state_count: gone"),
-                ("trainer.h", "uint32_t group;", "uint64_t group;", "struct motley_run of 32 bytes: now 40"),
+                ("work.h", "uint32_t group;", "uint64_t group;", "struct motley_run of 32 bytes: now 40"),
                 ("event.h", "MOTLEY_EVENT_NOTICE = 10", "MOTLEY_EVENT_NOTICE = 20", "MOTLEY_EVENT_NOTICE = 10:"),
                 ("step.h", "uint64_t samples_done);", "uint32_t samples_done);", "motley_step_partial"),
                 ("metrics.h", "const char* name;", "", "const char* name: gone")):
