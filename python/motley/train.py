@@ -21,12 +21,14 @@ def train(*, data: Data, events: Events | None = ..., **options: Unpack[JobOptio
 @overload
 def train(  # type: ignore[misc]
     *, gradient: Gradient, parameters: npt.ArrayLike, samples: int | None = ..., data: Data | None = ...,
-    hold: Hold | None = ..., chunk: int | None = ..., events: Events | None = ..., **options: Unpack[JobOptions],
+    hold: Hold | None = ..., drop: Hold | None = ..., chunk: int | None = ..., events: Events | None = ...,
+    **options: Unpack[JobOptions],
 ) -> Job: ...
 
 
 def train(*, gradient: Gradient | None = None, parameters: npt.ArrayLike | None = None, samples: int | None = None,
-          hold: Hold | None = None, chunk: int | None = None, events: Events | None = None, **options: Any) -> Job:
+          hold: Hold | None = None, drop: Hold | None = None, chunk: int | None = None, events: Events | None = None,
+          **options: Any) -> Job:
     """Trains with workers in this process, and returns the ended job: its report, parameters() and save().
 
     A built-in model::
@@ -53,10 +55,10 @@ def train(*, gradient: Gradient | None = None, parameters: npt.ArrayLike | None 
             raise TypeError("gradient: `parameters` are needed too, the first version of what it trains")
         if (samples is None) == (options.get("data") is None):
             raise TypeError("gradient: either `samples`, their number, or `data` is needed")
-        trainer = Trainer(gradient, parameters, hold=hold, chunk=chunk)
+        trainer = Trainer(gradient, parameters, hold=hold, drop=drop, chunk=chunk)
         options = options | {"sample_count": samples}
-    elif parameters is not None or samples is not None or hold is not None or chunk is not None:
-        raise TypeError("parameters, samples, hold and chunk need `gradient`")
+    elif any(given is not None for given in (parameters, samples, hold, drop, chunk)):
+        raise TypeError("parameters, samples, hold, drop and chunk need `gradient`")
     elif options.get("data") is None and options.get("resume") is None:
         raise TypeError("either `data` or `gradient` is needed")
     job = Job(trainer=trainer, events=events, **options)

@@ -64,24 +64,29 @@ class Trainer:
     """
 
     def __init__(self, gradient: Gradient, parameters: npt.ArrayLike, *, chunk: int | None = None,
-                 hold: Hold | None = None, apply: Apply | None = None, state_count: int = 0,
-                 evaluate: Evaluate | None = None) -> None:
+                 hold: Hold | None = None, drop: Hold | None = None, apply: Apply | None = None,
+                 state_count: int = 0, evaluate: Evaluate | None = None) -> None:
         """`parameters` are the first version, of any shape. A worker uses only their shape.
 
         chunk: the gradient is called for at most so many samples at a time (None: for an eighth of the work, but at
             least 64); between calls a worker sees that its answer is no longer needed.
         hold(partition, first, count): the worker will compute the samples first..first+count-1.
+        drop(partition, first, count): it will not compute them any more. Comes once for each `hold`, when the job has
+            ended or the worker has lost its server.
         apply(parameters, gradient, rate, state): the server's update, in place of the option `optimizer`. It changes
             `parameters`, and the flat array `state` of state_count floats, which begin as 0 and are saved in
             checkpoints. `gradient` is the mean over the batch.
         evaluate(theta): returns the loss by which the server judges progress (options evaluate_every, patience).
         """
-        for name, function in (("gradient", gradient), ("hold", hold), ("apply", apply), ("evaluate", evaluate)):
+        for name, function in (("gradient", gradient), ("hold", hold), ("drop", drop), ("apply", apply),
+                               ("evaluate", evaluate)):
             if not callable(function) and (name == "gradient" or function is not None):
                 raise TypeError(f"{name}: a function is needed, not {type(function).__name__}")
+        if drop is not None and hold is None:
+            raise ValueError("drop: it ends what `hold` began, so give `hold`, too")
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk: at least 1 is needed, not {chunk}")
-        self.gradient, self.hold, self.apply, self.evaluate = gradient, hold, apply, evaluate
+        self.gradient, self.hold, self.drop, self.apply, self.evaluate = gradient, hold, drop, apply, evaluate
         self.chunk, self.state_count = chunk, state_count
         self.initial: FloatArray = np.array(parameters, np.float32)
         if self.initial.size == 0:
@@ -92,13 +97,14 @@ class Trainer:
         made = new("motley_trainer")
         made.parameter_count, made.state_count = self.initial.size, self.state_count
 
-        def guarded(function: Callable[..., int | None]) -> Callable[..., int]:
-            def call(_context: Any, *arguments: Any) -> int:
+        def guarded(function: Callable[..., int | None], fine: int | None,
+                    failing: int | None) -> Callable[..., int | None]:
+            def call(_context: Any, *arguments: Any) -> int | None:
                 try:
-                    return function(*arguments) or 0
+                    return function(*arguments) or fine
                 except BaseException as error:  # It must not pass through C.
                     failed(error)
-                    return CALLBACK
+                    return failing
 
             return call
 
@@ -106,6 +112,8 @@ class Trainer:
             "accumulate_weighted": self._accumulate, "initialize": self._initialize}
         if self.hold is not None:
             members["hold"] = self._hold
+        if self.drop is not None:
+            members["drop"] = self._drop
         if self.apply is not None:
             members["apply"] = self._apply
         if self.evaluate is not None:
@@ -113,7 +121,9 @@ class Trainer:
         kinds = dict(ffi.typeof("motley_trainer").fields)
         alive = []
         for name, function in members.items():
-            alive.append(ffi.callback(kinds[name].type, guarded(function), error=CALLBACK))
+            kind = kinds[name].type
+            fine, failing = (None, None) if kind.item.result.kind == "void" else (0, CALLBACK)
+            alive.append(ffi.callback(kind, guarded(function, fine, failing), error=failing))
             setattr(made, name, alive[-1])
         return made, alive
 
@@ -127,6 +137,10 @@ class Trainer:
     def _hold(self, partition: int, first: int, count: int) -> None:
         assert self.hold is not None
         self.hold(partition, first, count)
+
+    def _drop(self, partition: int, first: int, count: int) -> None:
+        assert self.drop is not None
+        self.drop(partition, first, count)
 
     def _apply(self, update: Any) -> None:
         assert self.apply is not None

@@ -84,6 +84,27 @@ def test_hold_announces_the_samples(problem):
     assert sum(count for _, count in held) == 400
 
 
+def test_drop_lets_go_of_what_was_held(problem):
+    said = []
+    motley.train(gradient=problem.gradient, parameters=np.zeros(5), samples=400, steps=5, workers=1,
+                 hold=lambda *held: said.append(("hold", *held)), drop=lambda *held: said.append(("drop", *held)))
+    held = [what[1:] for what in said if what[0] == "hold"]
+    assert len(held) > 0
+    assert sorted(held) == sorted(what[1:] for what in said[len(held):])
+    assert {what[0] for what in said[len(held):]} == {"drop"}
+
+
+def test_an_exception_of_drop_arrives(problem):
+    def drop(partition, first, count):
+        raise LookupError("it was never loaded")
+
+    with pytest.raises(LookupError, match="never loaded"):
+        motley.train(gradient=problem.gradient, parameters=np.zeros(5), samples=400, steps=5, workers=1,
+                     hold=lambda *held: None, drop=drop)
+    with pytest.raises(ValueError, match="so give `hold`, too"):
+        motley.Trainer(problem.gradient, np.zeros(5), drop=drop)
+
+
 @pytest.mark.parametrize("chunk", [None, 10])
 def test_a_gradient_over_data(problem, chunk):
     def gradient(theta, batch):
