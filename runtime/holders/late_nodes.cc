@@ -31,13 +31,10 @@ void LateNodes::Rest() {
   if (timer_ != 0) loop_.Cancel(std::exchange(timer_, 0));
 }
 
-LateNodes::For LateNodes::WaitsFor() const {
-  if (update_.Awaited().empty()) return For::kAudit;
-  return update_.reading() ? For::kReading : For::kUpdate;
-}
-
-std::set<WorkerId> LateNodes::Awaited() const {
-  return WaitsFor() == For::kAudit ? audit_.Awaited() : update_.Awaited();
+LateNodes::Wait LateNodes::Awaited() const {
+  std::set<WorkerId> nodes = update_.Awaited();
+  if (nodes.empty()) return {For::kAudit, audit_.Awaited()};
+  return {update_.reading() ? For::kReading : For::kUpdate, std::move(nodes)};
 }
 
 // Audits are read at the speed of the coordinator's link, which says nothing of nodes.
@@ -48,28 +45,29 @@ void LateNodes::Learn(Duration took, int tenths_kept) {
 }
 
 void LateNodes::Watch() {
-  const bool open = update_.attempt() > 0;
-  slow_.Awaits(open ? update_.Awaited() : std::set<WorkerId>(),
+  const Wait wait = Awaited();
+  const bool of_update = update_.attempt() > 0 && wait.what != For::kAudit;
+  slow_.Awaits(of_update ? wait.nodes : std::set<WorkerId>(),
                update_.summed() ? SlowNodes::Stage::kCopies : SlowNodes::Stage::kSums, loop_.Now());
   if (!asked_.empty()) return;
-  const bool waits = !Awaited().empty();
-  if (waits == (timer_ != 0) && (!waits || waits_for_ == WaitsFor())) return;
+  const bool waits = !wait.nodes.empty();
+  if (waits == (timer_ != 0) && (!waits || waits_for_ == wait.what)) return;
   if (timer_ != 0) {
     loop_.Cancel(std::exchange(timer_, 0));
     Learn(loop_.Now() - awaited_since_, 9);
   }
   if (!waits) return;
-  waits_for_ = WaitsFor();
+  waits_for_ = wait.what;
   awaited_since_ = loop_.Now();
-  Duration wait = waits_for_ == For::kReading ? usual_reading_ * 3 / 2 : usual_ * 6;
-  if (waits_for_ == For::kAudit) wait = kAuditWait;
-  timer_ = loop_.After(std::max<Duration>(kLeastWait, wait), [this] { OnSlow(); });
+  Duration patience = waits_for_ == For::kReading ? usual_reading_ * 3 / 2 : usual_ * 6;
+  if (waits_for_ == For::kAudit) patience = kAuditWait;
+  timer_ = loop_.After(std::max<Duration>(kLeastWait, patience), [this] { OnSlow(); });
 }
 
 // A node that answers is busy with what others send it.
 void LateNodes::OnSlow() {
   timer_ = 0;
-  asked_ = Awaited();
+  asked_ = Awaited().nodes;
   placement_.Ask(asked_);
   if (asked_.empty()) return;
   const Duration least = waits_for_ == For::kAudit ? kAuditWait : kLeastAnswer;

@@ -39,10 +39,13 @@ class LateNodes {
 
  private:
   enum class For : uint8_t { kUpdate, kReading, kAudit };
+  struct Wait {
+    For what = For::kUpdate;
+    std::set<WorkerId> nodes;  // Empty: nothing is awaited.
+  };
 
   void Rest();
-  std::set<WorkerId> Awaited() const;
-  For WaitsFor() const;
+  Wait Awaited() const;
   void Learn(Duration took, int tenths_kept);
   void OnSlow();
   void OnSilent();
