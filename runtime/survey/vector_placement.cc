@@ -42,6 +42,12 @@ std::vector<Owner> InTurn(const std::vector<Owner>& owner_of) {
 // "host:port" without its port.
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
+bool OnOneHost(const VectorPlacement::Owners& owners) {
+  return std::all_of(owners.begin(), owners.end(), [&](const auto& owner) {
+    return HostOf(owner.second) == HostOf(owners.begin()->second);
+  });
+}
+
 size_t Modelled(const JobOptions& options, size_t floats) {
   return options.modelled_floats > 0 ? options.modelled_floats : floats;
 }
@@ -121,9 +127,9 @@ void VectorPlacement::Decide(Owners owners) {
   if (choosing() && elsewhere.empty()) return KeepStar(notice::StarKept::Why::kHere);
   if (choosing() && owners_.size() < 2) return KeepStar(notice::StarKept::Why::kAlone);
   // With two workers, or with one shard server, the shares make no difference. For a short vector
-  // they make little.
+  // they make little, and within a machine no link is in the way.
   const bool several = sharded() ? Usual().size() > 1 : owners_.size() > 2;
-  const bool matters = length() >= kLongVector && several;
+  const bool matters = length() >= kLongVector && several && !OnOneHost(owners_);
   if (!choosing() && !matters) return PlaceEqually();
   survey_.Start(owners_, elsewhere, choosing(),
                 [this](const SurveyedLinks& links) { Choose(links); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/survey/link_survey.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -270,6 +271,37 @@ TEST_F(LinkSurveyTest, LetsTwoWorkersNotDecideForEightOfAServerWithAWideLink) {
 TEST_F(LinkSurveyTest, LetsWorkersOwnTheVectorIfAllAreThere) {
   for (int i = 0; i < 2; ++i) Add(1e7);
   EXPECT_TRUE(PlacedOf(2));
+}
+
+// Where a vector of 4 MB goes at once; empty: links are measured first.
+std::vector<WorkerId> PlacedAtOnce(const VectorPlacement::Owners& owners) {
+  VirtualLoop world;
+  SimNetwork network(1);
+  NodeLoop loop(world);
+  const auto transport = network.MakeTransport(loop, {});
+  JobOptions options;
+  options.workers = kPlaces;
+  options.holders = JobOptions::Holders::kWorkers;
+  std::vector<WorkerId> placed;
+  VectorPlacement placement(
+      loop, *transport, options, Route(size_t{1} << 20, 6),
+      {[](WorkerId) { return std::nullopt; },
+       [&](const std::vector<WorkerId>& by_shard) { placed = by_shard; },
+       [] { ADD_FAILURE() << "the server keeps the vector"; },
+       [](const Status& why) { ADD_FAILURE() << why.ToString(); }, [](const JobNotice&) {}});
+  placement.Decide(owners);
+  EXPECT_EQ(placement.survey().running(), placed.empty());
+  transport->Close();
+  return placed;
+}
+
+// What would be measured within a machine is how busy its processors are.
+TEST(VectorPlacement, GivesWorkersOfOneMachineEqualParts) {
+  const std::vector<WorkerId> equal{0, 1, 2, 0, 1, 2};
+  EXPECT_EQ(PlacedAtOnce({{0, "127.0.0.1:7"}, {1, "127.0.0.1:8"}, {2, "127.0.0.1:9"}}), equal);
+  EXPECT_EQ(PlacedAtOnce({{0, "10.0.0.3:7"}, {1, "10.0.0.3:8"}, {2, "10.0.0.3:9"}}), equal);
+  EXPECT_THAT(PlacedAtOnce({{0, "10.0.0.3:7"}, {1, "10.0.0.3:8"}, {2, "10.0.0.4:9"}}),
+              testing::IsEmpty());
 }
 
 class ThinServerTest : public LinkSurveyTest {
