@@ -410,6 +410,33 @@ TEST_F(ModelTrainer, CancelledCalibrationBeginsNoOtherSample) {
   EXPECT_NEAR(ToSeconds(rig_.loop.Now() - start), 1, 1e-3);
 }
 
+// Counts how often work takes memory of the device.
+struct CountingDevice : ForwardingDevice<> {
+  using ForwardingDevice::ForwardingDevice;
+  Result<Buffer> Allocate(size_t size_bytes) override {
+    ++allocated;
+    return inner_.Allocate(size_bytes);
+  }
+  void Submit(double units, Work work, Done done) override {
+    inner_.Submit(units, std::move(work), std::move(done));
+  }
+  int allocated = 0;
+};
+
+// The worker needs the memory of long vectors as soon as it does not wait any more.
+TEST_F(ModelTrainer, CancelledCalibrationComputesNothing) {
+  for (const bool cancelled : {false, true}) {
+    CountingDevice device(*rig_.device);
+    const auto trainer = MakeModelTrainer(rig_.loop, device, *model_, store_, schedule_);
+    const auto cancel = std::make_shared<std::atomic<bool>>(cancelled);
+    bool done = false;
+    trainer->Calibrate(cancel, [&](const Result<double>& speed) { done = speed.ok(); });
+    rig_.loop.RunUntil([] { return false; });
+    EXPECT_TRUE(done);
+    EXPECT_EQ(device.allocated > 0, !cancelled);
+  }
+}
+
 TEST_F(ModelTrainer, CalibrationEndsWhereTimeStandsStill) {
   const double speed = Calibrated(rig_.loop, *trainer_);
   EXPECT_GT(speed, 1e9);

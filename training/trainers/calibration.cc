@@ -84,15 +84,28 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
 
 // Runs of a model on synthetic samples.
 struct ModelRuns {
-  ModelRuns(Device& device, const Model& the_model, Dataset the_samples)
-      : model(the_model), session(device, the_model), samples(std::move(the_samples)) {}
+  ModelRuns(Device& device, const Model& the_model, Dataset the_samples, Cancelled the_cancelled)
+      : model(the_model),
+        session(device, the_model),
+        samples(std::move(the_samples)),
+        cancelled(std::move(the_cancelled)) {}
+
+  // To fill long vectors takes seconds on a busy machine, and the worker needs the memory for its
+  // work once it does not wait any more. False: nobody waits for the speed.
+  bool Fill(std::vector<float>& vector, float value) const {
+    constexpr size_t kPiece = size_t{1} << 20;
+    const size_t length = model.parameter_count();
+    vector.reserve(length);
+    while (vector.size() < length) {
+      if (cancelled != nullptr && *cancelled) return false;
+      vector.resize(std::min(length, vector.size() + kPiece), value);
+    }
+    return true;
+  }
 
   // Gathers before computing, as training does.
   Status Compute(size_t count) {
-    if (gradient.empty()) {
-      parameters.assign(model.parameter_count(), kWeight);
-      gradient.resize(model.parameter_count());
-    }
+    if (!Fill(parameters, kWeight) || !Fill(gradient, 0)) return Status::Ok();
     std::vector<uint32_t> rows(std::min(count, samples.rows()));
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(rows.size() - 1 - i);
     MOTLEY_RETURN_IF_ERROR(session.Begin(parameters, 0, gradient));
@@ -107,6 +120,7 @@ struct ModelRuns {
   const Model& model;
   ModelSession session;
   const Dataset samples;
+  const Cancelled cancelled;
   std::vector<float> parameters;
   std::vector<float> gradient;
 };
@@ -168,7 +182,7 @@ void CalibrateDevice(Loop& loop, Device& device, std::function<Status(size_t)> c
 
 void CalibrateModel(Loop& loop, Device& device, const Model& model, Dataset samples,
                     Cancelled cancelled, std::function<void(Result<double>)> done) {
-  auto runs = std::make_shared<ModelRuns>(device, model, std::move(samples));
+  auto runs = std::make_shared<ModelRuns>(device, model, std::move(samples), cancelled);
   CalibrateDevice(
       loop, device, [runs = std::move(runs)](size_t count) { return runs->Compute(count); },
       std::move(cancelled), std::move(done));
