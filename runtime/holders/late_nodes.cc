@@ -11,6 +11,10 @@ namespace {
 // The least time before a node counts as slow, and for its answer after that.
 constexpr Duration kLeastWait = std::chrono::milliseconds(100);
 constexpr Duration kLeastAnswer = std::chrono::milliseconds(200);
+// A node that makes room for a long vector, or gets it back from swap, answers nothing meanwhile. A
+// busy machine moves so many bytes in a second. Shorter vectors take no time that counts.
+constexpr double kShortBytes = 256 << 20;
+constexpr double kMovedPerSecond = 5e7;
 // Reports take as long as the links need, so nodes are asked again and again.
 constexpr Duration kAuditWait = std::chrono::seconds(1);
 
@@ -71,11 +75,19 @@ void LateNodes::OnSlow() {
   placement_.Ask(asked_);
   if (asked_.empty()) return;
   const Duration least = waits_for_ == For::kAudit ? kAuditWait : kLeastAnswer;
+  const double bytes = static_cast<double>(placement_.count()) * sizeof(float);
+  silent_until_ = loop_.Now() + FromSeconds(std::max(0.0, bytes - kShortBytes) / kMovedPerSecond);
   timer_ = loop_.After(std::max<Duration>(least, 4 * usual_), [this] { OnSilent(); });
 }
 
 void LateNodes::OnSilent() {
   timer_ = 0;
+  const bool any_silent = std::any_of(asked_.begin(), asked_.end(),
+                                      [this](WorkerId node) { return placement_.Silent(node); });
+  if (any_silent && loop_.Now() < silent_until_) {
+    timer_ = loop_.After(kLeastAnswer, [this] { OnSilent(); });
+    return;
+  }
   bool all_silent = true;
   for (const WorkerId node : std::exchange(asked_, {})) {
     const bool silent = placement_.Silent(node);

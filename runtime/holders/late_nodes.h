@@ -61,6 +61,7 @@ class LateNodes {
   // What the last nodes of an update usually take, and the last ones that read.
   Duration usual_{}, usual_reading_{};
   std::set<WorkerId> asked_;  // Nodes that were asked if they are there.
+  Time silent_until_{};       // They need not answer before.
   SlowNodes slow_;
 };
 

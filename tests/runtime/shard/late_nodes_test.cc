@@ -24,9 +24,9 @@ constexpr Duration kReading = std::chrono::milliseconds(600);
 
 class LateNodesTest : public testing::Test {
  protected:
-  LateNodesTest() {
+  explicit LateNodesTest(size_t floats = 8) : floats_(floats) {
     ShardState state;
-    state.parameters = std::make_shared<std::vector<float>>(8);
+    state.parameters = std::make_shared<std::vector<float>>(floats);
     state.arrays = std::make_shared<std::vector<float>>();
     placement_.Place({0, 1}, {{0, "a"}, {1, "b"}}, state);
     for (const WorkerId worker : {0, 1}) Answer(worker);
@@ -86,10 +86,19 @@ class LateNodesTest : public testing::Test {
     EXPECT_EQ(update_.version(), step + 1);
   }
 
+  // Worker 0 answers, and worker 1 does not.
+  void PassWithoutOne(Duration time) {
+    for (; time > Duration::zero(); time -= kMoment) {
+      loop_.RunUntilTime(loop_.Now() + kMoment);
+      Answer(0);
+    }
+  }
+
+  const size_t floats_;
   VirtualLoop loop_;
   HeldTransport transport_;
-  static ShardPlacement::Setup Reading() {
-    ShardPlacement::Setup setup{Route(8, 2), 4, 1, {}};
+  ShardPlacement::Setup Reading() const {
+    ShardPlacement::Setup setup{Route(floats_, 2), floats_ / 2, 1, {}};
     setup.hold.reads = true;
     return setup;
   }
@@ -113,10 +122,21 @@ TEST_F(LateNodesTest, ThatReadForLongAreNotLateIfTheyAnswer) {
 TEST_F(LateNodesTest, ThatDoNotAnswerAreLateSoonAfterTheUsualTime) {
   for (StepId step = 0; step < 3; ++step) ExpectARead(step);
   Apply(3);
-  for (Duration time{}; time < 2 * kReading; time += kMoment) {
-    loop_.RunUntilTime(loop_.Now() + kMoment);
-    Answer(0);
-  }
+  PassWithoutOne(2 * kReading);
+  EXPECT_THAT(late_, ElementsAre(1));
+}
+
+// 350 MB: about 1.6 s more than for a short vector.
+class LateNodesOfALongVectorTest : public LateNodesTest {
+ protected:
+  LateNodesOfALongVectorTest() : LateNodesTest(size_t{84} << 20) {}
+};
+
+TEST_F(LateNodesOfALongVectorTest, MayBeSilentForLonger) {
+  Apply(0);
+  PassWithoutOne(std::chrono::milliseconds(1600));
+  EXPECT_THAT(late_, IsEmpty());
+  PassWithoutOne(std::chrono::milliseconds(800));
   EXPECT_THAT(late_, ElementsAre(1));
 }
 
