@@ -123,6 +123,11 @@ struct StepApplied {  // `parameters` have version step + 1, whatever the number
 struct UpdateTakenBack {
   StepId step;
 };
+// A worker or shard server that is still there holds no shards any more.
+struct HolderLeft {
+  WorkerId node;
+  notice::ShardsMoved::Why why;
+};
 struct RateSet {  // The learning rate of the step's update.
   StepId step;
   double rate;
@@ -154,9 +159,9 @@ using JobEvent =
                  event::RowArrived, event::VectorArrived, event::LeaseReleased,
                  event::VectorRefused, event::StepApproximated, event::WorkComputed,
                  event::VectorReceived, event::RoundTrip, event::LinkMeasured, event::StepDecoded,
-                 event::StepApplied, event::UpdateTakenBack, event::RateSet, event::VersionJudged,
-                 event::CheckpointSafe, event::Noticed, event::AuditWarned, event::AuditGivenUp,
-                 event::CommandGiven>;
+                 event::StepApplied, event::UpdateTakenBack, event::HolderLeft, event::RateSet,
+                 event::VersionJudged, event::CheckpointSafe, event::Noticed, event::AuditWarned,
+                 event::AuditGivenUp, event::CommandGiven>;
 
 // Calls `call` with the event if it accepts events of that kind.
 template <typename Call>

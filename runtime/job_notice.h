@@ -119,11 +119,18 @@ struct ShardServerLost {
   WorkerId node;
   Status why;
 };
-// A worker that held parts of the vector was lost or is late. Others that had followed hold them
-// now.
+// A worker that held parts of the vector does not hold them any more. Others that had followed hold
+// them now.
 struct ShardsMoved {
+  enum class Why : uint8_t {
+    kLost,       // The worker was lost.
+    kLate,       // It did not answer in time.
+    kSlow,       // It held up one update after the other.
+    kUnreached,  // Another worker cannot reach it.
+  };
   WorkerId lost;
   std::map<uint32_t, WorkerId> owners;  // The new owner of each part.
+  Why why = Why::kLost;
 };
 // A worker that was late, or that joined the running job, holds parts of the vector (again).
 struct ShardsGained {

@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69;
+constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69, kFarDraws = 75;
 constexpr double kMostBytes = 4 * 512;  // The longest vector of a scenario.
 constexpr uint32_t kMostSurveyed = 5;   // Workers. Measuring the links of more takes long.
 
@@ -48,12 +48,23 @@ void HoldAnswers(SimOptions& options) {
   }
 }
 
+// An owner that answers, and holds up each update.
+void MoveAnOwnerAway(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kFarDraws);
+  const JobOptions& job = options.job;
+  const bool spared = job.workers >= job.followers + 2;
+  if (job.holders != JobOptions::Holders::kWorkers || !spared || !random.Chance(0.3)) return;
+  const auto far = static_cast<size_t>(random.Below(job.workers));
+  options.cluster.workers[far].link.latency_seconds = 0.04;
+}
+
 }  // namespace
 
 void DrawLinks(SimOptions& options) {
   SurveyLinks(options);
   RoundVectors(options);
   HoldAnswers(options);
+  MoveAnOwnerAway(options);
 }
 
 }  // namespace motley

@@ -53,6 +53,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "equal to the bit",
         "lease given back",
         "link measured",
+        "late node lost its shards",
         "leases after rows",
         "lost again while its data were under way",
         "one worker left",
@@ -65,6 +66,8 @@ const std::vector<std::string>& ReachedStates::All() {
         "server died alone",
         "shard handed over",
         "shard server died",
+        "shard server lost",
+        "slow owner gave its shards away",
         "the caller's trainer",
         "step beside data under way",
         "liar named",
@@ -101,6 +104,15 @@ void ReachedStates::On(const event::WorkerLost& event) {
   there_.erase(event.worker);
   all_gone_ = there_.empty() && form_.get() != nullptr;
   lost_since_plan_ = true;
+}
+
+void ReachedStates::On(const event::HolderLeft& event) {
+  switch (event.why) {
+    case notice::ShardsMoved::Why::kLost: break;
+    case notice::ShardsMoved::Why::kLate: return Count("late node lost its shards");
+    case notice::ShardsMoved::Why::kSlow: return Count("slow owner gave its shards away");
+    case notice::ShardsMoved::Why::kUnreached: return Count("unreached node lost its shards");
+  }
 }
 
 void ReachedStates::On(const event::StepOpened& event) {
@@ -151,6 +163,7 @@ void ReachedStates::On(const event::Noticed& event) {
   if (const auto* got = std::get_if<notice::ShardsGained>(&event.notice)) {
     Count("shard handed over", got->shards);
   }
+  if (std::holds_alternative<notice::ShardServerLost>(event.notice)) Count("shard server lost");
   const auto* failed = std::get_if<notice::CheckpointFailed>(&event.notice);
   if (failed != nullptr && failed->why.code() == StatusCode::kUnavailable) {
     Count("checkpoint given up with its owner");

@@ -34,6 +34,7 @@ class ReachedStates final : public JobObserver {
   void On(const event::WorkerJoined& event);
   void On(const event::WorkerLost& event);
   void On(const event::CommandGiven& event) { form_.See(event.command); }
+  void On(const event::HolderLeft& event);
   void On(const event::StepOpened& event);
   void On(const event::RowAssigned& event) { Count("row begun ahead of its order", event.ahead); }
   void On(const event::RowArrived& event);

@@ -305,9 +305,19 @@ std::string TextOf(const notice::ShardsMoved& n, const Names& names) {
   std::sort(owners.begin(), owners.end());
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   const bool one = n.owners.size() == 1;
-  return fmt::format("{} of the vector, which {} held, {} now held by {}",
+  const auto why = [&]() -> const char* {
+    switch (n.why) {
+      case notice::ShardsMoved::Why::kLost: break;  // Another notice says so.
+      case notice::ShardsMoved::Why::kLate: return ", because it did not answer in time";
+      case notice::ShardsMoved::Why::kSlow:
+        return ", because it held up one update after the other";
+      case notice::ShardsMoved::Why::kUnreached: return ", because another worker cannot reach it";
+    }
+    return "";
+  };
+  return fmt::format("{} of the vector, which {} held, {} now held by {}{}",
                      Counted(n.owners.size(), "part"), names.One(n.lost), one ? "is" : "are",
-                     names.Several(owners));
+                     names.Several(owners), why());
 }
 
 std::string TextOf(const notice::ShardsGained& n, const Names& names) {

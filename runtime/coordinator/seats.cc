@@ -43,4 +43,14 @@ std::optional<WorkerId> Seats::Find(const wire::JoinT& join,
   return first(idle);
 }
 
+void Seats::Leave(WorkerId worker) {
+  seats_[worker].peer = 0;
+  ++times_lost_[seats_[worker].origin];
+}
+
+uint32_t Seats::TimesLost(WorkerId worker) const {
+  const auto lost = times_lost_.find(seats_[worker].origin);
+  return lost != times_lost_.end() ? lost->second : 0;
+}
+
 }  // namespace motley

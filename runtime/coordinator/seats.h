@@ -8,7 +8,9 @@
 // ready for work. The token proves that it may.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -59,6 +61,10 @@ class Seats {
   // The seat that the process takes; somebody may still be there. Nothing if there is none.
   std::optional<WorkerId> Find(const wire::JoinT& join,
                                const std::function<bool(PeerId)>& silent) const;
+  // The connection to the worker has ended, so its seat is empty.
+  void Leave(WorkerId worker);
+  // How often the connection to this worker's node ended in this job, in any seat.
+  uint32_t TimesLost(WorkerId worker) const;
   // Refuses joins from the worker's node for the rest of the job.
   void Ban(WorkerId worker) { banned_.insert(seats_[worker].origin); }
 
@@ -66,6 +72,7 @@ class Seats {
   const uint32_t workers_;
   std::vector<Seat> seats_;
   std::set<WorkerOrigin> banned_;
+  std::map<WorkerOrigin, uint32_t> times_lost_;
 };
 
 }  // namespace motley

@@ -273,7 +273,10 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
     return Status::DataError("a shard server that listens at no address");
   }
   server_.peers.GotReady(worker);
-  if (server_.remote != nullptr) server_.remote->Ready(worker, AddressOf(worker, ready.address));
+  if (server_.remote != nullptr) {
+    server_.remote->Ready(worker, AddressOf(worker, ready.address),
+                          server_.peers.seats().TimesLost(worker));
+  }
   if (!server_.Computes(worker)) {
     server_.awaited->Ready(worker);
     return Status::Ok();

@@ -140,6 +140,9 @@ std::unique_ptr<RemoteUpdates> ServerJob::MakeRemote() {
   hooks.failed = [this](const Status& why) { end_.End(why); };
   hooks.notice = [this](const JobNotice& notice) { server_.Say(notice); };
   hooks.progress = [this] { watch_.Progress(); };
+  hooks.left = [this](WorkerId node, notice::ShardsMoved::Why why) {
+    server_.observer.OnEvent(event::HolderLeft{node, why});
+  };
   hooks.first = [this] {
     ShardState start = server_.model->GiveAway();
     if (!server_.options.read_every_version) server_.model->Forget();

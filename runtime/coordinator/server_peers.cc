@@ -108,7 +108,7 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
   }
   Remove(peer);
   if (state.state == State::kJoined) {
-    seats_[state.worker].peer = 0;
+    seats_.Leave(state.worker);
     hooks_.lost(state.worker, why);
   }
 }
@@ -266,7 +266,7 @@ void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& far
         server_.env.loop.Post(alive_.Guard([this, peer] { CloseAfter(peer, kCloseGrace); }));
       }));
   if (state.state != State::kJoined) return;
-  seats_[state.worker].peer = 0;
+  seats_.Leave(state.worker);
   hooks_.lost(state.worker, why);
 }
 

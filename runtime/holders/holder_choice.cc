@@ -25,6 +25,7 @@ void HolderChoice::Begin(const Rules& rules, std::map<WorkerId, std::string> mem
 
 void HolderChoice::Left(WorkerId worker) {
   members_.erase(worker);
+  rests_.erase(worker);
   const auto shunned = shunned_.find(worker);
   if (shunned != shunned_.end() && shunned->second.until == kForever) shunned_.erase(shunned);
 }
@@ -35,8 +36,18 @@ void HolderChoice::Heard(WorkerId worker) {
 }
 
 bool HolderChoice::Shuns(WorkerId worker, uint64_t version) const {
+  const auto rests = rests_.find(worker);
+  if (rests != rests_.end() && version < rests->second) return true;
   const auto shunned = shunned_.find(worker);
   return shunned != shunned_.end() && version < shunned->second.until;
+}
+
+// A node that was late or lost is better than none once it is back. If it reads, nothing waits for
+// that.
+bool HolderChoice::MayFollowAlone(WorkerId worker) const {
+  const auto shunned = shunned_.find(worker);
+  if (shunned == shunned_.end()) return true;
+  return shunned->second.until != kForever && (rules_.reads || shunned->second.heard);
 }
 
 bool HolderChoice::MayHold(WorkerId worker, uint64_t version) const {
@@ -84,17 +95,13 @@ std::optional<WorkerId> HolderChoice::Best(const std::vector<PlacedShard>& shard
   return best;
 }
 
-// A node that was late is better than none once it is back. If it reads, nothing waits for that.
 std::optional<WorkerId> HolderChoice::FollowerOf(const std::vector<PlacedShard>& shards,
                                                  uint32_t number, uint64_t version) const {
   const PlacedShard& shard = shards[number];
   if (shard.followers.size() >= rules_.followers) return std::nullopt;
   const auto best = Best(shards, shard, [&](WorkerId worker) { return !Shuns(worker, version); });
   if (best || !shard.followers.empty()) return best;
-  return Best(shards, shard, [this](WorkerId worker) {
-    const Shunned& shunned = shunned_.at(worker);
-    return shunned.until != kForever && (rules_.reads || shunned.heard);
-  });
+  return Best(shards, shard, [this](WorkerId worker) { return MayFollowAlone(worker); });
 }
 
 void ComingFollowers::HasRead(uint32_t shard, WorkerId node) {

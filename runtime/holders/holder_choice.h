@@ -47,6 +47,8 @@ class HolderChoice {
   // The worker gets no more shards before `version`, unless a shard has no other follower.
   // kForever: as long as it is there.
   void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = {version, false}; }
+  // The same for a worker that came back, and as long as it is there. It does not hang.
+  void Rest(WorkerId worker, uint64_t version) { rests_[worker] = version; }
   // The worker has said something, so it does not hang.
   void Heard(WorkerId worker);
 
@@ -65,12 +67,14 @@ class HolderChoice {
   };
 
   bool Shuns(WorkerId worker, uint64_t version) const;
+  bool MayFollowAlone(WorkerId worker) const;
   std::optional<WorkerId> Best(const std::vector<PlacedShard>& shards, const PlacedShard& shard,
                                const std::function<bool(WorkerId)>& may_follow) const;
 
   Rules rules_;
   std::map<WorkerId, std::string> members_;
   std::map<WorkerId, Shunned> shunned_;
+  std::map<WorkerId, uint64_t> rests_;  // Until this version.
 };
 
 // Followers that read the new values, and that have not read a version that counts yet.

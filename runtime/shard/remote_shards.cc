@@ -13,6 +13,14 @@
 namespace motley {
 namespace {
 
+// Updates for which a node gets no shards after the first time that it gave cause, and after later
+// ones.
+uint64_t RestAfter(uint32_t times) {
+  constexpr uint64_t kFirstRest = 16;
+  constexpr uint32_t kMostDoublings = 10;
+  return kFirstRest << std::min(times - 1, kMostDoublings);
+}
+
 ShardPlacement::Setup PlacementOf(const RemoteShards::Setup& setup) {
   wire::ShardHoldT hold;
   SetOptimizer(hold, setup.optimizer);
@@ -47,7 +55,9 @@ RemoteShards::RemoteShards(Loop& loop, Transport& transport, const Setup& setup,
                AuditReader(placement_, setup.audit_secret.value_or(0), setup.workers),
                CopyReader(loop, placement_, setup.slice_length, setup.workers)},
       late_nodes_(loop, placement_, update_, readers_.audits,
-                  [this](WorkerId node) { Leave(node, "it was late with its part of an update"); }),
+                  [this](WorkerId node) {
+                    Leave(node, Cause::kLate, "it was late with its part of an update");
+                  }),
       moves_(placement_) {}
 
 void RemoteShards::Place(const std::vector<WorkerId>& owners,
@@ -63,8 +73,10 @@ void RemoteShards::CheckPlaced() {
   hooks_.placed();
 }
 
-void RemoteShards::Joined(WorkerId worker, const std::string& address) {
-  if (began()) placement_.Joined(worker, address);
+void RemoteShards::Joined(WorkerId worker, const std::string& address, uint32_t times_lost) {
+  if (!began()) return;
+  placement_.Joined(worker, address);
+  if (times_lost > 1) placement_.choice().Rest(worker, version() + RestAfter(times_lost - 1));
 }
 
 Status RemoteShards::Open(const Update& update, uint32_t attempt,
@@ -109,7 +121,8 @@ Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& cont
     const bool owns = std::any_of(placement_.shards().begin(), placement_.shards().end(),
                                   [&](const auto& shard) { return shard.owner == reached->node; });
     if (reached->lost && began() && !owns) {
-      Leave(reached->node, DescribeNode(worker, workers_) + " cannot reach it", /*for_good=*/true);
+      Leave(reached->node, Cause::kUnreached, DescribeNode(worker, workers_) + " cannot reach it",
+            /*for_good=*/true);
     }
     return true;
   }
@@ -146,16 +159,16 @@ void RemoteShards::Lost(WorkerId worker, Incarnation incarnation, const Status& 
   if (!began()) return;
   placement_.Left(worker, incarnation);
   late_nodes_.Lost(worker);
-  Forsake(worker, why);
+  Forsake(worker, Cause::kLost, why);
   readers_.copies.Lost(worker, why);
 }
 
 // Nothing is held by this worker any more.
-void RemoteShards::Forsake(WorkerId worker, const Status& why) {
+void RemoteShards::Forsake(WorkerId worker, Cause cause, const Status& why) {
   update_.Lost(worker);
   const ShardPlacement::Loss loss = placement_.Lose(worker);
   if (!loss.any) return;
-  if (!loss.moved.empty()) hooks_.moved(worker, loss.moved);
+  if (!loss.moved.empty()) hooks_.moved({worker, loss.moved, cause});
   if (loss.gone) {
     update_.GiveUp();  // Nothing is waited for any more.
     const std::string nobody =
@@ -189,16 +202,15 @@ void RemoteShards::StartAgain(const Status& why) {
 }
 
 // Others take over what the node holds.
-void RemoteShards::Leave(WorkerId node, const std::string& why, bool for_good) {
-  constexpr uint64_t kShunned = 16;  // Updates, after the first time.
+void RemoteShards::Leave(WorkerId node, Cause cause, const std::string& why, bool for_good) {
   auto& [times, last] = late_[node];
   if (times == 0 || last != version()) ++times;
   last = version();
-  const uint64_t shunned = kShunned << std::min<uint32_t>(times - 1, 10);
-  placement_.choice().Shun(node, for_good ? HolderChoice::kForever : version() + shunned);
+  placement_.choice().Shun(node, for_good ? HolderChoice::kForever : version() + RestAfter(times));
   if (!placement_.CanLose(node)) return;  // It alone has a shard, so it is waited for.
   placement_.Tell(node, wire::ShardDropT());
-  Forsake(node, Status::Unavailable(why));
+  hooks_.left(node, cause);
+  Forsake(node, cause, Status::Unavailable(why));
 }
 
 void RemoteShards::Fetch(Part part, ShardReader::Fetched fetched) {
@@ -216,7 +228,8 @@ void RemoteShards::Arrange() {
   const bool audits = !readers_.audits.Awaited().empty();
   const auto slow = again || audits ? std::nullopt : late_nodes_.TakeSlow();
   if (slow && placement_.choice().CanSpare(*slow, version())) {
-    Leave(*slow, "it held up one update after the other");  // It goes on computing.
+    // It goes on computing.
+    Leave(*slow, Cause::kSlow, "it held up one update after the other");
     if (!placed()) return;
   }
   const std::set<uint32_t> lacking = moves_.Lacking(version());

@@ -40,6 +40,7 @@
 #include "runtime/holders/shard_placement.h"
 #include "runtime/holders/shard_reader.h"
 #include "runtime/holders/shard_update.h"
+#include "runtime/job_notice.h"
 #include "training/optimizers/optimizer.h"
 #include "transport/transport.h"
 #include "transport/wire/control.h"
@@ -63,8 +64,10 @@ class RemoteShards {
     std::function<void(const Status& why)> restart;
     // All shards are where they belong, as before.
     std::function<void()> placed;
-    // Shards that a worker owned have these owners now.
-    std::function<void(WorkerId lost, const std::map<uint32_t, WorkerId>& owners)> moved;
+    // Shards that a worker owned have other owners now.
+    std::function<void(const notice::ShardsMoved&)> moved;
+    // A node that is still there holds no shards any more. `moved` follows if it owned some.
+    std::function<void(WorkerId node, notice::ShardsMoved::Why why)> left;
     // The worker owns so many shards more, which their owners handed over.
     std::function<void(WorkerId worker, uint32_t shards)> gained;
     // A shard is lost, or an update failed in one: the job cannot go on.
@@ -107,8 +110,9 @@ class RemoteShards {
   bool began() const { return !placement_.shards().empty(); }
   bool reachable() const { return placement_.reachable(); }
 
-  // A worker joined. It learns who owns what, and may hold shards if it has an address.
-  void Joined(WorkerId worker, const std::string& address);
+  // A worker joined. It learns who owns what, and may hold shards if it has an address. One that
+  // was lost more than once before has to stay for a while first.
+  void Joined(WorkerId worker, const std::string& address, uint32_t times_lost = 0);
   // This incarnation of a worker is gone, with what it held.
   void Lost(WorkerId worker, Incarnation incarnation, const Status& why);
 
@@ -151,8 +155,9 @@ class RemoteShards {
   void CheckPlaced();
   void Move();
   void Copy(const std::set<uint32_t>& shards, std::function<void(const State&)> copied);
-  void Leave(WorkerId node, const std::string& why, bool for_good = false);
-  void Forsake(WorkerId worker, const Status& why);
+  using Cause = notice::ShardsMoved::Why;
+  void Leave(WorkerId node, Cause cause, const std::string& why, bool for_good = false);
+  void Forsake(WorkerId worker, Cause cause, const Status& why);
   void StartAgain(const Status& why);
 
   const uint32_t workers_;

@@ -61,9 +61,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  if (!losing_) hooks_.raise(UpdateLost{*TakeLost()});
                },
                [this] { Drain(); },
-               [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
-                 hooks_.notice(notice::ShardsMoved{lost, owners});
-               },
+               [this](const notice::ShardsMoved& moved) { hooks_.notice(moved); }, hooks_.left,
                [this](WorkerId worker, uint32_t shards) {
                  hooks_.notice(notice::ShardsGained{worker, shards});
                },
@@ -130,9 +128,9 @@ void RemoteUpdates::Drain() {
   draining_ = false;
 }
 
-void RemoteUpdates::Ready(WorkerId worker, const std::string& address) {
+void RemoteUpdates::Ready(WorkerId worker, const std::string& address, uint32_t times_lost) {
   ready_[worker] = address;
-  shards_.Joined(worker, address);
+  shards_.Joined(worker, address, times_lost);
   // All that could own a shard were lost while links were measured.
   if (!began() && !held_.empty()) placement_.Decide(ready_);
 }

@@ -41,7 +41,8 @@ class RemoteUpdates {
     std::function<ShardState()> first;
     // The server keeps all shards. Commands that waited follow.
     std::function<void()> star;
-    std::function<void()> progress;  // As in RemoteShards.
+    std::function<void()> progress;                                         // As in RemoteShards.
+    std::function<void(WorkerId node, notice::ShardsMoved::Why why)> left;  // As there.
   };
 
   RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options, const Route& route,
@@ -50,8 +51,9 @@ class RemoteUpdates {
   // The command waits, because shards are on their way; it is carried out later.
   bool Holds(const Command& command);
 
-  // A worker is ready, and accepts others at this address (empty: it does not).
-  void Ready(WorkerId worker, const std::string& address);
+  // A worker is ready, and accepts others at this address (empty: it does not). The connection to
+  // its node was lost so often before.
+  void Ready(WorkerId worker, const std::string& address, uint32_t times_lost);
   // A message from a worker; false: it is not about shards or links. kDataError: it makes no sense.
   Result<bool> OnMessage(WorkerId worker, const wire::ControlT& control);
   // Frames of these kinds, when they begin and when they have arrived.

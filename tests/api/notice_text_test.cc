@@ -121,6 +121,13 @@ TEST(NoticeText, OfConnections) {
             "1 part of the vector, which worker 1 held, is now held by worker 2 (alice)");
   EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}, {3, 2}, {4, 4}}}),
             "3 parts of the vector, which worker 1 held, are now held by workers 2 (alice), 4");
+  using Why = notice::ShardsMoved::Why;
+  EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}}, Why::kLate}),
+            "1 part of the vector, which worker 1 held, is now held by worker 2 (alice), because "
+            "it did not answer in time");
+  EXPECT_EQ(Text(notice::ShardsMoved{1, {{0, 2}}, Why::kSlow}),
+            "1 part of the vector, which worker 1 held, is now held by worker 2 (alice), because "
+            "it held up one update after the other");
   EXPECT_EQ(Text(notice::ShardsGained{2, 3}),
             "worker 2 (alice) got 3 parts of the vector, so that all links share the work");
   EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");

@@ -222,6 +222,42 @@ TEST(WorkerShards, ComeBackToANewcomer) {
   }
 }
 
+// A worker that is lost again and again would take its shards along each time.
+TEST(WorkerShards, ComeBackLaterToAWorkerThatIsLostAgain) {
+  for (const char* optimizer : {"sgd", "momentum"}) {
+    SCOPED_TRACE(optimizer);
+    JobWorld world(Options(3, "none", 3));
+    world.options.optimizer.name = optimizer;
+    world.options.steps = 120;
+    world.StartServer();
+    world.StartWorkers();
+    const std::vector<StepId> losses = {5, 30, 60};
+    std::vector<StepId> gained;
+    size_t lost = 0;
+    StepId now = 0;
+    world.watcher.on_step = [&](StepId step) {
+      now = step;
+      if (lost == losses.size() || step != losses[lost]) return;
+      WorkerBox& dying = lost == 0 ? *world.workers[1] : *world.workers.back();
+      ++lost;
+      world.Kill(dying);
+      world.loop.Post([&] { world.StartWorker(1, 1, kToken, "box-1"); });
+    };
+    world.watcher.on_event = [&](const JobEvent& event) {
+      const auto* noticed = std::get_if<event::Noticed>(&event);
+      const auto* got =
+          noticed != nullptr ? std::get_if<notice::ShardsGained>(&noticed->notice) : nullptr;
+      if (got != nullptr && got->worker == 1) gained.push_back(now);
+    };
+    ExpectSerialParameters(world, world.Run());
+    ASSERT_EQ(gained.size(), losses.size());
+    EXPECT_LT(gained[0], losses[0] + 16) << "anybody may be lost once";
+    EXPECT_GE(gained[1], losses[1] + 16);
+    EXPECT_LT(gained[1], losses[2]);
+    EXPECT_GE(gained[2], losses[2] + 32);
+  }
+}
+
 // The newcomer owns shards, so those can be lost again.
 TEST(WorkerShards, ComeBackToANewcomerThatDies) {
   for (const char* optimizer : {"sgd", "momentum"}) {

@@ -79,5 +79,20 @@ TEST_F(SeatsTest, ABannedNodeStaysOutUnderItsName) {
   EXPECT_TRUE(seats.Check(Join(1, 40), {"node", "gpu", "host"}).ok());
 }
 
+// A process that its supervisor starts again may get another seat.
+TEST_F(SeatsTest, ANodeIsKnownByItsLossesInAllSeats) {
+  FillAll();
+  seats[2].origin.name = "other";
+  EXPECT_EQ(seats.TimesLost(0), 0u);
+  seats.Leave(0);
+  EXPECT_EQ(seats[0].peer, 0u);
+  seats.Leave(1);
+  EXPECT_EQ(seats.TimesLost(0), 2u);
+  EXPECT_EQ(seats.TimesLost(1), 2u);
+  EXPECT_EQ(seats.TimesLost(2), 0u);
+  seats[0].origin = seats[2].origin;
+  EXPECT_EQ(seats.TimesLost(0), 0u) << "another node sits there now";
+}
+
 }  // namespace
 }  // namespace motley

@@ -42,6 +42,7 @@ class RemoteShardsTest : public testing::Test {
     hooks.placed = [] {};
     hooks.whole = [this](const wire::ShardRowT& row) { whole_.push_back(row.row); };
     hooks.progress = [this] { ++progress_; };
+    hooks.left = [](WorkerId, notice::ShardsMoved::Why) {};
     return hooks;
   }
 
@@ -160,8 +161,13 @@ class SlowOwnerTest : public testing::Test {
     hooks.node = [](WorkerId worker) { return LinkLoad::To{worker + 1, Header()}; };
     hooks.placed = [] {};
     hooks.progress = [] {};
-    hooks.moved = [this](WorkerId lost, const std::map<uint32_t, WorkerId>& owners) {
-      for (const auto& [shard, owner] : owners) moved_.push_back({lost, shard, owner});
+    hooks.left = [](WorkerId node, notice::ShardsMoved::Why why) {
+      EXPECT_EQ(node, 2u);
+      EXPECT_EQ(why, notice::ShardsMoved::Why::kSlow);
+    };
+    hooks.moved = [this](const notice::ShardsMoved& moved) {
+      EXPECT_EQ(moved.why, notice::ShardsMoved::Why::kSlow);
+      for (const auto& [shard, owner] : moved.owners) moved_.push_back({moved.lost, shard, owner});
     };
     shards_.emplace(loop_, transport_, setup, hooks);
     ShardState state;

@@ -183,6 +183,43 @@ TEST(ShardMoves, GiveBackWhatALateWorkerHad) {
   }
 }
 
+// One that was lost again and again has to stay for a while, and a newcomer in its place has not.
+TEST(ShardMoves, GiveNothingToAWorkerThatRests) {
+  for (const bool reads : {false, true}) {
+    Job job({0, 1, 2, 0, 1, 2}, 3, reads);
+    job.Lose(2);
+    job.Join(2);
+    job.placement.choice().Rest(2, 16);
+    job.Steps(16);
+    EXPECT_EQ(job.Owned().count(2), 0u);
+    job.Steps(40);
+    EXPECT_EQ(job.Owned()[2], 2);
+    job.Lose(2);
+    job.Join(2);
+    job.placement.choice().Rest(2, 1000);
+    job.Lose(2);
+    job.Join(2);
+    job.Steps(40);
+    EXPECT_THAT(job.Owned(), ElementsAre(Pair(0, 2), Pair(1, 2), Pair(2, 2)));
+    job.ExpectFollowers(1);
+  }
+}
+
+TEST(ShardMoves, LetAWorkerThatRestsFollowIfNobodyElseCan) {
+  for (const bool reads : {false, true}) {
+    Job job({0, 1}, 2, reads);
+    job.Lose(1);
+    job.Join(1);
+    job.placement.choice().Rest(1, 16);
+    job.Step();
+    job.ExpectFollowers(1);
+    job.Steps(14);
+    EXPECT_EQ(job.Owned().at(0), 2);
+    job.Steps(30);
+    EXPECT_THAT(job.Owned(), ElementsAre(Pair(0, 1), Pair(1, 1)));
+  }
+}
+
 // With two workers nobody else can follow. The one that was late does so as soon as it is there.
 TEST(ShardMoves, LetALateWorkerFollowIfNobodyElseCan) {
   for (const bool reads : {false, true}) {
