@@ -78,7 +78,7 @@ class Worker final : public Receiver {
     if (header.length == 0) return OnOrder(header);
     if (++arrived_ < cut_.count()) return;
     end_ = NowNs();
-    CheckSum(task_, sum_, header.step - 1);
+    CheckSum(task_, sum_, header.step - 1, cut_);
     Say(begin_, end_);
   }
 
@@ -337,8 +337,9 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
   }
   const uint32_t all = task.workers + members.spares;
   const bool direct = members.reduce == kDirectSum;
-  if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0)) {
-    Die("--shares, --links and --spares need --reduce direct");
+  if (!direct && !(members.shares.empty() && links.empty() && members.spares == 0 &&
+                   task.wire == WireFormat::kFloat32)) {
+    Die("--shares, --links, --spares and --wire need --reduce direct");
   }
   if (!(members.groups.empty() && members.topology.empty())) {
     const auto found = FindCollective(members.reduce);
@@ -360,7 +361,8 @@ int Reduce(SumTask task, MemberTask members, const std::vector<double>& links, u
   return 0;
 }
 
-void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& links) {
+void AddMemberOptions(CLI::App& app, SumTask& task, MemberTask& members,
+                      std::vector<double>& links) {
   app.add_option("--reduce", members.reduce,
                  "No server: ring, tree, butterfly, hierarchical, direct, or mpi under mpirun");
   app.add_option("--groups", members.groups,
@@ -384,6 +386,11 @@ void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& l
                  "With --reduce direct: so many members, the last ones, have no vector")
       ->check(CLI::Range(0U, 64U))
       ->needs("--reduce");
+  app.add_option_function<std::string>(
+         "--wire", [&task](const std::string& name) { task.wire = *FindWireFormat(name); },
+         "With --reduce direct: how vectors travel, as in a job; float32 if not given")
+      ->check(CLI::IsMember(WireFormatNames()))
+      ->needs("--reduce");
   app.add_option("--members", members.addresses, "Only one member; the addresses of all, in order")
       ->delimiter(',')
       ->needs("--reduce");
@@ -391,7 +398,7 @@ void AddMemberOptions(CLI::App& app, MemberTask& members, std::vector<double>& l
 
 // mpirun decides how many processes there are, and how they reach each other.
 void CheckMpiOptions(const CLI::App& app) {
-  for (const char* option : {"--groups", "--topology", "--shares", "--links", "--spares",
+  for (const char* option : {"--groups", "--topology", "--shares", "--links", "--spares", "--wire",
                              "--members", "--index", "--tcp", "--serve", "--join"}) {
     if (app.count(option) > 0) Die(fmt::format("{} has no meaning with --reduce mpi", option));
   }
@@ -417,7 +424,7 @@ int Main(int argc, char** argv) {
   app.add_option("--serve", serve, "Only the server, at this address");
   app.add_option("--join", join, "Only a worker of the server at this address")
       ->excludes("--serve");
-  AddMemberOptions(app, members, links);
+  AddMemberOptions(app, task, members, links);
   app.add_option("--index", index, "The number of this worker or member, from 0");
   try {
     app.parse(argc, argv);

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "coding/gradient_code.h"
 #include "coding/kernels/sketch.h"
+#include "coding/kernels/wire_floats.h"
 #include "fmt/core.h"
 #include "profiles/shard_shares.h"
 #include "runtime/shard/step_sum.h"
@@ -138,8 +139,8 @@ DirectSum::DirectSum(Transport& transport, Receiver& others, const SumTask& task
       members_(members),
       vector_(vector),
       ranges_(RangesOf(task.length, shares)),
-      answers_(ranges_.route.Answers(kSlice, WireFormat::kFloat32)),
-      parameters_(ranges_.route.Parameters(kSlice, WireFormat::kFloat32)),
+      answers_(ranges_.route.Answers(kSlice, task.wire)),
+      parameters_(ranges_.route.Parameters(kSlice, task.wire)),
       arriving_(members.count()) {
   const Route& route = ranges_.route;
   for (uint32_t shard = 0; shard < route.shards(); ++shard) {
@@ -147,6 +148,8 @@ DirectSum::DirectSum(Transport& transport, Receiver& others, const SumTask& task
     own_ = std::make_unique<OwnRange>(shard, vector.subspan(route.begin(shard), route.size(shard)),
                                       workers_);
   }
+  if (task.wire == WireFormat::kFloat32) return;
+  packed_.resize(answers_.count() * WireBytes(task.wire, kSlice));
 }
 
 DirectSum::~DirectSum() = default;
@@ -191,18 +194,32 @@ void DirectSum::Push() {
       const size_t slice = answers_.first_slice(shard) + index;
       if (slice >= answers_.first_slice(shard + 1)) return;
       more = true;
-      SendSlice(owner, answers_, slice, Describe(slice));
+      const BytesView bytes = PackAnswer(slice);
+      SendSlice(owner, answers_, slice, bytes, Describe(slice));
     });
   }
 }
 
-void DirectSum::SendSlice(Rank to, const Slicing& cut, size_t slice, Header header) {
+BytesView DirectSum::Pack(const Slicing& cut, size_t slice, Random::Philox draws) {
+  const std::span<float> values = vector_.subspan(cut.begin(slice), cut.size(slice));
+  if (packed_.empty()) return AsBytes(std::span<const float>(values));
+  const std::span<std::byte> to =
+      std::span(packed_).subspan(slice * WireBytes(cut.format(), cut.length()), cut.bytes(slice));
+  PackFloats(cut.format(), values, draws, to, values.data());
+  return to;
+}
+
+BytesView DirectSum::PackAnswer(size_t slice) {
+  return Pack(answers_, slice, DrawsOfAnswer(0, now_.step, rank(), answers_.begin(slice)));
+}
+
+void DirectSum::SendSlice(Rank to, const Slicing& cut, size_t slice, BytesView bytes,
+                          Header header) {
   header.step = now_.step;
+  header.format = cut.format();
   header.shard = static_cast<uint32_t>(cut.ShardOf(slice));
   header.offset = cut.begin(slice);
   header.total = cut.total();
-  const BytesView bytes =
-      AsBytes(std::span<const float>(vector_).subspan(header.offset, cut.size(slice)));
   ++now_.unsent;
   transport_.Send(members_.peers[to], header, {&bytes, 1}, Priority::kBulk, [this](const Status&) {
     --now_.unsent;
@@ -227,8 +244,10 @@ Header DirectSum::Describe(size_t slice) const {
 
 void DirectSum::AddOwn(size_t slice) {
   if (!own_->Begin(slice)) return;
+  const size_t answer = answers_.first_slice(own_->shard()) + slice;
+  PackAnswer(answer);  // Own values are rounded as those of others.
   AlignedVector values = own_->CopyOf(slice);
-  Add(rank(), Describe(answers_.first_slice(own_->shard()) + slice), values);
+  Add(rank(), Describe(answer), values);
 }
 
 void DirectSum::Add(Rank row, const Header& header, AlignedVector& values) {
@@ -241,9 +260,11 @@ void DirectSum::Publish(size_t slice) {
   Header header;
   header.kind = FrameKind::kParameters;
   header.version = now_.step + 1;
+  const size_t sum = parameters_.first_slice(own_->shard()) + slice;
+  const BytesView bytes =
+      Pack(parameters_, sum, DrawsOfParameters(0, header.version, parameters_.begin(sum)));
   ForOthers([&](Rank to) {
-    if (!HasVector(to)) return;
-    SendSlice(to, parameters_, parameters_.first_slice(own_->shard()) + slice, header);
+    if (HasVector(to)) SendSlice(to, parameters_, sum, bytes, header);
   });
   --now_.left;
   FinishIfDone();
@@ -271,20 +292,25 @@ std::span<std::byte> DirectSum::OnPayload(PeerId peer, const Header& header) {
     Die(fmt::format("a slice at {} of step {} came from the wrong member or in the wrong step",
                     header.offset, header.step));
   }
-  if (!answer) {
-    return std::as_writable_bytes(vector_.subspan(header.offset, cut.size(slice)));
-  }
-  AlignedVector& room = arriving_[*from];
-  own_->MakeRoom(room, cut.size(slice));
-  return std::as_writable_bytes(std::span(room));
+  Arriving& room = arriving_[*from];
+  if (const Status begun = room.packed.Begin(header); !begun.ok()) Die(begun.ToString());
+  if (!answer) return room.packed.Room(vector_.subspan(header.offset, cut.size(slice)));
+  own_->MakeRoom(room.values, cut.size(slice));
+  return room.packed.Room(room.values);
 }
 
 void DirectSum::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
-  if (header.kind == FrameKind::kGradient) {
-    const Rank from = *members_.RankOf(peer);
-    return Add(from, header, arriving_[from]);
+  const bool answer = header.kind == FrameKind::kGradient;
+  if (!answer && header.kind != FrameKind::kParameters) {
+    return others_.OnPayloadDone(peer, header, discarded);
   }
-  if (header.kind != FrameKind::kParameters) return others_.OnPayloadDone(peer, header, discarded);
+  const Rank from = *members_.RankOf(peer);
+  Arriving& came = arriving_[from];
+  const std::span<float> values =
+      answer ? std::span<float>(came.values)
+             : vector_.subspan(header.offset, parameters_.size(parameters_.At(header.offset)));
+  if (const Status fine = came.packed.Finish(values); !fine.ok()) Die(fine.ToString());
+  if (answer) return Add(from, header, came.values);
   --now_.left;
   FinishIfDone();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over direct connections: each member owns a range of the vector, sums the workers' values of
 // that range, and publishes the sum to all workers. The data path is that of a job with `--reduce
-// direct`: slices with sketches, the stream decoder, and sends without copies. A job commits a step
+// direct`: slices with sketches, the stream decoder, and sends without copies. Both ways may be
+// rounded as by `--wire`. A sum is rounded once, and all workers get the same. A job commits a step
 // as a whole. Here each slice is published as soon as it is summed, so that publishing overlaps
 // with the other sums.
 //
@@ -14,9 +15,12 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
+#include "base/bytes.h"
 #include "base/function.h"
+#include "base/random.h"
 #include "benchmarks/sum_task.h"
 #include "collective/members.h"
+#include "runtime/links/packed_slice.h"
 #include "runtime/links/route.h"
 #include "runtime/links/slicing.h"
 #include "transport/transport.h"
@@ -53,6 +57,8 @@ class DirectSum final : public Receiver {
   // Replaces the vector by the sum. Every member was opened before. `done` runs when the sum is
   // here, and all that others need has left.
   void Start(Function<void()> done);
+  // The slices in which the sum travels.
+  const Slicing& cut() const { return parameters_; }
 
   void OnConnected(PeerId peer, const PeerIdentity& identity) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
@@ -67,6 +73,10 @@ class DirectSum final : public Receiver {
     size_t unsent = 0;      // Sends that are not done.
     Function<void()> done;  // Empty: the sum is complete, or was not started.
   };
+  struct Arriving {
+    AlignedVector values;  // Of an answer. A sum's values go into the vector.
+    PackedSlice packed;
+  };
 
   bool HasVector(Rank rank) const { return rank < workers_; }
   Rank rank() const { return members_.rank; }
@@ -74,7 +84,10 @@ class DirectSum final : public Receiver {
   template <typename Each>
   void ForOthers(const Each& each);
   void Push();
-  void SendSlice(Rank to, const Slicing& cut, size_t slice, Header header);
+  // Returns the slice as it travels. The vector then has the values that will arrive.
+  BytesView Pack(const Slicing& cut, size_t slice, Random::Philox draws);
+  BytesView PackAnswer(size_t slice);
+  void SendSlice(Rank to, const Slicing& cut, size_t slice, BytesView bytes, Header header);
   Header Describe(size_t slice) const;  // Reads the slice, for its sketch.
   void AddOwn(size_t slice);
   void Add(Rank row, const Header& header, AlignedVector& values);
@@ -87,10 +100,11 @@ class DirectSum final : public Receiver {
   const Members members_;
   const std::span<float> vector_;
   const OwnedRanges ranges_;
-  const Slicing answers_;          // What workers send. It includes the padding.
-  const Slicing parameters_;       // What owners publish: the same slices without the padding.
-  std::unique_ptr<OwnRange> own_;  // Null: this member owns nothing.
-  std::vector<AlignedVector> arriving_;  // By rank: the slice that is coming.
+  const Slicing answers_;           // What workers send. It includes the padding.
+  const Slicing parameters_;        // What owners publish: the same slices without the padding.
+  std::unique_ptr<OwnRange> own_;   // Null: this member owns nothing.
+  std::vector<Arriving> arriving_;  // By rank: the slice that is coming.
+  Bytes packed_;                    // The slices as they travel. Empty: they travel as they are.
   Progress now_;
 };
 

@@ -132,7 +132,8 @@ class Member {
     auto times = std::make_shared<Contribution>();
     times->beside.resize(2 * size_t{task_.workers});  // Each worker sets its own two.
     if (is_worker()) {
-      CheckSum(task_, vector_->vector, repetition_);
+      CheckSum(task_, vector_->vector, repetition_,
+               direct_ != nullptr ? direct_->cut() : Slicing(task_.length, task_.length));
       times->beside[rank_] = static_cast<double>(begin_);
       times->beside[task_.workers + rank_] = static_cast<double>(end);
     }

@@ -26,7 +26,7 @@ double TimeOne(MpiGroup& group, const SumTask& task, uint64_t repetition, Contri
   const uint64_t begin = NowNs();
   Sum(group, values);
   const uint64_t end = NowNs();
-  CheckSum(task, values.vector, repetition);
+  CheckSum(task, values.vector, repetition, Slicing(task.length, task.length));
   Contribution times;
   times.beside.resize(2 * size_t{task.workers});  // Each member sets its own two.
   times.beside[group.rank()] = static_cast<double>(begin);

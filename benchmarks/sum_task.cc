@@ -4,23 +4,70 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "fmt/core.h"
 
 namespace motley {
+namespace {
+
+// Float32 arithmetic between the two roundings adds about 1e-5 of the tolerance.
+constexpr double kSlack = 1 + 1e-4;
+
+struct Expected {
+  double workers;
+  double indices;  // The sum of the workers' numbers, by which their values differ.
+
+  double Of(double value) const { return workers * value + indices; }
+};
+
+// Of the sum of a block in which the first worker's largest value is `largest`.
+double Tolerance(const Expected& expected, double largest, double error) {
+  const double answers = expected.Of(largest) * error;
+  const double sum = (expected.Of(largest) + answers) * error;
+  return (answers + sum) * kSlack;
+}
+
+}  // namespace
 
 [[noreturn]] void Die(const std::string& why) {
   fmt::print(stderr, "motley-sum: {}\n", why);
   _exit(1);
 }
 
-void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step) {
-  const float indices = static_cast<float>(task.workers * (task.workers - 1) / 2);
-  for (size_t i = 0; i < task.length; ++i) {
-    const float expected = static_cast<float>(task.workers) * ValueOf(i, 0, step) + indices;
-    if (sum[i] != expected) Die(fmt::format("{} instead of {} at {}", sum[i], expected, i));
+std::optional<size_t> FirstWrong(const SumTask& task, const std::vector<float>& sum, uint64_t step,
+                                 const Slicing& cut) {
+  const WireForm& form = FormOf(cut.format());
+  const Expected expected{static_cast<double>(task.workers),
+                          task.workers * (task.workers - 1) / 2.0};
+  for (size_t slice = 0; slice < cut.count(); ++slice) {
+    const size_t slice_end = cut.begin(slice) + cut.size(slice);
+    size_t end = 0;
+    for (size_t begin = cut.begin(slice); begin < slice_end; begin = end) {
+      end = std::min(begin + form.block, slice_end);
+      float largest = 0;
+      for (size_t i = begin; i < end; ++i) largest = std::max(largest, ValueOf(i, 0, step));
+      const double tolerance = Tolerance(expected, largest, form.error);
+      for (size_t i = begin; i < end; ++i) {
+        // NaN is wrong, too.
+        if (!(std::abs(sum[i] - expected.Of(ValueOf(i, 0, step))) <= tolerance)) return i;
+      }
+    }
   }
+  return std::nullopt;
+}
+
+void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step,
+              const Slicing& cut) {
+  const auto wrong = FirstWrong(task, sum, step, cut);
+  if (!wrong) return;
+  float expected = 0;
+  for (uint32_t worker = 0; worker < task.workers; ++worker) {
+    expected += ValueOf(*wrong, worker, step);
+  }
+  Die(fmt::format("{} instead of {} at {}, with {} on the wire", sum[*wrong], expected, *wrong,
+                  NameOf(cut.format())));
 }
 
 void PrintTimes(const SumTask& task, std::vector<double> seconds, const std::string& more) {

@@ -4,8 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/wire_format.h"
+#include "runtime/links/slicing.h"
 
 namespace motley {
 
@@ -16,6 +20,7 @@ struct SumTask {
   uint64_t warmups = 2;  // Repetitions that come first and are not counted.
   size_t threads = 1;    // Threads of the server's decoder.
   std::string listen = "127.0.0.1:0";
+  WireFormat wire = WireFormat::kFloat32;  // How vectors travel in a direct sum.
 };
 
 // The monotonic clock is the same for all processes of the machine, so their times are comparable.
@@ -31,8 +36,18 @@ inline float ValueOf(size_t index, uint32_t worker, uint64_t step) {
 // Prints the reason and ends the process.
 [[noreturn]] void Die(const std::string& why);
 
-// Ends the process unless this is the sum of all workers' values.
-void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step);
+// The first place where this is not the sum of all workers' values. The sum has travelled in the
+// slices of `cut`. float32 has to be exact. In another format each of n answers, and then the sum,
+// may be off by the format's largest error, which is a part of the largest value of a block:
+//
+//   int8, 4 answers, each with 1000 as the largest value of the block
+//     answers 4 * 1000 / 127 = 31.5    sum (4000 + 31.5) / 127 = 31.7    tolerance 63.2
+std::optional<size_t> FirstWrong(const SumTask& task, const std::vector<float>& sum, uint64_t step,
+                                 const Slicing& cut);
+
+// Ends the process if a value is wrong.
+void CheckSum(const SumTask& task, const std::vector<float>& sum, uint64_t step,
+              const Slicing& cut);
 
 // Prints one JSON object. `seconds` has those that count. `more` are further members.
 void PrintTimes(const SumTask& task, std::vector<double> seconds, const std::string& more);

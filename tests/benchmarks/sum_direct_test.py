@@ -54,6 +54,14 @@ class Direct(unittest.TestCase):
         self.sums("--workers", "1", "--spares", "1", "--megabytes", "1")
         self.sums("--workers", "4", "--spares", "1", "--megabytes", "2", "--links", "100,100,100,100,50")
 
+    def test_rounded_vectors(self):
+        for wire in ("float32", "bf16", "int8"):
+            self.sums("--workers", "4", "--megabytes", "3", "--wire", wire)
+            self.sums("--workers", "2", "--megabytes", "1.000004", "--wire", wire)
+            self.sums("--workers", "3", "--spares", "2", "--megabytes", "2", "--shares", "0,3,0.5,1,1", "--wire", wire)
+            self.sums("--workers", "1", "--megabytes", "0.5", "--wire", wire)
+        self.sums("--workers", "16", "--megabytes", "0.001", "--wire", "int8")
+
     def test_shares_that_fit_no_member_are_refused(self):
         self.refused("3 numbers, and there are 4 members", "--workers", "4", "--shares", "1,1,1")
         self.refused("1 numbers, and there are 3 members", "--workers", "2", "--spares", "1", "--links", "5")
@@ -78,6 +86,8 @@ class Direct(unittest.TestCase):
 
     def test_only_direct_sums_have_shares(self):
         self.refused("need --reduce direct", "--workers", "2", "--shares", "1,1", reduce="ring")
+        self.refused("need --reduce direct", "--workers", "2", "--wire", "int8", reduce="ring")
+        self.refused("int4 not in {float32,bf16,int8}", "--workers", "2", "--wire", "int4")
         self.refused("write one of ring", "--workers", "2", reduce="indirect")
 
 
