@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import sys
 import tempfile
 
 import peer_tools
@@ -32,14 +33,18 @@ def comparison(medians):
     return ours, {other: medians[ours] / medians[other] for other in others}
 
 
-def main():
+def parse(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--megabytes", type=float, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    flags = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def measure(flags):
+    """Returns {name: median in ms}, and {name: why it is left out}."""
     workers = str(flags.workers)
     size = [str(flags.megabytes), str(REPETITIONS)]
     ours = [flags.program, "--workers", workers, "--megabytes", size[0], "--repetitions", size[1],
@@ -62,16 +67,27 @@ def main():
                 commands[name] = [*peer_tools.mpirun(workers, transport), program, *size, str(WARMUPS)]
         else:
             left_out["OpenMPI"] = "libopenmpi-dev and openmpi-bin are not installed"
-        medians = peer_tools.by_turns(commands, flags.rounds, "median_ms")
+        return peer_tools.by_turns(commands, flags.rounds, "median_ms"), left_out
+
+
+def rows(flags, medians):
+    """The rows as wire.py has them. There is no bound, because no link has a limit."""
+    return [{"system": name, "links": "loopback", "megabytes": flags.megabytes, "workers": flags.workers,
+             "seconds": value / 1e3, "bound_seconds": None} for name, value in medians.items()]
+
+
+def main():
+    flags = parse(sys.argv[1:])
+    medians, left_out = measure(flags)
     star = medians["Motley"]
     best, ratios = comparison(medians)
     if flags.json:
         print(json.dumps({"megabytes": flags.megabytes, "workers": flags.workers, "median_ms": medians,
                           "ratio_to_motley": {name: value / star for name, value in medians.items()},
                           "fastest": best, "fastest_to_others": ratios,
-                          "left_out": left_out}, indent=2))
+                          "left_out": left_out, "rows": rows(flags, medians)}, indent=2))
         return
-    print(f"{flags.megabytes:g} MB of float32, {workers} worker processes: ms until all have the sum")
+    print(f"{flags.megabytes:g} MB of float32, {flags.workers} worker processes: ms until all have the sum")
     for name, value in medians.items():
         print(f"{name:<28}{value:>9.1f} ms{value / star:>8.2f} x Motley")
     for name, ratio in ratios.items():

@@ -74,7 +74,7 @@ class DirectSum final : public Receiver {
     Function<void()> done;  // Empty: the sum is complete, or was not started.
   };
   struct Arriving {
-    AlignedVector values;  // Of an answer. A sum's values go into the vector.
+    AlignedVector values;  // An answer. The values of a sum go into the vector.
     PackedSlice packed;
   };
 

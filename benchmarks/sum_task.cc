@@ -22,7 +22,7 @@ struct Expected {
   double Of(double value) const { return workers * value + indices; }
 };
 
-// Of the sum of a block in which the first worker's largest value is `largest`.
+// How far the sum of a block may be off if the first worker has `largest` as its largest value.
 double Tolerance(const Expected& expected, double largest, double error) {
   const double answers = expected.Of(largest) * error;
   const double sum = (expected.Of(largest) + answers) * error;

@@ -3,8 +3,10 @@
 """Measures how soon all workers have the sum of their vectors, over links of limited speed, beside the best possible.
 
 Usage: wire.py MOTLEY_SUM [--json] [--megabytes M] [--workers N] [--links MBITS,...] [--spare MBITS,...]
-[--systems NAME,...] [--congestion NAME]. Run by `./dev bench wire`. Without --workers and --links it runs four
-cases: four and eight machines with links of 1 Gbit/s, four with unequal links, and four with a spare server.
+[--systems NAME,...] [--congestion NAME] [--all]. Run by `./dev bench wire`. Without --workers and --links it runs
+four cases: four and eight machines with links of 1 Gbit/s, four with unequal links, and four with a spare server. With
+--all, training over such links (wire_training.py) and sums on one machine (sum.py) follow, and one JSON array has the
+rows of all.
 
 Each machine is a network namespace. Its link to the switch is limited in both directions. Every worker runs on a
 machine of its own. A spare server is a machine without a worker, which some systems can use. A star's server runs on
@@ -13,7 +15,9 @@ compares the sum with the right one after every repetition.
 
 The bound is the least time of any system that adds and forwards values. It counts the vectors' own bytes at the full
 rate of the links. The links also carry the headers of Ethernet, IP and TCP, and therefore nothing can come closer to
-the bound than 1.05 on packets of 1500 bytes. All systems send over TCP.
+the bound than 1.05 on packets of 1500 bytes. All systems send over TCP. `direct bf16` and `direct int8` round what
+they send to a half or about a quarter of the bytes (`--wire` of motley-sum), so they may be below the bound, which is
+that of float32.
 
 TCP's congestion control is the system's unless --congestion names another. On a link of 50 Mbit/s that is full in
 both directions, BBR reaches 85 to 89 % of the rate, and reno 93 %.
@@ -125,13 +129,15 @@ def collective(name):
     return System(name, commands)
 
 
-def direct(run):
+def direct(name, wire="float32"):
     """Each machine owns the range of the vector with which its link takes the least time."""
-    members = ",".join(f"tcp://{address}:{PORT}" for address in run.addresses)
-    links = [*run.case.links, *run.case.spare]
-    return [(i, run.sum_command("--reduce", "direct", "--members", members, "--index", i,
-                                "--spares", len(run.case.spare), "--links", ",".join(map(str, links))))
-            for i in range(len(links))]
+    def commands(run):
+        members = ",".join(f"tcp://{address}:{PORT}" for address in run.addresses)
+        links = [*run.case.links, *run.case.spare]
+        return [(i, run.sum_command("--reduce", "direct", "--members", members, "--index", i, "--wire", wire,
+                                    "--spares", len(run.case.spare), "--links", ",".join(map(str, links))))
+                for i in range(len(links))]
+    return System(name, commands)
 
 
 def gloo(run):
@@ -168,7 +174,8 @@ def no_torch():
 
 SYSTEMS = (
     System("star", star),
-    System("direct", direct),
+    direct("direct"),
+    *(direct(f"direct {wire}", wire) for wire in ("bf16", "int8")),
     *(collective(name) for name in ("ring", "tree", "butterfly", "hierarchical")),
     System("gloo", gloo, no_torch),
     System("openmpi", openmpi, no_openmpi),
@@ -262,6 +269,7 @@ def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", help="motley-sum")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--all", action="store_true", help="also the benchmarks training and sum; prints JSON")
     parser.add_argument("--megabytes", type=float, help="of float32 per worker; 100 if not given")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--links", type=numbers, help="Mbit/s of each worker's machine, or one number for all")
@@ -271,6 +279,7 @@ def parse(words):
     parser.add_argument("--warmups", type=int, default=1)
     parser.add_argument("--congestion", type=congestion, help="TCP's congestion control; the system's if not given")
     flags = parser.parse_args(words)
+    flags.json |= flags.all
     try:
         flags.cases = cases_of(flags)
     except ValueError as error:
@@ -298,6 +307,28 @@ def run_cases(flags, systems):
     return rows, failed
 
 
+def others(motley_sum):
+    """Runs training over limited links, and sums on this machine. Returns the rows, and what failed. The program
+    `motley` lies beside `motley-sum`."""
+    # These modules need this one, or few runs need them.
+    import sum as loopback
+    import wire_training
+    rows = wire_training.run(wire_training.parse([str(pathlib.Path(motley_sum).with_name("motley")), "--json"]))
+    failed = {"training"} if wire_training.failed(rows) else set()
+    for size in ((), ("--workers", "8", "--megabytes", "1")):
+        flags = loopback.parse([motley_sum, *size])
+        try:
+            medians, left_out = loopback.measure(flags)
+        except subprocess.SubprocessError as error:
+            print(f"sum.py: {error}", file=sys.stderr)
+            failed.add("sum")
+            continue
+        for name, why in left_out.items():
+            print(f"sum.py: {name} is left out: {why}", file=sys.stderr)
+        rows += loopback.rows(flags, medians)
+    return rows, failed
+
+
 def main():
     flags = parse(sys.argv[1:])
     # Ends by an exception, so that processes and namespaces are removed.
@@ -311,6 +342,9 @@ def main():
         why = (getattr(error, "stderr", None) or str(error)).strip()
         print(f"wire.py: skipped: machines with limited links need root, ip and tc: {why}", file=sys.stderr)
         sys.exit(77)
+    if flags.all:
+        more, more_failed = others(flags.program)
+        rows, failed = rows + more, failed | more_failed
     if flags.json:
         print(json.dumps(rows, indent=2))
     sys.exit(1 if failed else 0)

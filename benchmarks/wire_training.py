@@ -294,6 +294,11 @@ def run(flags):
     return rows
 
 
+def failed(rows):
+    """True if a run of Motley did not end well. DDP may."""
+    return any(row["system"] != "ddp" and row["outcome"] != "done" for row in rows)
+
+
 def main():
     flags = parse(sys.argv[1:])
     # Ends by an exception, so that processes and namespaces are removed.
@@ -306,7 +311,7 @@ def main():
         sys.exit(77)
     if flags.json:
         print(json.dumps(rows, indent=2))
-    sys.exit(1 if any(row["system"] != "ddp" and row["outcome"] != "done" for row in rows) else 0)
+    sys.exit(1 if failed(rows) else 0)
 
 
 if __name__ == "__main__":

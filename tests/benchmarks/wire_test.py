@@ -13,11 +13,14 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
+import sum as loopback  # noqa: E402
 import wire  # noqa: E402
+import wire_training  # noqa: E402
 
 # 1 MB over a link of 8 Mbit/s takes one second.
 UNIT = 8
@@ -75,6 +78,53 @@ class Arguments(unittest.TestCase):
     def test_links_are_written_shortly(self):
         self.assertEqual(wire.Case(1, (1000,) * 4, (500,)).link_text, "4x1000+500")
         self.assertEqual(wire.Case(1, (500, 50)).link_text, "500,50")
+
+
+KEYS = ("system", "links", "megabytes", "workers", "seconds", "bound_seconds")
+
+
+class All(unittest.TestCase):
+    """`--all` puts the rows of three benchmarks into one array. What they measure is not run here."""
+
+    def test_sums_on_one_machine_have_the_same_keys(self):
+        flags = loopback.parse(["program", "--workers", "8", "--megabytes", "1"])
+        rows = loopback.rows(flags, {"Motley": 5.2, "PyTorch gloo": 26.0})
+        self.assertEqual(rows[0], dict(zip(KEYS, ("Motley", "loopback", 1, 8, 0.0052, None))))
+        self.assertEqual([row["system"] for row in rows], ["Motley", "PyTorch gloo"])
+
+    def test_all_rows_are_one_array(self):
+        trained = {"system": "motley", "fault": "none", "links": "4x1000", "megabytes": 91.4, "workers": 4,
+                   "seconds": 1.3, "bound_seconds": 1.1, "outcome": "done"}
+        summed = dict(zip(KEYS, ("direct", "4x1000", 100, 4, 1.3, 1.2)))
+        output = io.StringIO()
+        with mock.patch.object(wire, "run_cases", return_value=([summed], set())), \
+                mock.patch.object(wire_training, "run", return_value=[trained]) as training, \
+                mock.patch.object(loopback, "measure", return_value=({"Motley": 5.2}, {})), \
+                mock.patch.object(sys, "argv", ["wire.py", "build/motley-sum", "--all"]), \
+                contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()), \
+                self.assertRaises(SystemExit) as ended:
+            wire.main()
+        self.assertEqual(ended.exception.code, 0)
+        self.assertEqual(training.call_args[0][0].program, "build/motley")
+        rows = json.loads(output.getvalue())
+        self.assertEqual([(row["system"], row["links"], row["megabytes"], row["workers"]) for row in rows],
+                         [("direct", "4x1000", 100, 4), ("motley", "4x1000", 91.4, 4),
+                          ("Motley", "loopback", 100, 4), ("Motley", "loopback", 1, 8)])
+        for row in rows:
+            self.assertLessEqual(set(KEYS), set(row))
+
+    def test_a_run_that_failed_is_no_success(self):
+        failed = {"system": "motley", "outcome": "not done within 300 s"}
+        with mock.patch.object(wire_training, "run", return_value=[failed]), \
+                mock.patch.object(loopback, "measure", return_value=({"Motley": 5.2}, {})):
+            self.assertEqual(wire.others("motley-sum")[1], {"training"})
+        broken = subprocess.CalledProcessError(1, "motley-sum")
+        trained = {"system": "motley", "outcome": "done"}
+        with mock.patch.object(wire_training, "run", return_value=[trained]), \
+                mock.patch.object(loopback, "measure", side_effect=broken), \
+                contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.assertEqual(wire.others("motley-sum"), ([trained], {"sum"}))
+        self.assertIn("motley-sum", errors.getvalue())
 
 
 def no_machines():
