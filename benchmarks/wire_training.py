@@ -4,7 +4,7 @@
 
 Usage: wire_training.py MOTLEY [--json] [--links MBITS,...] [--hidden N,N] [--batch B] [--steps N] [--systems NAME,...]
 [--faults NAME,...] [--local H] [--ahead K] [--optimizer NAME] [--rate X] [--data PATH[:test=FILE]]
-[--checkpoint-every N]. Run by `./dev bench training`.
+[--checkpoint-every N] [--wire FORMAT]. Run by `./dev bench training`.
 
 Each machine is a network namespace, and its link to the switch is limited in both directions. Every worker has a
 machine of its own, and so has Motley's server. The faults all strike one worker, which owns a part of the vector:
@@ -137,7 +137,7 @@ def train_motley(lab, flags, fault, folder, batch=None, samples_of_step=None, ho
             flags.program, "train", "--data", data, "--model", "mlp:" + ",".join(map(str, flags.hidden)), "--batch",
             batch, "--steps", flags.steps, "--workers", workers, "--remote", "--no-local-worker", "--listen",
             server, "--reduce", flags.reduce, "--optimizer", flags.optimizer, "--lr", flags.rate, "--seed", 7, "--json",
-            *saving, *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
+            "--wire", flags.wire, *saving, *how, *(["--code", flags.code] if flags.code and not how else [])], ends,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         joined, steps, marks = threading.Semaphore(0), [], []
         figures = {}
@@ -248,6 +248,7 @@ def parse(words):
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
+    parser.add_argument("--wire", default="float32", help="Motley's")
     parser.add_argument("--optimizer", default="sgd", help="Motley's")
     parser.add_argument("--rate", type=float, default=0.01, help="Motley's learning rate")
     parser.add_argument("--data", metavar="PATH[:test=FILE]", help="samples that Motley trains on, as for motley train")
