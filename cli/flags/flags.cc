@@ -222,7 +222,8 @@ void AddVectorFlags(CLI::App* command, JobFlags& job) {
   command
       ->add_option("--followers", job.options.followers,
                    "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
-                   "each part, so that it outlives its owner. 0: the job ends if an owner is lost; default: 1")
+                   "each part, so that it outlives its owner. 0: the job ends if an owner is lost; "
+                   "default: 1")
       ->type_name("N")
       ->transform(Within(0U, 3U))
       ->each([&job](const std::string&) { job.options.given |= MOTLEY_GIVEN_FOLLOWERS; })
