@@ -313,13 +313,19 @@ def others(motley_sum):
     # These modules need this one, or few runs need them.
     import sum as loopback
     import wire_training
-    rows = wire_training.run(wire_training.parse([str(pathlib.Path(motley_sum).with_name("motley")), "--json"]))
-    failed = {"training"} if wire_training.failed(rows) else set()
+    rows, failed = [], set()
+    try:
+        rows = wire_training.run(wire_training.parse([str(pathlib.Path(motley_sum).with_name("motley")), "--json"]))
+        if wire_training.failed(rows):
+            failed.add("training")
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"wire_training.py: {error}", file=sys.stderr)
+        failed.add("training")
     for size in ((), ("--workers", "8", "--megabytes", "1")):
         flags = loopback.parse([motley_sum, *size])
         try:
             medians, left_out = loopback.measure(flags)
-        except subprocess.SubprocessError as error:
+        except (OSError, subprocess.SubprocessError) as error:
             print(f"sum.py: {error}", file=sys.stderr)
             failed.add("sum")
             continue

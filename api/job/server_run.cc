@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/memory_need.h"
@@ -12,20 +13,32 @@ namespace {
 
 constexpr Duration kGrace = std::chrono::seconds(2);
 
+// A worker failed by itself, and was not lost.
+bool IsOwnFailure(const Status& why) {
+  return why.code() == StatusCode::kCallback || why.code() == StatusCode::kResource;
+}
+
 }  // namespace
 
-void ServerRun::Watch::Note(const Status& why) {
-  const bool of_worker = why.code() == StatusCode::kCallback || why.code() == StatusCode::kResource;
-  if (of_worker && cause.ok()) cause = why;
+// The worker's process and its connection both say why it is gone, in either order.
+void ServerRun::Watch::Gone(WorkerId worker, const Status& why) {
+  const auto [known, added] = lost.emplace(worker, why);
+  if (!added && !IsOwnFailure(known->second)) known->second = why;
+}
+
+Status ServerRun::Watch::Cause() const {
+  const auto found = std::find_if(lost.begin(), lost.end(),
+                                  [](const auto& each) { return IsOwnFailure(each.second); });
+  return found != lost.end() ? found->second : Status::Ok();
 }
 
 void ServerRun::Watch::OnEvent(const JobEvent& event) {
-  if (const auto* came = std::get_if<event::WorkerJoined>(&event)) joined.insert(came->worker);
-  if (std::holds_alternative<event::StepOpened>(event)) started = true;
-  if (const auto* gone = std::get_if<event::WorkerLost>(&event)) {
-    Note(gone->why);
-    lost[gone->worker] = gone->why;
+  if (const auto* came = std::get_if<event::WorkerJoined>(&event)) {
+    joined.insert(came->worker);
+    lost.erase(came->worker);
   }
+  if (std::holds_alternative<event::StepOpened>(event)) started = true;
+  if (const auto* gone = std::get_if<event::WorkerLost>(&event)) Gone(gone->worker, gone->why);
 }
 
 ServerRun::ServerRun(UvLoop& loop, std::vector<Fault> faults, JobObserver& observer, Tell tell,
@@ -89,7 +102,7 @@ void ServerRun::Strike(const Fault& fault) {
 }
 
 void ServerRun::OnExited(WorkerId worker, const Status& how) {
-  watch_.Note(how);
+  watch_.Gone(worker, how);
   // Once training began the server itself misses them; before, it would wait for others to come.
   // After a stop they leave because it said goodbye.
   if (finished_ || steering_.stop.thrown() > 0) return;
@@ -117,9 +130,8 @@ void ServerRun::OnFinished(JobResult result) {
   result_ = std::move(result);
   if (!failure_.ok()) result_.status = failure_;
   // That no worker is left follows from what befell the last ones.
-  if (result_.status.code() == StatusCode::kUnavailable && !watch_.cause.ok()) {
-    result_.status = watch_.cause;
-  }
+  const Status cause = watch_.Cause();
+  if (result_.status.code() == StatusCode::kUnavailable && !cause.ok()) result_.status = cause;
   if (workers_ == nullptr) return loop_.Stop();
   workers_->Shutdown(steering_.stop.thrown() > 1 ? Duration::zero() : kGrace,
                      [this] { loop_.Stop(); });

@@ -56,11 +56,12 @@ class ServerRun {
   // Who joined, whether training began, and what callbacks said.
   struct Watch final : JobObserver {
     void OnEvent(const JobEvent& event) override;
-    void Note(const Status& why);
+    void Gone(WorkerId worker, const Status& why);
+    // The failure of a trainer, or lack of memory, of a worker that is lost; Ok: none.
+    Status Cause() const;
     std::set<WorkerId> joined;
-    std::map<WorkerId, Status> lost;  // Why, those that said it.
+    std::map<WorkerId, Status> lost;  // Why, those that are gone.
     bool started = false;
-    Status cause;  // The first failure of a trainer, or lack of memory.
   };
 
   void Strike(const Fault& fault);

@@ -124,6 +124,13 @@ void AddHolding(const motley_trainer& given, ForeignTrainer& foreign) {
   };
 }
 
+void Release(const motley_trainer& trainer, void* memory, uint64_t bytes) {
+  const Status ignored = Call("release", nullptr, [&] {
+    trainer.release(trainer.context, memory, bytes);
+    return motley_status{MOTLEY_OK};
+  });
+}
+
 Result<void*> Allocate(const motley_trainer& trainer, uint64_t bytes) {
   void* memory = nullptr;
   MOTLEY_RETURN_IF_ERROR(Call("allocate", nullptr, [&] {
@@ -138,7 +145,7 @@ Result<void*> Allocate(const motley_trainer& trainer, uint64_t bytes) {
         bytes));
   }
   if (reinterpret_cast<uintptr_t>(memory) % VectorMemory::kAlignment == 0) return memory;
-  trainer.release(trainer.context, memory, bytes);
+  Release(trainer, memory, bytes);
   return Status::Callback(
       fmt::format("the trainer's allocate returned {} bytes at {}, which is no multiple of {}: "
                   "aligned_alloc({}, bytes) would do",
@@ -149,12 +156,7 @@ OwnMemory MemoryOf(const motley_trainer& given) {
   if (given.allocate == nullptr) return nullptr;
   auto memory = std::make_shared<VectorMemory>();
   memory->allocate = [given](size_t bytes) { return Allocate(given, bytes); };
-  memory->release = [given](void* vector, size_t bytes) {
-    const Status ignored = Call("release", nullptr, [&] {
-      given.release(given.context, vector, bytes);
-      return motley_status{MOTLEY_OK};
-    });
-  };
+  memory->release = [given](void* vector, size_t bytes) { Release(given, vector, bytes); };
   return memory;
 }
 

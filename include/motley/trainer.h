@@ -51,8 +51,8 @@ enum {
  * A trainer: callbacks, and the context that is passed to each of them. Those with a status return
  * MOTLEY_OK on success. Any other number ends the worker (accumulate, accumulate_weighted, hold) or
  * the job (initialize, apply, evaluate) with MOTLEY_CALLBACK. Callbacks must not throw: an
- * exception that leaves one counts as a failure. They must not call motley_job_* functions of their
- * own job, except motley_job_stop.
+ * exception that leaves one counts as a failure; drop and release cannot fail. They must not call
+ * motley_job_* functions of their own job, except motley_job_stop.
  */
 typedef struct motley_trainer {
   uint32_t struct_size;
@@ -112,10 +112,10 @@ typedef struct motley_trainer {
    *
    * `allocate` returns `bytes` of memory, a multiple of 64, at an address that is a multiple of 64,
    * too. The library clears it. NULL means that there is none: it ends the worker with
-   * MOTLEY_RESOURCE. A worker allocates about six vectors, when it first needs them, and uses them
-   * again for later steps. `release` frees what `allocate` returned, with the same `bytes`; the
-   * last vectors go before motley_job_destroy returns. Both are called from any thread, and by
-   * several at the same time.
+   * MOTLEY_RESOURCE, and in an audit only the audit. A worker allocates about six vectors, when it
+   * first needs them, and uses them again for later steps. `release` frees what `allocate`
+   * returned, with the same `bytes`; the last vectors go before motley_job_destroy returns. Both
+   * are called from any thread, and by several at the same time.
    */
   void* (*allocate)(void* context, uint64_t bytes);
   void (*release)(void* context, void* memory, uint64_t bytes);

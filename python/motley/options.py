@@ -189,8 +189,8 @@ class JobOptions(TypedDict, total=False):
     # are on its machine or the vector has less than 1 MiB. Later workers do not change that. direct
     # and auto use shard servers that joined before the first step.
     reduce: str | None
-    # Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 1 to 3, so
-    # that it outlives its owner. 0: 1; with MOTLEY_GIVEN_FOLLOWERS: none.
+    # Reduce direct, sharded:S, auto: workers or shard servers that follow each part, 0 to 3, so
+    # that it outlives its owner. Default: 1. For none: 0 with MOTLEY_GIVEN_FOLLOWERS.
     followers: int | None
     # All-in-one, server: how gradients and parameters travel. NULL or "float32": as they are.
     # "bf16": rounded to half the bytes. "int8": rounded by chance to about a quarter, so that the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/coordinator/seats.h"
 
+#include <algorithm>
+
 namespace motley {
 
 Status Seats::Check(const wire::JoinT& join, const WorkerOrigin& origin) const {
@@ -49,8 +51,12 @@ void Seats::Leave(WorkerId worker) {
 }
 
 uint32_t Seats::TimesLost(WorkerId worker) const {
-  const auto lost = times_lost_.find(seats_[worker].origin);
-  return lost != times_lost_.end() ? lost->second : 0;
+  const WorkerOrigin& origin = seats_[worker].origin;
+  const auto lost = times_lost_.find(origin);
+  if (lost == times_lost_.end()) return 0;
+  const auto same = static_cast<uint32_t>(std::count_if(
+      seats_.begin(), seats_.end(), [&](const Seat& seat) { return seat.origin == origin; }));
+  return (lost->second + same - 1) / same;
 }
 
 }  // namespace motley

@@ -63,7 +63,8 @@ class Seats {
                                const std::function<bool(PeerId)>& silent) const;
   // The connection to the worker has ended, so its seat is empty.
   void Leave(WorkerId worker);
-  // How often the connection to this worker's node ended in this job, in any seat.
+  // How often the connection to this worker's node ended in this job, in any seat. Workers of one
+  // machine that look alike share these losses evenly.
   uint32_t TimesLost(WorkerId worker) const;
   // Refuses joins from the worker's node for the rest of the job.
   void Ban(WorkerId worker) { banned_.insert(seats_[worker].origin); }

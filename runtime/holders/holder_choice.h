@@ -47,7 +47,7 @@ class HolderChoice {
   // The worker gets no more shards before `version`, unless a shard has no other follower.
   // kForever: as long as it is there.
   void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = {version, false}; }
-  // The same for a worker that came back, and as long as it is there. It does not hang.
+  // The same for a worker that came back, so it does not hang. Ends when the worker leaves.
   void Rest(WorkerId worker, uint64_t version) { rests_[worker] = version; }
   // The worker has said something, so it does not hang.
   void Heard(WorkerId worker);

@@ -11,8 +11,9 @@ namespace {
 // The least time before a node counts as slow, and for its answer after that.
 constexpr Duration kLeastWait = std::chrono::milliseconds(100);
 constexpr Duration kLeastAnswer = std::chrono::milliseconds(200);
-// A node that makes room for a long vector, or gets it back from swap, answers nothing meanwhile. A
-// busy machine moves so many bytes in a second. Shorter vectors take no time that counts.
+// In the first updates, nodes make room for the vector and answer nothing meanwhile. A busy machine
+// makes room for so many bytes in a second. Shorter vectors need no extra time.
+constexpr uint32_t kFirstUpdates = 2;
 constexpr double kShortBytes = 256 << 20;
 constexpr double kMovedPerSecond = 5e7;
 // Reports take as long as the links need, so nodes are asked again and again.
@@ -21,7 +22,10 @@ constexpr Duration kAuditWait = std::chrono::seconds(1);
 }  // namespace
 
 void LateNodes::Restart(bool again) {
-  if (!again) slow_.Begin(loop_.Now());
+  if (!again) {
+    slow_.Begin(loop_.Now());
+    ++usual_.updates;
+  }
   Rest();
 }
 
@@ -44,7 +48,7 @@ LateNodes::Wait LateNodes::Awaited() const {
 // Audits are read at the speed of the coordinator's link, which says nothing of nodes.
 void LateNodes::Learn(Duration took, int tenths_kept) {
   if (waits_for_ == For::kAudit) return;
-  Duration& usual = waits_for_ == For::kReading ? usual_reading_ : usual_;
+  Duration& usual = waits_for_ == For::kReading ? usual_.reading : usual_.update;
   usual = std::max<Duration>(usual * tenths_kept / 10, took);
 }
 
@@ -63,7 +67,7 @@ void LateNodes::Watch() {
   if (!waits) return;
   waits_for_ = wait.what;
   awaited_since_ = loop_.Now();
-  Duration patience = waits_for_ == For::kReading ? usual_reading_ * 3 / 2 : usual_ * 6;
+  Duration patience = waits_for_ == For::kReading ? usual_.reading * 3 / 2 : usual_.update * 6;
   if (waits_for_ == For::kAudit) patience = kAuditWait;
   timer_ = loop_.After(std::max<Duration>(kLeastWait, patience), [this] { OnSlow(); });
 }
@@ -75,22 +79,30 @@ void LateNodes::OnSlow() {
   placement_.Ask(asked_);
   if (asked_.empty()) return;
   const Duration least = waits_for_ == For::kAudit ? kAuditWait : kLeastAnswer;
+  silent_until_ = loop_.Now() + ExtraTime();
+  timer_ = loop_.After(std::max<Duration>(least, 4 * usual_.update), [this] { OnSilent(); });
+}
+
+Duration LateNodes::ExtraTime() const {
+  if (usual_.updates > kFirstUpdates) return Duration::zero();
   const double bytes = static_cast<double>(placement_.count()) * sizeof(float);
-  silent_until_ = loop_.Now() + FromSeconds(std::max(0.0, bytes - kShortBytes) / kMovedPerSecond);
-  timer_ = loop_.After(std::max<Duration>(least, 4 * usual_), [this] { OnSilent(); });
+  return FromSeconds(std::max(0.0, bytes - kShortBytes) / kMovedPerSecond);
 }
 
 void LateNodes::OnSilent() {
   timer_ = 0;
-  const bool any_silent = std::any_of(asked_.begin(), asked_.end(),
-                                      [this](WorkerId node) { return placement_.Silent(node); });
-  if (any_silent && loop_.Now() < silent_until_) {
+  // Nobody waits any more for one that ended its part or was given up meanwhile.
+  const std::set<WorkerId> awaited = Awaited().nodes;
+  const auto is_silent = [&](WorkerId node) {
+    return awaited.contains(node) && placement_.Silent(node);
+  };
+  if (std::any_of(asked_.begin(), asked_.end(), is_silent) && loop_.Now() < silent_until_) {
     timer_ = loop_.After(kLeastAnswer, [this] { OnSilent(); });
     return;
   }
   bool all_silent = true;
   for (const WorkerId node : std::exchange(asked_, {})) {
-    const bool silent = placement_.Silent(node);
+    const bool silent = is_silent(node);
     all_silent &= silent;
     if (silent) late_(node);
   }

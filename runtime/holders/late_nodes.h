@@ -47,6 +47,7 @@ class LateNodes {
   void Rest();
   Wait Awaited() const;
   void Learn(Duration took, int tenths_kept);
+  Duration ExtraTime() const;
   void OnSlow();
   void OnSilent();
 
@@ -58,8 +59,11 @@ class LateNodes {
   TimerId timer_ = 0;
   For waits_for_ = For::kUpdate;  // What the timer runs for.
   Time awaited_since_{};
-  // What the last nodes of an update usually take, and the last ones that read.
-  Duration usual_{}, usual_reading_{};
+  struct {
+    Duration update{};     // What the last nodes of an update usually take,
+    Duration reading{};    // and the last ones that read.
+    uint32_t updates = 0;  // That started.
+  } usual_;
   std::set<WorkerId> asked_;  // Nodes that were asked if they are there.
   Time silent_until_{};       // They need not answer before.
   SlowNodes slow_;

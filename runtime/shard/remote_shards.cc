@@ -13,8 +13,7 @@
 namespace motley {
 namespace {
 
-// Updates for which a node gets no shards after the first time that it gave cause, and after later
-// ones.
+// For how many updates a node gets no shards after its fault of this number, from 1.
 uint64_t RestAfter(uint32_t times) {
   constexpr uint64_t kFirstRest = 16;
   constexpr uint32_t kMostDoublings = 10;

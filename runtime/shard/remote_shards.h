@@ -110,8 +110,8 @@ class RemoteShards {
   bool began() const { return !placement_.shards().empty(); }
   bool reachable() const { return placement_.reachable(); }
 
-  // A worker joined. It learns who owns what, and may hold shards if it has an address. One that
-  // was lost more than once before has to stay for a while first.
+  // A worker joined. It learns who owns what, and may hold shards if it has an address. A worker
+  // that was lost more than once before gets no shards for some updates.
   void Joined(WorkerId worker, const std::string& address, uint32_t times_lost = 0);
   // This incarnation of a worker is gone, with what it held.
   void Lost(WorkerId worker, Incarnation incarnation, const Status& why);

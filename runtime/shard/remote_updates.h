@@ -51,8 +51,8 @@ class RemoteUpdates {
   // The command waits, because shards are on their way; it is carried out later.
   bool Holds(const Command& command);
 
-  // A worker is ready, and accepts others at this address (empty: it does not). The connection to
-  // its node was lost so often before.
+  // A worker is ready, and accepts others at this address (empty: it does not).
+  // `times_lost`: how often the connection to its node was lost before.
   void Ready(WorkerId worker, const std::string& address, uint32_t times_lost);
   // A message from a worker; false: it is not about shards or links. kDataError: it makes no sense.
   Result<bool> OnMessage(WorkerId worker, const wire::ControlT& control);

@@ -320,9 +320,9 @@ TEST(ResumeOptions, ThatMeanNothingAreRefused) {
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
   EXPECT_THAT(motley_last_error(), HasSubstr("`resume_step` 6"));
   options = SmallJob();
-  options.given = 16;
+  options.given = 32;
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
-  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x10"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x20"));
   EXPECT_EQ(job, nullptr);
 }
 

@@ -261,13 +261,13 @@ TEST(ApiTrainerMemory, NoneLeftEndsTheJobWithWhatWasMissing) {
   Arena arena;
   arena.most = 0;
   EXPECT_THAT(RunFails(ArenaTrainer(arena), MOTLEY_RESOURCE),
-              AllOf(HasSubstr("there is no memory for the parameters"),
+              AllOf(HasSubstr("memory for the parameters"),
                     HasSubstr("the trainer's allocate returned NULL for 64 bytes"),
                     HasSubstr("ulimit -l")));
   Arena later;
   later.most = 1;
   EXPECT_THAT(RunFails(ArenaTrainer(later), MOTLEY_RESOURCE),
-              HasSubstr("there is no memory for the worker's answer"));
+              HasSubstr("memory for the worker's answer"));
   EXPECT_EQ(later.blocks(), 0U);
 }
 

@@ -21,9 +21,9 @@ constexpr uint64_t kStep = 3;
 // Two shards. Their last blocks and slices are shorter than others.
 Slicing CutFor(WireFormat format) { return Slicing({1400, kTask.length}, 1024, format); }
 
-std::vector<float> ValuesOf(uint32_t worker) {
+std::vector<float> ValuesOf(uint32_t worker, uint64_t step) {
   std::vector<float> values(kTask.length);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = ValueOf(i, worker, kStep);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = ValueOf(i, worker, step);
   return values;
 }
 
@@ -39,10 +39,10 @@ void Round(const Slicing& cut, uint32_t name, std::vector<float>& values) {
 }
 
 // The sum of the answers of `workers` workers, which has travelled as well.
-std::vector<float> SumOf(const Slicing& cut, uint32_t workers) {
+std::vector<float> SumOf(const Slicing& cut, uint32_t workers, uint64_t step = kStep) {
   std::vector<float> sum(kTask.length);
   for (uint32_t worker = 0; worker < workers; ++worker) {
-    std::vector<float> answer = ValuesOf(worker);
+    std::vector<float> answer = ValuesOf(worker, step);
     Round(cut, worker, answer);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += answer[i];
   }
@@ -58,6 +58,16 @@ TEST(SumCheck, PassesSumsThatWereRoundedBothWays) {
   for (const WireFormat format : kWireFormats) {
     const Slicing cut = CutFor(format);
     EXPECT_EQ(FirstWrongOf(SumOf(cut, kTask.workers), cut), std::nullopt) << NameOf(format);
+  }
+}
+
+TEST(SumCheck, FindsTheSumOfAnotherStep) {
+  for (const WireFormat format : kWireFormats) {
+    const Slicing cut = CutFor(format);
+    for (const uint64_t step : {kStep - 1, kStep + 1}) {
+      EXPECT_NE(FirstWrongOf(SumOf(cut, kTask.workers, step), cut), std::nullopt)
+          << NameOf(format) << ", step " << step;
+    }
   }
 }
 
@@ -79,7 +89,7 @@ TEST(SumCheck, FindsSumsThatAreRoundedMoreThanTheirFormatAllows) {
 TEST(SumCheck, AllowsStepsOfTheBlocksLargestValue) {
   const Slicing cut({kTask.length}, 1024, WireFormat::kInt8);
   constexpr size_t kAt = 1020;  // In the block from 768 to 1024.
-  constexpr double kSum = 4 * 1023 + 6;
+  constexpr double kSum = 4 * (1020 + 997 * 3) + 6;
   constexpr double kTolerance = kSum / 127 + (kSum + kSum / 127) / 127;
   std::vector<float> sum = SumOf(CutFor(WireFormat::kFloat32), kTask.workers);
   ASSERT_EQ(sum[kAt], static_cast<float>(kSum));

@@ -160,7 +160,7 @@ TEST_F(Weighted, SumsLieInMemoryOfTheCaller) {
   const auto failed = Run(whole_, {{0, 5, {1, 2}}}, sum);
   EXPECT_EQ(failed.code(), StatusCode::kResource);
   EXPECT_THAT(failed.status().ToString(),
-              HasSubstr("there is no memory for a trainer's sums: 64 bytes are too many"));
+              HasSubstr("memory for a trainer's sums: 64 bytes are too many"));
 }
 
 TEST_F(Weighted, RealCoefficientsNeedOneSum) {

@@ -90,8 +90,8 @@ struct ModelRuns {
         samples(std::move(the_samples)),
         cancelled(std::move(the_cancelled)) {}
 
-  // To fill long vectors takes seconds on a busy machine, and the worker needs the memory for its
-  // work once it does not wait any more. False: nobody waits for the speed.
+  // Filling long vectors takes seconds on a busy machine. After the limit, the worker needs their
+  // memory for its work. False: nobody waits for the speed any more.
   bool Fill(std::vector<float>& vector, float value) const {
     constexpr size_t kPiece = size_t{1} << 20;
     const size_t length = model.parameter_count();

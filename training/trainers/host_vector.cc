@@ -22,8 +22,7 @@ constexpr size_t WholeBlocks(size_t bytes) {
 Result<SharedVector> HostVector::Make(std::string_view what, size_t size, OwnMemory memory) {
   try {
     SharedVector made(new HostVector(size, std::move(memory)));
-    MOTLEY_RETURN_IF_ERROR(
-        made->Allocate().WithContext(fmt::format("there is no memory for {}", what)));
+    MOTLEY_RETURN_IF_ERROR(made->Allocate().WithContext(fmt::format("memory for {}", what)));
     return made;
   } catch (const std::bad_alloc&) {
     return Status::Resource(fmt::format(

@@ -88,7 +88,7 @@ class LocalTrainer final : public Trainer {
     kAhead,    // It takes its steps ahead.
     kRests,    // All its steps ahead are taken. It waits for its order.
     kOrdered,  // It takes its steps ahead, and was ordered. It joins its version after them.
-    kDropped,  // Its steps ahead do not count. The one under way ends soon.
+    kDropped,  // Its steps ahead do not count. The step under way ends soon.
     kJoined    // It goes on from its version, or began with it.
   };
   // What is under way keeps it alive, and with its `done` this trainer. Without `done` it may rest.

@@ -132,11 +132,18 @@ class LateNodesOfALongVectorTest : public LateNodesTest {
   LateNodesOfALongVectorTest() : LateNodesTest(size_t{84} << 20) {}
 };
 
-TEST_F(LateNodesOfALongVectorTest, MayBeSilentForLonger) {
+TEST_F(LateNodesOfALongVectorTest, MayBeSilentForLongerInTheFirstUpdates) {
   Apply(0);
   PassWithoutOne(std::chrono::milliseconds(1600));
   EXPECT_THAT(late_, IsEmpty());
   PassWithoutOne(std::chrono::milliseconds(800));
+  EXPECT_THAT(late_, ElementsAre(1));
+}
+
+TEST_F(LateNodesOfALongVectorTest, HaveNoMoreTimeThanOthersLater) {
+  for (StepId step = 0; step < 3; ++step) ExpectARead(step);
+  Apply(3);
+  PassWithoutOne(2 * kReading);
   EXPECT_THAT(late_, ElementsAre(1));
 }
 
