@@ -122,7 +122,7 @@ class Trainer:
         alive = []
         for name, function in members.items():
             kind = kinds[name].type
-            fine, failing = (None, None) if kind.item.result.kind == "void" else (0, CALLBACK)
+            fine, failing = (None, None) if kind.result.kind == "void" else (0, CALLBACK)
             alive.append(ffi.callback(kind, guarded(function, fine, failing), error=failing))
             setattr(made, name, alive[-1])
         return made, alive

@@ -167,6 +167,7 @@ void RemoteShards::Forsake(WorkerId worker, Cause cause, const Status& why) {
   update_.Lost(worker);
   const ShardPlacement::Loss loss = placement_.Lose(worker);
   if (!loss.any) return;
+  if (cause != Cause::kLost) hooks_.left(worker, cause);
   if (!loss.moved.empty()) hooks_.moved({worker, loss.moved, cause});
   if (loss.gone) {
     update_.GiveUp();  // Nothing is waited for any more.
@@ -208,7 +209,6 @@ void RemoteShards::Leave(WorkerId node, Cause cause, const std::string& why, boo
   placement_.choice().Shun(node, for_good ? HolderChoice::kForever : version() + RestAfter(times));
   if (!placement_.CanLose(node)) return;  // It alone has a shard, so it is waited for.
   placement_.Tell(node, wire::ShardDropT());
-  hooks_.left(node, cause);
   Forsake(node, cause, Status::Unavailable(why));
 }
 
