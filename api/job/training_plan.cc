@@ -105,7 +105,7 @@ Status TrainingRun::PlanLearning() {
     MOTLEY_ASSIGN_OR_RETURN(judging_, ChooseDefaults(plan_.job.model.name, shape, chosen_,
                                                      data_.class_labels.empty() && !standardised));
   } else {
-    if (plan_.job.sync.own_momentum && chosen_.open.optimizer) chosen_.optimizer.name = "nag";
+    chosen_.optimizer.name = plan_.job.optimizer.name;  // Where it was open, `sync` decided.
     MOTLEY_ASSIGN_OR_RETURN(judging_, JudgingOfTrainer(chosen_));
   }
   if (data_.train != nullptr) samples_ = data_.train;
