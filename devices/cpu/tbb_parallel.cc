@@ -24,6 +24,7 @@ std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
 #include <exception>
 #include <latch>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -67,9 +68,16 @@ class TbbParallelFor final : public ParallelFor {
  private:
   static constexpr size_t kMostThreads = 256;
 
-  // Asked just before TBB starts its threads: TBB ends the program if it gets none.
+  // Asked just before TBB starts its threads: TBB ends the program if it gets none. An arena that
+  // once found no memory for itself waits forever at its next use, so it gets no other chance.
   bool MayUseThreads() {
-    std::call_once(asked_, [this] { may_use_threads_ = CanStart(threads_ - 1); });
+    std::call_once(asked_, [this] {
+      try {
+        arena_.initialize();
+        may_use_threads_ = CanStart(threads_ - 1);
+      } catch (const std::bad_alloc&) {
+      }
+    });
     return may_use_threads_;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -94,24 +96,66 @@ TEST_P(ParallelForTest, TellsItsNumberOfThreads) {
 }
 
 #if !MOTLEY_ADDRESS_SANITIZER && !MOTLEY_THREAD_SANITIZER  // Sanitizers need all addresses.
-// 0: every range was visited although no thread can be started.
-int RunWithoutRoomForThreads(ParallelFor& parallel) {
+// From now on this process may take `bytes` more than it has.
+void LimitMemory(uint64_t bytes) {
   uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (4 << 20);
+  bytes += pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const rlimit taken{bytes, bytes};
-  if (setrlimit(RLIMIT_AS, &taken) != 0) return 2;
+  if (setrlimit(RLIMIT_AS, &taken) != 0) _exit(2);
+}
+
+bool VisitsAll(ParallelFor& parallel) {
   std::atomic<size_t> sum{0};
-  for (int turn = 0; turn < 3; ++turn) {
-    parallel.For(1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
-  }
-  return sum == 3000 ? 0 : 1;
+  parallel.For(1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
+  return sum == 1000;
+}
+
+int RunWithoutRoomForThreads(ParallelFor& parallel) {
+  LimitMemory(4 << 20);
+  return VisitsAll(parallel) && VisitsAll(parallel) ? 0 : 1;
 }
 
 TEST_P(ParallelForTest, DoesTheWorkAloneWhereNoThreadCanBeStarted) {
   if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // No stack of an earlier thread is left then.
   EXPECT_EXIT(_exit(RunWithoutRoomForThreads(*parallel_)), testing::ExitedWithCode(0), "");
+}
+
+// Either all ranges are visited, or the caller learns that there is no memory. Then it may try
+// again.
+int RunWithin(ParallelFor& parallel, uint64_t bytes) {
+  LimitMemory(bytes);
+  for (int turn = 0; turn < 3; ++turn) {
+    try {
+      if (!VisitsAll(parallel)) return 1;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  return 0;
+}
+
+// Returns how many limits of memory end a process badly. The limits are so close that each kind of
+// allocation is the first to fail at one of them.
+int LimitsThatEndBadly(ParallelFor& parallel) {
+  constexpr uint64_t kStep = 64 << 10;
+  int badly = 0;
+  for (uint64_t bytes = 14 << 20; bytes < 24 << 20; bytes += kStep) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // Nothing of this takes a second.
+      _exit(RunWithin(parallel, bytes));
+    }
+    int how = 0;
+    if (child < 0 || waitpid(child, &how, 0) != child || how != 0) ++badly;
+  }
+  return badly;
+}
+
+TEST_P(ParallelForTest, EndsWhateverMemoryThereIs) {
+  if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(_exit(LimitsThatEndBadly(*parallel_)), testing::ExitedWithCode(0), "");
 }
 #endif
 
