@@ -8,12 +8,21 @@
 #include <utility>
 
 namespace motley {
+namespace {
+
+// Made before memory is short: a Status with a message takes some.
+const Status& NoMemoryForWork() {
+  static const Status status = Status::Resource("out of memory in the work of a device");
+  return status;
+}
+
+}  // namespace
 
 Status RunWork(Device::Work work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return Status::Resource("out of memory in the work of a device");
+    return NoMemoryForWork();
   } catch (const std::exception& error) {
     return Status::Internal(fmt::format("the work of a device failed: {}", error.what()));
   } catch (...) {
@@ -21,9 +30,11 @@ Status RunWork(Device::Work work) {
   }
 }
 
-void DoneReporter::Post(Device::Done done, Status status) {
-  loop_.Post([closed = closed_, done = std::move(done), status = std::move(status)] {
-    if (!*closed) done(status);
+void DoneReporter::Post(std::shared_ptr<Report> report) {
+  loop_.Post([closed = closed_, report = std::move(report)] {
+    // Moved, so that `done` is destroyed here even if the other thread still has the report.
+    const Report taken = std::move(*report);
+    if (!*closed) taken.done(taken.status);
   });
 }
 
@@ -34,7 +45,9 @@ void DoneReporter::Post(Task task) {
 }
 
 DeviceThread::DeviceThread(Loop& loop, std::function<Status(Device::Work)> run)
-    : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {}
+    : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {
+  NoMemoryForWork();
+}
 
 DeviceThread::~DeviceThread() {
   reporter_.Close();
@@ -47,9 +60,11 @@ DeviceThread::~DeviceThread() {
 }
 
 void DeviceThread::Submit(Device::Work work, Device::Done done) {
+  auto report = std::make_shared<DoneReporter::Report>();
+  report->done = std::move(done);
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(work), std::move(done)});
+    waiting_.push_back({std::move(work), std::move(report)});
   }
   changed_.notify_one();
 }
@@ -69,12 +84,20 @@ void DeviceThread::Drive() {
     waiting_.pop_front();
     working_ = true;
     lock.unlock();
-    const bool last = !item.done;
-    Status status = last ? RunWork(std::move(item.work)) : run_(std::move(item.work));
+    const bool last = item.report == nullptr;
+    Status status;
+    try {
+      status = last ? RunWork(std::move(item.work)) : run_(std::move(item.work));
+    } catch (const std::bad_alloc&) {
+      status = NoMemoryForWork();
+    }
     lock.lock();
     // The item may own objects of a loop that is gone, so it is never destroyed.
     changed_.wait(lock, [this] { return !abandoned_; });
-    if (!last) reporter_.Post(std::move(item.done), std::move(status));
+    if (!last) {
+      item.report->status = std::move(status);
+      reporter_.Post(std::move(item.report));
+    }
     working_ = false;
     lock.unlock();
     changed_.notify_one();

@@ -16,16 +16,22 @@
 namespace motley {
 
 // Runs the work and returns its Status; an exception becomes a Status. The work is destroyed before
-// this returns.
+// this returns. The Status of work that ran out of memory needs no memory itself.
 Status RunWork(Device::Work work);
 
 // Posts reports to the loop, and drops them once the device is gone.
 class DoneReporter {
  public:
+  struct Report {
+    Device::Done done;
+    Status status;
+  };
+
   explicit DoneReporter(Loop& loop) : loop_(loop) {}
   ~DoneReporter() { Close(); }
-  // Any thread: `done(status)` runs on the loop thread, unless Close comes first.
-  void Post(Device::Done done, Status status);
+  // Any thread: `report->done(report->status)` runs on the loop thread, unless Close comes first.
+  // It takes no memory, so a device without memory can still say so.
+  void Post(std::shared_ptr<Report> report);
   void Post(Task task);
   // Loop thread. No report runs after this.
   void Close() { *closed_ = true; }
@@ -53,7 +59,7 @@ class DeviceThread {
  private:
   struct Item {
     Device::Work work;
-    Device::Done done;
+    std::shared_ptr<DoneReporter::Report> report;  // Null if nobody waits for the work.
   };
   void Drive();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "devices/cpu/cpu_device.h"
@@ -19,7 +20,10 @@ class InlineDevice final : public HostDevice {
   void* queue() const override { return nullptr; }
   ParallelFor& parallel() override { return *parallel_; }
   void Submit(double, Work work, Done done) override {
-    reporter_.Post(std::move(done), RunWork(std::move(work)));
+    auto report = std::make_shared<DoneReporter::Report>();
+    report->done = std::move(done);
+    report->status = RunWork(std::move(work));
+    reporter_.Post(std::move(report));
   }
   void PostFromWork(Task task) override { reporter_.Post(std::move(task)); }
 

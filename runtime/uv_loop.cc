@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,8 +27,8 @@ struct UvLoop::Impl final : LoopGuard {
   using Key = std::pair<Time, TimerId>;
 
   ~Impl();
-  bool listened() const override { return static_cast<bool>(out_of_memory); }
-  void OnOutOfMemory() override { out_of_memory(); }
+  void OnOutOfMemory(std::exception_ptr why) override;
+  void OnFailure(std::exception_ptr why) override;
   Status Open();
   static Impl& ImplOf(uv_loop_t* loop) {
     return static_cast<Impl&>(*static_cast<LoopGuard*>(loop->data));
@@ -43,6 +44,8 @@ struct UvLoop::Impl final : LoopGuard {
   bool loop_open = false;
   bool closing = false;
   Task out_of_memory;
+  int calls = 0;               // Calls of `out_of_memory` that have not returned.
+  std::exception_ptr failure;  // The first exception that nobody handled, for Run to throw.
 
   TimerId next_timer = 1;
   std::map<Key, Task> timers;
@@ -50,6 +53,7 @@ struct UvLoop::Impl final : LoopGuard {
 
   std::mutex mutex;  // Guards `posted`; any thread may add to it.
   std::vector<Task> posted;
+  std::vector<Task> spare;  // Empty. Becomes the next `posted`, so that Post seldom takes memory.
 };
 
 namespace {
@@ -80,12 +84,17 @@ Status CheckDescriptors() {
   return status;
 }
 
+// Tasks that may wait without memory for their list: a device reports that it has none by a task.
+constexpr size_t kPostedRoom = 64;
+
 Time HrNow() { return Time(Duration(static_cast<int64_t>(uv_hrtime()))); }
 
 }  // namespace
 
 Status UvLoop::Impl::Open() {
   MOTLEY_RETURN_IF_ERROR(CheckDescriptors());
+  posted.reserve(kPostedRoom);
+  spare.reserve(kPostedRoom);
   if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
   loop_open = true;
   loop.data = static_cast<LoopGuard*>(this);
@@ -115,6 +124,19 @@ UvLoop::Impl::~Impl() {
     MOTLEY_ASSERT(uv_loop_close(&loop) == 0);
   }
   if (timer_fd >= 0) close(timer_fd);
+}
+
+void UvLoop::Impl::OnOutOfMemory(std::exception_ptr why) {
+  constexpr int kMostCalls = 2;  // See SetOutOfMemory.
+  if (!out_of_memory || calls == kMostCalls) return OnFailure(std::move(why));
+  ++calls;
+  Run([this] { out_of_memory(); });
+  --calls;
+}
+
+void UvLoop::Impl::OnFailure(std::exception_ptr why) {
+  if (!failure) failure = std::move(why);
+  uv_stop(&loop);
 }
 
 void UvLoop::Impl::Arm() {
@@ -149,7 +171,7 @@ void UvLoop::Impl::RunTimers() {
 }
 
 void UvLoop::Impl::RunPosted() {
-  std::vector<Task> tasks;
+  std::vector<Task> tasks = std::move(spare);
   {
     const std::lock_guard lock(mutex);
     tasks.swap(posted);
@@ -159,6 +181,8 @@ void UvLoop::Impl::RunPosted() {
     Run([&task] { task(); });
     task = nullptr;  // Its captures are released now, and not after later tasks.
   }
+  tasks.clear();
+  spare = std::move(tasks);
 }
 
 Result<std::unique_ptr<UvLoop>> UvLoop::Create() {
@@ -198,7 +222,10 @@ void UvLoop::Post(Task task) {
   uv_async_send(&impl_->posted_signal);
 }
 
-void UvLoop::Run() { uv_run(&impl_->loop, UV_RUN_DEFAULT); }
+void UvLoop::Run() {
+  uv_run(&impl_->loop, UV_RUN_DEFAULT);
+  if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));
+}
 
 void UvLoop::Stop() { uv_stop(&impl_->loop); }
 

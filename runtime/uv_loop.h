@@ -25,15 +25,15 @@ class UvLoop final : public Loop {
   void Cancel(TimerId id) override;
   void Post(Task task) override;
 
-  // Runs on the caller's thread until Stop. This thread becomes the loop thread.
+  // Runs on the caller's thread until Stop. This thread becomes the loop thread. An exception of a
+  // task, a timer or a callback of the transport leaves Run at the end of this turn.
   void Run();
   // In a task on the loop, makes Run return after this turn. Before Run, makes Run return at once.
   // Waiting tasks run when Run is called again.
   void Stop();
 
-  // `told` runs on the loop thread when memory ran out in a task, a timer or a callback of the
-  // transport. The exception has then unwound that call. `told` runs a second time if memory ran
-  // out in it as well. Null: the exception leaves Run.
+  // When memory ran out, `told` runs on the loop thread, and the exception does not leave Run. It
+  // has then unwound that call. `told` runs a second time if memory ran out in it as well.
   void SetOutOfMemory(Task told);
 
   // For the transport and child processes. Its `data` points to a LoopGuard.

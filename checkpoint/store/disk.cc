@@ -7,11 +7,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace motley {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 class ThreadDisk final : public Disk {
  public:
   ThreadDisk(Loop& loop, Store& store) : loop_(loop), shared_(std::make_shared<Shared>()) {
+    shared_->finished.reserve(2 * kMostWaiting);
     thread_ = std::thread([this, &store] { Run(store); });
   }
 
@@ -56,10 +58,11 @@ class ThreadDisk final : public Disk {
     Work work;
     Done done;
   };
-  // Finished work that was not reported yet. Posted tasks may outlive the disk.
+  // Finished work that was not reported yet. Posted tasks may outlive the disk. The list has room
+  // from the beginning, so that work without memory can be reported.
   struct Shared {
     std::mutex mutex;
-    std::deque<std::pair<Done, Status>> finished;
+    std::vector<std::pair<Done, Status>> finished;
     bool open = true;  // For the loop thread.
   };
 
@@ -74,7 +77,7 @@ class ThreadDisk final : public Disk {
       {
         const std::lock_guard lock(shared->mutex);
         next = std::move(shared->finished.front());
-        shared->finished.pop_front();
+        shared->finished.erase(shared->finished.begin());
       }
       next.first(std::move(next.second));
     });
@@ -90,13 +93,19 @@ class ThreadDisk final : public Disk {
         piece = std::move(waiting_.front());
         waiting_.pop_front();
       }
-      Status status = piece.work(store);
+      Status status;
+      try {
+        status = piece.work(store);
+      } catch (const std::bad_alloc&) {
+        status = no_memory_;
+      }
       piece.work = nullptr;
       Deliver(std::move(piece.done), std::move(status));
     }
   }
 
   Loop& loop_;
+  const Status no_memory_ = Status::Resource("out of memory while files were written");
   std::shared_ptr<Shared> shared_;
   std::mutex mutex_;  // Guards waiting_ and stopping_.
   std::deque<Piece> waiting_;

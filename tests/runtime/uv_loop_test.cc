@@ -6,12 +6,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/sanitizer.h"
+#include "devices/cpu/cpu_device.h"
+#include "tests/conformance/address_limit.h"
 
 namespace motley {
 namespace {
@@ -216,6 +223,67 @@ TEST(UvLoop, TellsOnceMoreWhenMemoryRunsOutWhileItTells) {
   EXPECT_NO_THROW(loop->Run());
   EXPECT_EQ(told, 2);
 }
+
+TEST(UvLoop, AnExceptionLeavesRunAfterTheTurnAndTheLoopStaysUsable) {
+  const auto loop = MakeLoop();
+  bool after = false;
+  loop->Post([] { throw std::runtime_error("first"); });
+  loop->Post([] { throw std::logic_error("second"); });
+  loop->Post([&] { after = true; });
+  EXPECT_THROW(loop->Run(), std::runtime_error);
+  EXPECT_TRUE(after);
+  loop->After(Duration::zero(), [] { throw std::bad_alloc(); });
+  EXPECT_THROW(loop->Run(), std::bad_alloc);
+  loop->Post([&] { loop->Stop(); });
+  EXPECT_NO_THROW(loop->Run());
+}
+
+TEST(UvLoop, MemoryThatRunsOutAgainAndAgainEndsTheRun) {
+  const auto loop = MakeLoop();
+  int calls = 0;
+  loop->SetOutOfMemory([&] {
+    ++calls;
+    throw std::bad_alloc();
+  });
+  loop->Post([] { throw std::bad_alloc(); });
+  EXPECT_THROW(loop->Run(), std::bad_alloc);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(UvLoop, OtherExceptionsLeaveRunWhoeverListensForMemory) {
+  const auto loop = MakeLoop();
+  loop->SetOutOfMemory([] { FAIL(); });
+  loop->Post([] { throw std::runtime_error("not of memory"); });
+  EXPECT_THROW(loop->Run(), std::runtime_error);
+}
+
+#if !MOTLEY_ADDRESS_SANITIZER && !MOTLEY_THREAD_SANITIZER  // Sanitizers need all addresses.
+// Work of a device takes all memory that there is. Exits with 0 when the device reports it.
+void TakeAllMemoryInWork() {
+  const auto loop = UvLoop::Create().value();
+  const auto device = MakeCpuDevice(*loop, {.threads = 1}).value();
+  const auto take_all = []() -> Status {
+    const rlimit taken{rlim_t{1} << 20, rlim_t{1} << 20};  // Less than there is already.
+    if (setrlimit(RLIMIT_AS, &taken) != 0) return Status::Ok();
+    void* volatile taken_last = nullptr;  // Volatile, so that no compiler leaves the calls out.
+    for (size_t size = 1 << 20; size >= 16; size /= 2) {
+      do taken_last = malloc(size);
+      while (taken_last != nullptr);
+    }
+    throw std::bad_alloc();
+  };
+  device->Submit(1, take_all, [](const Status& status) {
+    _exit(status.code() == StatusCode::kResource ? 0 : 1);
+  });
+  loop->Run();
+}
+
+TEST(UvLoopDeath, WorkThatTakesAllMemoryIsReported) {
+  if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(TakeAllMemoryInWork(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(UvLoop, LoopsAreIndependent) {
   const auto a = MakeLoop();
