@@ -94,6 +94,18 @@ void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
 
 }  // namespace
 
+void AddScheduleFlag(CLI::App* app, JobFlags& flags, const std::string& chosen, const char* group) {
+  app->add_option("--schedule", flags.schedule,
+                  "Change of the rate over the steps: constant, cosine, cosine:warmup=100, "
+                  "step:every=1000,factor=0.1 (in steps), or "
+                  "plateau:patience=3,factor=0.1,times=3 (lowered when the loss no longer falls). "
+                  "Each may add warmup=N, and linear=N or sqrt=N: the rate is right for updates "
+                  "of N samples, and follows the samples of each; default: " +
+                      chosen)
+      ->type_name("HOW")
+      ->group(group);
+}
+
 void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
   const char* group = "Learning";
   const auto add = [&](const char* name, double& value, const char* help, double most) {
@@ -103,16 +115,7 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
                              fmt::format("a number above 0 and below {:g}", most)))
         ->group(group);
   };
-  train
-      ->add_option("--schedule", flags.job.schedule,
-                   "Change of the rate over the steps: constant, cosine, cosine:warmup=100, "
-                   "step:every=1000,factor=0.1 (in steps), or "
-                   "plateau:patience=3,factor=0.1,times=3 (lowered when the loss no longer falls). "
-                   "Each may add warmup=N, and linear=N or sqrt=N: the rate is right for updates "
-                   "of N samples, and follows the samples of each; "
-                   "default: constant, or plateau if the job ends by itself")
-      ->type_name("HOW")
-      ->group(group);
+  AddScheduleFlag(train, flags.job, "constant, or plateau if the job ends by itself", group);
   add("--clip", flags.job.options.clip, "Scale gradients down to this norm; default: no limit",
       1e30);
   train

@@ -21,6 +21,8 @@ struct LearningHelp {
 };
 
 void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help);
+// `chosen` says which schedule a job has without the flag.
+void AddScheduleFlag(CLI::App* app, JobFlags& flags, const std::string& chosen, const char* group);
 // Adds more flags for learning, and those for judging progress.
 void AddLearningFlags(CLI::App* train, TrainFlags& flags);
 

@@ -61,6 +61,7 @@ void AddTargetFlags(CLI::App* compare, CompareFlags& flags) {
                    "default: --lr")
       ->type_name("LIST")
       ->group(group);
+  AddScheduleFlag(compare, flags.job, "constant", group);
   CLI::Option* accuracy =
       compare
           ->add_option("--target-accuracy", flags.accuracy,

@@ -152,6 +152,17 @@ class Compare(ProgramTest):
         self.assertLess(paused["local:2"]["samples"], calm["local:2"]["samples"])
         self.assertGreater(paused["local:2"]["seconds"], calm["local:2"]["seconds"])
 
+    def test_each_mode_follows_the_schedule(self):
+        def losses(*schedule):
+            trials = self.run_json(*self.compare("--sync", "bsp,asp,dana,local:2", *schedule))
+            return [trial["final_loss"] for trial in trials]
+
+        stopped = losses("--schedule", "step:every=1,factor=0.001")
+        for mode, (kept, without) in enumerate(zip(losses(), stopped)):
+            self.assertLess(kept, 0.8 * without, mode)
+        refused = self.run_program(*self.compare("--schedule", "sine"), expect=2)
+        self.assertIn("sine", refused.stderr)
+
     def test_steps_ahead_of_a_round_hide_slow_links(self):
         lab = self.folder / "thin.toml"
         lab.write_text('name = "thin"\n[server]\nlink = { bandwidth = "10Mbit/s" }\n[[worker]]\nname = "w"\ncount = 3\n'
