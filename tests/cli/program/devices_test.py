@@ -286,7 +286,8 @@ class DeviceFailures(ProgramTest):
 
     def test_a_check_ends_where_a_device_hangs(self):
         with self.trouble("hang", 2):
-            said = self.run_program("devices", "--check", "--devices", "opencl", expect=1).stdout
+            said = self.run_program("devices", "--check", "--devices", "opencl", expect=1,
+                                    patience_s=10 * PATIENCE_S).stdout
         self.assertIn("has not come back", said)
 
     def test_devices_that_no_worker_would_have_are_refused(self):
