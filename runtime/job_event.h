@@ -20,7 +20,7 @@ struct WorkerJoined {
   WorkerId worker;
   const std::string& name;
 };
-struct WorkerLost {
+struct WorkerLost {  // Precedes what the loss leads to, such as the end of the job.
   WorkerId worker;
   const Status& why;
 };

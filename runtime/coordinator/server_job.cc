@@ -263,19 +263,18 @@ void ServerJob::OnNodeLost(WorkerId node, const Status& why) {
   const Session* session = server_.SessionOf(node);
   const Incarnation incarnation = session != nullptr ? session->header.incarnation : 0;
   server_.sessions[node] = nullptr;
+  // The loss may end the job, and is reported first.
+  if (server_.Computes(node) && !end_.ended()) {
+    end_.Left(node, why);
+    server_.observer.OnEvent(event::WorkerLost{node, why});
+  }
   if (server_.remote != nullptr && !end_.said_goodbye()) {
     server_.remote->Lost(node, incarnation, why);
   }
   if (end_.ended()) return;
-  if (server_.Computes(node)) OnWorkerLost(node, why);
+  if (server_.Computes(node)) pump_.Raise(WorkerLost{node, why});
   if (server_.remote == nullptr) return;
   if (const auto lost = server_.remote->TakeLost()) pump_.Raise(UpdateLost{*lost});
-}
-
-void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
-  end_.Left(worker, why);
-  server_.observer.OnEvent(event::WorkerLost{worker, why});
-  pump_.Raise(WorkerLost{worker, why});
 }
 
 uint64_t ServerJob::QueuedBytes() const {

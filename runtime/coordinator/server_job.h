@@ -51,7 +51,6 @@ class ServerJob final : public ServerNode {
   wire::AcceptT Welcome(WorkerId worker) const;
   void OnJoined(WorkerId worker);
   void OnNodeLost(WorkerId node, const Status& why);
-  void OnWorkerLost(WorkerId worker, const Status& why);
   uint64_t QueuedBytes() const;
 
   // What the scheduler hears.

@@ -295,6 +295,7 @@ TEST(WorkerShards, AreLostWithoutFollowers) {
   EXPECT_EQ(end.status.code(), StatusCode::kUnavailable);
   EXPECT_NE(end.status.ToString().find("nobody followed it"), std::string::npos)
       << end.status.ToString();
+  EXPECT_TRUE(world.watcher.lost.contains(1)) << "the loss that ends a job is an event, too";
 }
 
 // An empty frame of a stranger, who knows no token, is nothing to a worker that holds shards.
