@@ -70,6 +70,7 @@ const std::vector<std::string>& ReachedStates::All() {
         "slow owner gave its shards away",
         "the caller's trainer",
         "step beside data under way",
+        "step repeated after an owner left",
         "liar named",
         "vector refused",
         "worker lost",
@@ -84,6 +85,11 @@ const std::vector<std::string>& ReachedStates::All() {
     return states;
   }();
   return all;
+}
+
+const std::vector<std::string>& ReachedStates::Rare() {
+  static const std::vector<std::string> rare = {"update taken back after its owner left"};
+  return rare;
 }
 
 void ReachedStates::OnEvent(const JobEvent& event) {

@@ -29,6 +29,8 @@ class ReachedStates final : public JobObserver {
 
   // Every state that a campaign must reach.
   static const std::vector<std::string>& All();
+  // Those that only a long campaign must reach, too.
+  static const std::vector<std::string>& Rare();
 
  private:
   void On(const event::WorkerJoined& event);
@@ -45,7 +47,6 @@ class ReachedStates final : public JobObserver {
   void On(const event::Noticed& event);
   void On(const event::StepApproximated& event);
   void On(const event::StepDecoded& event);
-  void On(const event::UpdateTakenBack&) { Count("update taken back"); }
 
   const JobOptions job_;
   KeptForm form_;

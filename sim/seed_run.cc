@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/calm_run.h"
+#include "sim/checkers/shard_loss_checker.h"
 #include "sim/faults/liars.h"
 #include "sim/scenario.h"
 #include "training/optimizers/optimizer_rule.h"
@@ -13,14 +14,16 @@
 namespace motley {
 namespace {
 
-// A shard is lost if its owner and all of its followers die before another one follows. The job's
-// error then says so.
+// A shard is lost if its owner and all of its followers leave before another one follows. The job's
+// error then says so, and the ShardLossChecker counts the nodes that left. Nodes that leave while a
+// job saves its last version are not counted, because no event reports them.
 bool LostShard(const JobOptions& job, const SimResult& result) {
-  const std::string why = result.job.status.ToString();
-  const bool says_so = why.find("is lost with") != std::string::npos ||
-                       why.find("are lost with the node that held them") != std::string::npos;
-  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 && says_so &&
-         result.job.status.code() == StatusCode::kUnavailable;
+  const Status& why = result.job.status;
+  const bool after_the_end =
+      result.job.steps == job.steps && why.code() == StatusCode::kUnavailable &&
+      why.ToString().find("are lost with the node that held them") != std::string::npos;
+  return job.holders != JobOptions::Holders::kServer && result.live_workers > 0 &&
+         (after_the_end || ShardLossChecker::IsOfLostShard(why));
 }
 
 // Adds to `wrong` what is wrong with a run besides broken invariants.

@@ -24,6 +24,7 @@
 #include "sim/checkers/own_updates_checker.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
+#include "sim/checkers/shard_loss_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/checkers/tiling_checker.h"
 #include "sim/data_arrivals.h"
@@ -214,16 +215,16 @@ class Simulation {
         gradients_, GradientChecker::Create(violations_, options_.job, *source_, quadratic_));
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
+    const bool at_workers = options_.job.holders != JobOptions::Holders::kServer;
     // Shards on workers count slices of their own range.
-    const bool whole_rows =
-        length <= options_.job.slice_length && options_.job.holders == JobOptions::Holders::kServer;
+    const bool whole_rows = length <= options_.job.slice_length && !at_workers;
     const SyncMode& sync = options_.job.sync;
     if (sync.one_each) {
       updates_ = std::make_unique<OwnUpdatesChecker>(violations_, options_.job.workers, sync);
     } else {
       steps_ = std::make_unique<StepChecker>(violations_, whole_rows, first);
     }
-    const bool at_workers = options_.job.holders != JobOptions::Holders::kServer;
+    if (at_workers) losses_.emplace(violations_, reached_, options_.job);
     if (at_workers && steps_ && !options_.job.read_every_version) steps_->ExpectNoSums();
     const size_t on_links = std::max(length, options_.vectors.modelled_length());
     if (options_.replay != nullptr && replay_ == nullptr) MakeReplay(on_links);
@@ -241,15 +242,15 @@ class Simulation {
       // In a short range of an owner, a lie may have the sketch of the right answer by chance.
       constexpr size_t kLeastRange = 16;
       const size_t range = length / ShardsFor(options_.job, length);
-      const bool shows =
-          options_.job.holders == JobOptions::Holders::kServer || range >= kLeastRange;
+      const bool shows = !at_workers || range >= kLeastRange;
       gradients_->ExpectLies([this, shows](StepId step) {
         if (shows) audits_.Spoilt(step);
       });
     }
     fan_.Tell({replay_.get(), &digest_, steps_.get(), updates_.get(), tiling_.get(), &coverage_,
                options_.check_sums ? gradients_.get() : nullptr, placement_.get(), liveness_.get(),
-               faults_.get(), &reached_, arrivals_.get(), waits_.get(), &audits_, observer_});
+               faults_.get(), &reached_, arrivals_.get(), waits_.get(), &audits_,
+               losses_ ? &*losses_ : nullptr, observer_});
     return Status::Ok();
   }
 
@@ -412,6 +413,7 @@ class Simulation {
     reached_.Count("step beside data under way", waits_->judged());
     reached_.Count("liar named", audits_.named());
     reached_.Count("shard server died", servers_.deaths());
+    if (losses_) losses_->CheckEnd(result.job);
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();
@@ -466,6 +468,7 @@ class Simulation {
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;
   std::unique_ptr<DataWaitChecker> waits_;
+  std::optional<ShardLossChecker> losses_;  // None if the server holds all shards.
   ObserverFan fan_;
   VirtualLoop world_;
   SimNetwork network_;

@@ -29,6 +29,7 @@ constexpr const char* kUsage =
 constexpr uint64_t kMostJobs = 256;
 // This many seeds must reach every interesting state. Fewer may miss one, and so may one mode.
 constexpr uint64_t kEnoughSeeds = 500;
+constexpr uint64_t kEnoughForRare = 10000;  // The same for states that few scenarios can reach.
 
 struct Flags {
   SeedRange range{1, 500, 1};
@@ -131,8 +132,10 @@ struct Totals {
 
 // Returns the states that should have been reached and were not.
 std::vector<std::string> Unreached(const Totals& totals) {
-  std::vector<std::string> missing;
-  for (const std::string& state : ReachedStates::All()) {
+  std::vector<std::string> missing, wanted = ReachedStates::All();
+  const std::vector<std::string>& rare = ReachedStates::Rare();
+  if (totals.done >= kEnoughForRare) wanted.insert(wanted.end(), rare.begin(), rare.end());
+  for (const std::string& state : wanted) {
     const auto found = totals.reached.find(state);
     if (found == totals.reached.end() || found->second == 0) missing.push_back(state);
   }
