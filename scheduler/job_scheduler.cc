@@ -68,7 +68,6 @@ void JobScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& o
       },
       event);
   if (phase_ == Phase::kRunning) OpenUpdates();
-  job_.transfers.SeeAnswer(event);
   job_.out = nullptr;
 }
 
@@ -108,9 +107,6 @@ void JobScheduler::On(const WorkerFree& event) {
   Worker& worker = job_.members[event.worker];
   const bool first = !worker.ready;
   if (first) start_.Comes(event.worker);
-  if (event.samples > 0 && worker.queued == 1) {
-    job_.transfers.Began(event.worker, worker.assigned_in);
-  }
   job_.members.Free(event, job_.now);
   sync_->Enters(event.worker);
   if (phase_ == Phase::kStarting) {

@@ -21,8 +21,8 @@ void JobState::SendData(WorkerId worker, StepId update, std::vector<PartitionId>
   members[worker].stats.placed_partitions += partitions.size();
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
   const Time due = now + transfers.Left(worker, now) + takes;
-  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), update, why, due);
-  Do(PlacePartitions{worker, std::move(partitions)});
+  transfers.Sent(worker, partitions, update, why, due);
+  Do(PlacePartitions{worker, std::move(partitions), why == Transfers::Why::kCopies});
 }
 
 void JobState::TakeBack(WorkerId id) {

@@ -115,6 +115,11 @@ struct LeaseVector {
   uint32_t entries;
   Duration transfer{};  // Since its first byte arrived; zero: not known.
 };
+// The worker has these partitions of the data now.
+struct DataCame {
+  WorkerId worker;
+  std::vector<PartitionId> partitions;
+};
 // The time that a whole vector takes from the worker's place while nothing else comes.
 struct LinkMeasured {
   WorkerId worker;
@@ -123,7 +128,7 @@ struct LinkMeasured {
 using Event =
     std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing, RowArrived,
                  RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost, Tick, LeaseProgress,
-                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured, RowReady>;
+                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured, RowReady, DataCame>;
 
 // --- Commands: what to do ---
 // Prepares the decoder for a step under this code (the rows of CodeForm). It also restarts a step.
@@ -132,10 +137,11 @@ struct OpenStep {
   std::shared_ptr<const CodeForm> code;
   uint64_t base_version;  // The version whose gradient is computed.
 };
-// Sends data that the worker does not hold yet.
+// Sends data that the worker does not hold yet. DataCame follows when they have come.
 struct PlacePartitions {
   WorkerId worker;
   std::vector<PartitionId> partitions;
+  bool copies = false;  // No step waits for them, so they give way to everything else.
 };
 // Makes the worker compute a row of the open step. Its partitions were placed before.
 struct AssignRow {

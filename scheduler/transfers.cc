@@ -6,39 +6,73 @@
 namespace motley {
 namespace {
 
-constexpr StepId kForgotten = 32;  // This many steps without an answer.
+constexpr StepId kForgotten = 32;  // Steps after the last one that needed data.
 
 }  // namespace
 
-void Transfers::SeeAnswer(const Event& event) {
-  if (const auto* row = std::get_if<RowArrived>(&event)) Answered(row->worker, row->step);
-  if (const auto* late = std::get_if<RowLate>(&event)) Answered(late->worker, late->step);
-  if (const auto* sum = std::get_if<LeaseVector>(&event)) Answered(sum->worker, sum->step);
+void Transfers::See(const Event& event, Time now) {
+  link_.See(event, now, answer_part_);
+  if (const auto* came = std::get_if<DataCame>(&event)) Came(*came, now);
 }
 
 void Transfers::StepOpens(StepId step) {
-  in_the_way_ = std::any_of(sent_.begin(), sent_.end(), [&](const Data& data) {
-    return data.on_their_way > 0 && data.of_others && step <= data.sent + kForgotten;
+  in_the_way_ = std::any_of(data_.begin(), data_.end(), [&](const Data& data) {
+    return data.needed > 0 && step <= data.sent + kForgotten;
   });
 }
 
-void Transfers::Sent(WorkerId worker, uint32_t partitions, StepId step, Why why, Time due) {
-  if (worker >= sent_.size()) sent_.resize(worker + 1);
-  Data& data = sent_[worker];
-  data.on_their_way += partitions;
-  data.of_others = data.of_others || why != Why::kFew;
+void Transfers::Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step,
+                     Why why, Time due) {
+  if (worker >= data_.size()) data_.resize(worker + 1);
+  Data& data = data_[worker];
+  for (const PartitionId p : partitions) data.coming[p] = why;
+  if (why == Why::kCopies) return;
+  data.needed += static_cast<uint32_t>(partitions.size());
   data.sent = step;
   data.due = due;
-  data.shown = std::max(data.shown, why == Why::kNeeded ? step : step + 1);
-  in_the_way_ = in_the_way_ || why != Why::kFew;
+  in_the_way_ = true;
 }
 
-void Transfers::Answered(WorkerId worker, StepId step) {
-  if (OnTheirWay(worker) > 0 && step >= sent_[worker].shown) sent_[worker] = {};
+void Transfers::Came(const DataCame& event, Time now) {
+  if (event.worker >= data_.size()) return;
+  Data& data = data_[event.worker];
+  for (const PartitionId p : event.partitions) {
+    const auto found = data.coming.find(p);
+    if (found == data.coming.end()) continue;
+    if (found->second == Why::kNeeded) --data.needed;
+    data.coming.erase(found);
+    data.came = now;
+  }
 }
 
 void Transfers::Gone(WorkerId worker) {
-  if (worker < sent_.size()) sent_[worker] = {};
+  if (worker < data_.size()) data_[worker] = {};
+}
+
+const Transfers::Coming& Transfers::ComingTo(WorkerId worker) const {
+  static const Coming kNothing;
+  return worker < data_.size() ? data_[worker].coming : kNothing;
+}
+
+uint32_t Transfers::CopiesTo(WorkerId worker) const {
+  if (worker >= data_.size()) return 0;
+  return static_cast<uint32_t>(data_[worker].coming.size()) - data_[worker].needed;
+}
+
+uint32_t Transfers::InFront(WorkerId worker) const {
+  if (worker >= data_.size()) return 0;
+  return data_[worker].needed + std::min(1U, CopiesTo(worker));
+}
+
+Duration Transfers::Left(WorkerId worker, Time now) const {
+  if (worker >= data_.size() || data_[worker].needed == 0) return {};
+  return std::max(data_[worker].due - now, Duration{});
+}
+
+bool Transfers::Delayed(WorkerId worker, Time since) const {
+  if (worker >= data_.size()) return false;
+  const Data& data = data_[worker];
+  return !data.coming.empty() || data.came >= since;
 }
 
 }  // namespace motley

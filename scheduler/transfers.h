@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks the traffic on the links of a job: workers whose data may still be on their way, and the
-// time that vectors occupy the links. Pure bookkeeping.
+// Tracks the traffic on the links of a job: data that are on their way to workers, and the time
+// that vectors occupy the links. Pure bookkeeping.
 //
-// Data and parameters pass the same link in order, so a worker that answers a later step has all
-// data sent before that step. Until then, the time that its messages take shows how long its data
-// take, and says nothing about its link.
+// Workers report which data have come (DataCame). Data that a step needs pass a link in front of
+// later messages. Copies give way, so at most one partition of them is in front of a message. The
+// time that a worker's messages take meanwhile shows how long its data take, and says nothing about
+// its link.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/ids.h"
@@ -21,18 +23,15 @@ namespace motley {
 class Transfers {
  public:
   enum class Why {
-    kNeeded,  // Work of the same step needs the data, and its answer shows that they came.
-    kCopies,  // Useful later, and so many that they are in the way of all.
-    kFew,     // Useful later, but too few to be in the way of others.
+    kNeeded,  // Work of the same step needs the data.
+    kCopies,  // Useful later (PlacePartitions::copies).
   };
+  using Coming = std::map<PartitionId, Why>;  // Partitions that were sent and have not come.
 
   // See comes before anybody acts on an event.
-  void See(const Event& event, Time now) { link_.See(event, now, answer_part_); }
-  // SeeAnswer comes after the event was acted on. The answer may have waited for the very data that
-  // it proves to have arrived, and learning from it has to take that wait into account.
-  void SeeAnswer(const Event& event);
+  void See(const Event& event, Time now);
 
-  // Data of workers that never answer are no longer in the way.
+  // Data that do not come for long are no longer in the way: their worker does not receive.
   void StepOpens(StepId step);
   void StepEnded() { link_.StepEnded(); }
   // Answers of the open step have this part of a vector's length.
@@ -40,42 +39,45 @@ class Transfers {
   // While wanted copies are missing, steps do not show what the copies are worth.
   void WantCopies(bool wanted) { wants_copies_ = wanted; }
 
-  // `due` is the predicted time of arrival.
-  void Sent(WorkerId worker, uint32_t partitions, StepId step, Why why, Time due = {});
-  // The worker answered its work of `step` with a whole vector.
-  void Answered(WorkerId worker, StepId step);
-  // The worker computed some of its work of `step`, which needs the step's parameters.
-  void Began(WorkerId worker, StepId step) {
-    if (step > 0) Answered(worker, step - 1);
-  }
+  // `due` is the predicted time of arrival of needed data.
+  void Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step, Why why,
+            Time due = {});
   void Gone(WorkerId worker);
 
-  // Partitions; 0 when all that were sent are known to have come.
-  uint32_t OnTheirWay(WorkerId worker) const {
-    return worker < sent_.size() ? sent_[worker].on_their_way : 0;
-  }
-  // Time from `now` until all should have come.
-  Duration Left(WorkerId worker, Time now) const {
-    return OnTheirWay(worker) > 0 ? std::max(sent_[worker].due - now, Duration{}) : Duration{};
+  const Coming& ComingTo(WorkerId worker) const;
+  // Partitions on their way that no step needed when they were sent.
+  uint32_t CopiesTo(WorkerId worker) const;
+  // Partitions that a message to the worker has to wait for.
+  uint32_t InFront(WorkerId worker) const;
+  // Time from `now` until all needed data should have come.
+  Duration Left(WorkerId worker, Time now) const;
+  // When data came last; before all times if none have.
+  Time CameLast(WorkerId worker) const {
+    return worker < data_.size() ? data_[worker].came : Time::min();
   }
   // True if data are in the way of everybody's messages in the open step. The time that messages
   // take then shows how long data take.
   bool InTheWay() const { return in_the_way_; }
-  // The same for the messages of one worker.
-  bool InTheWayOf(WorkerId worker) const { return in_the_way_ || OnTheirWay(worker) > 0; }
+  // True if data on their way to the worker may have delayed its messages since this time.
+  bool Delayed(WorkerId worker, Time since) const;
+  // The same for data of any worker.
+  bool InTheWayOf(WorkerId worker, Time since) const {
+    return in_the_way_ || Delayed(worker, since);
+  }
   bool wants_copies() const { return wants_copies_; }
   const VectorWatch& link() const { return link_; }
 
  private:
   struct Data {
-    uint32_t on_their_way = 0;
-    bool of_others = false;  // The data are in the way of others, too.
-    StepId sent = 0;
-    StepId shown = 0;  // An answer to this step or a later one shows that they came.
+    Coming coming;
+    uint32_t needed = 0;  // Partitions of `coming` that were needed when they were sent.
+    StepId sent = 0;      // The last step that needed some.
     Time due{};
+    Time came = Time::min();  // When data came last.
   };
+  void Came(const DataCame& event, Time now);
 
-  std::vector<Data> sent_;  // By worker.
+  std::vector<Data> data_;  // By worker.
   VectorWatch link_;
   double answer_part_ = 1;
   bool in_the_way_ = false;

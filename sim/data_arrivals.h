@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which workers have received all of their data. The server only learns it from answers; the
+// Knows which workers have received all of their data. The server learns it from messages; the
 // simulated world knows it at once. Counts what becomes of workers that come back without data.
 #pragma once
 

@@ -22,6 +22,7 @@ void MixCommand(Digest& digest, const OpenStep& open) {
 void MixCommand(Digest& digest, const PlacePartitions& place) {
   digest.Mix(place.worker);
   for (const PartitionId partition : place.partitions) digest.Mix(partition);
+  if (place.copies) digest.Mix(1);
 }
 
 void MixCommand(Digest& digest, const AssignRow& assign) {

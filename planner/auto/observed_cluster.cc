@@ -156,7 +156,7 @@ void ObservedCluster::On(const RowArrived& event) {
   if (seen.rows == 0 || seen.expected == 0) return;
   if (seen.placed) return SawData(seen);
   if (seen.rows > 1) return;  // The worker did other work meanwhile.
-  if (job_->transfers.InTheWayOf(event.worker)) return;
+  if (job_->transfers.InTheWayOf(event.worker, seen.since)) return;
   const double elapsed = ToSeconds(now_ - seen.since);
   const auto& habits = job_->habits;
   const double wait = event.worker < habits.size() ? habits[event.worker].Wait() : elapsed;
@@ -173,7 +173,7 @@ void ObservedCluster::On(const WorkerFree& event) {
   if (event.samples > 0 && event.compute > Duration::zero() && seen.speed > 0) {
     const double took = ToSeconds(event.compute) * seen.speed / static_cast<double>(event.samples);
     Count(event.worker, std::max(took, seen.late));
-  } else if (!job_->transfers.InTheWayOf(event.worker) && seen.expected > 0 &&
+  } else if (!job_->transfers.InTheWayOf(event.worker, seen.since) && seen.expected > 0 &&
              elapsed > ObservedVariation::kSlow * seen.expected) {
     // The worker was stopped before it had done anything.
     Count(event.worker, elapsed / seen.expected);
@@ -208,7 +208,7 @@ void ObservedCluster::On(const CancelWork& command) {
   Seen& seen = Of(command.worker);
   if (committed_ || !seen.leased || seen.speed == 0) return;
   seen.leased = false;
-  if (seen.placed || job_->transfers.InTheWayOf(command.worker)) return;
+  if (seen.placed || job_->transfers.InTheWayOf(command.worker, seen.since)) return;
   const double usual = (seen.samples + samples_ / partitions_) / seen.speed;
   Count(command.worker, std::max(ObservedVariation::kSlow, ToSeconds(now_ - seen.since) / usual));
 }

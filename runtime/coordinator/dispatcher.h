@@ -36,7 +36,9 @@ class Dispatcher {
   void Do(const CommitStep& command) { server_.updater.Commit(command); }
   void Do(const Notify& command) { server_.Say(command.notice); }
   void Do(const EndJob& command) { server_.end.Do(command); }
-  void Do(const PlacePartitions& command, Session& to) { to.feed.Place(command.partitions); }
+  void Do(const PlacePartitions& command, Session& to) {
+    to.feed.Place(command.partitions, command.copies);
+  }
   void Do(const AssignRow& command, Session& to);
   void Do(const SendRow& command, Session& to);
   void Do(const CancelWork& command, Session& to);

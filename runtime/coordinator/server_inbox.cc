@@ -235,6 +235,9 @@ void ServerInbox::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Cont
   } else if (const auto* released = control.body.AsReleased();
              released != nullptr && server_.Computes(worker)) {
     fine = server_.answers.OnReleased(worker, *released);
+  } else if (const wire::DataCameT* came = control.body.AsDataCame();
+             came != nullptr && server_.Computes(worker)) {
+    fine = OnDataCame(worker, *came);
   } else if (const wire::ReadyT* ready = control.body.AsReady()) {
     fine = OnReady(worker, *ready);
   } else if (!IsOfShards(worker, control, fine) && control.body.type != wire::Body::NONE) {
@@ -283,6 +286,16 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
   }
   server_.record.Holds(worker, ready.held_bytes);
   server_.pump.Raise(WorkerFree{worker, 0, Duration::zero(), ready.samples_per_second});
+  return Status::Ok();
+}
+
+Status ServerInbox::OnDataCame(WorkerId worker, const wire::DataCameT& report) {
+  Session* session = server_.SessionOf(worker);
+  if (session == nullptr) return Status::Ok();  // The job has ended.
+  MOTLEY_RETURN_IF_ERROR(session->feed.Came(report));
+  if (report.partitions.empty()) return Status::Ok();
+  server_.watch.Progress();
+  server_.pump.Raise(DataCame{worker, report.partitions});
   return Status::Ok();
 }
 

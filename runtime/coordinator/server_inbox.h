@@ -60,6 +60,7 @@ class ServerInbox final : public Receiver {
   bool IsOfShards(WorkerId worker, const wire::ControlT& control, Status& fine);
   std::string AddressOf(WorkerId worker, const std::string& address) const;
   Status OnReady(WorkerId worker, const wire::ReadyT& ready);
+  Status OnDataCame(WorkerId worker, const wire::DataCameT& report);
   Status OnProgress(WorkerId worker, const wire::ProgressT& progress);
   Status OnEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);
   Status TakeEnd(PeerId peer, WorkerId worker, const wire::AnswerEndT& end);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "data/index_source.h"
 #include "runtime/links/messages.h"
-#include "runtime/links/slicing.h"
 #include "runtime/memory_need.h"
 
 namespace motley {
@@ -42,22 +42,39 @@ Result<std::shared_ptr<const Bytes>> PartitionBlocks::Get(PartitionId partition)
   return block;
 }
 
-void PartitionFeed::Place(const std::vector<PartitionId>& partitions) {
+void PartitionFeed::Place(const std::vector<PartitionId>& partitions, bool copies) {
   wire::PlaceT place;
   place.partitions = partitions;
   SendControl(transport_, peer_, header_, std::move(place));
+  awaited_.insert(partitions.begin(), partitions.end());
   if (!blocks_.has_samples()) return;
-  waiting_.insert(waiting_.end(), partitions.begin(), partitions.end());
+  std::deque<PartitionId>& waiting = copies ? copies_ : needed_;
+  waiting.insert(waiting.end(), partitions.begin(), partitions.end());
   Feed();
+}
+
+Status PartitionFeed::Came(const wire::DataCameT& report) {
+  if (report.bytes < bytes_.came || report.bytes > bytes_.sent) {
+    return Status::DataError(
+        fmt::format("it claims to have {} bytes of data after {}, and {} were sent", report.bytes,
+                    bytes_.came, bytes_.sent));
+  }
+  for (const PartitionId partition : report.partitions) {
+    if (awaited_.erase(partition) > 0) continue;
+    return Status::DataError(
+        fmt::format("it claims to have partition {}, which was not sent", partition));
+  }
+  bytes_.came = report.bytes;
+  Feed();
+  return Status::Ok();
 }
 
 void PartitionFeed::Feed() {
   if (std::exchange(feeding_, true)) return;  // A send may end before Send returns.
-  while (!waiting_.empty() && queued_bytes_ < kFeedWindow) {
-    const PartitionId partition = waiting_.front();
-    waiting_.pop_front();
-    if (const Status sent = SendBlock(partition); !sent.ok()) {
-      waiting_.clear();
+  while (MaySend()) {
+    if (const Status sent = SendPiece(); !sent.ok()) {
+      needed_.clear();
+      copies_.clear();
       feeding_ = false;
       return failed_(sent);
     }
@@ -65,25 +82,40 @@ void PartitionFeed::Feed() {
   feeding_ = false;
 }
 
-Status PartitionFeed::SendBlock(PartitionId partition) {
-  MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<const Bytes> block, blocks_.Get(partition));
+bool PartitionFeed::MaySend() const {
+  if (Urgent()) return bytes_.queued < kFeedWindow;
+  const bool any = block_.bytes != nullptr || !copies_.empty();
+  return any && bytes_.sent - bytes_.came < kCopyPieceBytes;
+}
+
+Status PartitionFeed::SendPiece() {
+  if (block_.bytes == nullptr) {
+    const bool needed = !needed_.empty();
+    std::deque<PartitionId>& from = needed ? needed_ : copies_;
+    const PartitionId partition = from.front();
+    from.pop_front();
+    MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<const Bytes> bytes, blocks_.Get(partition));
+    block_ = {std::move(bytes), partition, 0, needed};
+  }
+  const size_t most = Urgent() ? kBlockPieceBytes : kCopyPieceBytes;
+  const size_t size = std::min(most, block_.bytes->size() - block_.sent);
+  const BytesView piece = BytesView(*block_.bytes).subspan(block_.sent, size);
   Header header = header_;
   header.kind = FrameKind::kPartition;
-  header.row_id = partition;
-  header.total = block->size();
-  const Slicing cut(block->size(), kBlockPieceBytes);  // Bytes instead of floats.
-  queued_bytes_ += block->size();
-  for (size_t piece = 0; piece < cut.count(); ++piece) {
-    header.offset = cut.begin(piece);
-    const size_t size = cut.size(piece);
-    const BytesView bytes(block->data() + cut.begin(piece), size);
-    auto sent = alive_.Guard([this, size](const Status& status) {
-      queued_bytes_ -= size;
-      if (status.ok()) Feed();
-    });
-    transport_.Send(peer_, header, std::span<const BytesView>(&bytes, 1), Priority::kBulk,
-                    [block, sent](const Status& status) { sent(status); });
-  }
+  header.row_id = block_.partition;
+  header.total = block_.bytes->size();
+  header.offset = block_.sent;
+  block_.sent += size;
+  bytes_.queued += size;
+  bytes_.sent += size;
+  const std::shared_ptr<const Bytes> keep = block_.bytes;
+  if (block_.sent == keep->size()) block_ = {};
+  auto sent = alive_.Guard([this, size](const Status& status) {
+    bytes_.queued -= size;
+    if (status.ok()) Feed();
+  });
+  transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+                  [keep, sent](const Status& status) { sent(status); });
   return Status::Ok();
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends partitions of the data to a worker that will hold them. Loop thread only.
 //
-// Back-pressure: the feed encodes and queues a worker's next partition, whole, while less than
-// kFeedWindow bytes of earlier ones are queued. So at most that and one partition are queued per
-// worker. The rest wait here, not yet encoded. Workers that want the same block share one encoding
-// while it is being sent to any of them.
+// Data that a step needs are queued like parameters, while less than kFeedWindow bytes of earlier
+// ones are queued. Copies give way: a piece of them leaves when the worker lacks less than a piece
+// of those before. So few bytes are in front of the next parameters, whatever the buffers between
+// the two hold. Copies still travel when parameters fill the link. Needed data overtake copies,
+// except for the block that was begun. It then leaves like needed data.
+//
+// Blocks are encoded when they are begun. Workers that want the same block share one encoding while
+// it is being sent to any of them.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,12 +25,15 @@
 #include "data/index_source.h"
 #include "runtime/alive.h"
 #include "transport/transport.h"
+#include "transport/wire/control.h"
 
 namespace motley {
 
 inline constexpr size_t kFeedWindow = size_t{32} << 20;
 // A block travels in pieces, so that control never waits behind a large one.
 inline constexpr uint32_t kBlockPieceBytes = 1u << 20;
+// A piece of a copy.
+inline constexpr uint32_t kCopyPieceBytes = 64u << 10;
 // Largest encoded block that a worker accepts.
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 31;
 
@@ -64,19 +72,36 @@ class PartitionFeed {
 
   // Announces the partitions and sends them in this order. Samples that the job's caller has are
   // only announced.
-  void Place(const std::vector<PartitionId>& partitions);
+  void Place(const std::vector<PartitionId>& partitions, bool copies);
+  // The worker's report of what came. kDataError if that was not sent.
+  Status Came(const wire::DataCameT& report);
 
  private:
+  // The block that is being cut into pieces. They follow one another.
+  struct Block {
+    std::shared_ptr<const Bytes> bytes;  // Null: none.
+    PartitionId partition = 0;
+    size_t sent = 0;
+    bool needed = false;
+  };
+
   void Feed();
-  Status SendBlock(PartitionId partition);
+  bool MaySend() const;
+  bool Urgent() const { return block_.needed || !needed_.empty(); }
+  Status SendPiece();
 
   Transport& transport_;
   PartitionBlocks& blocks_;
   const PeerId peer_;
   const Header header_;
   const Failed failed_;
-  std::deque<PartitionId> waiting_;
-  size_t queued_bytes_ = 0;
+  std::deque<PartitionId> needed_, copies_;  // Not begun.
+  Block block_;
+  std::set<PartitionId> awaited_;  // Announced, and the worker has not reported them.
+  struct {
+    size_t queued = 0;            // Waiting in the transport.
+    uint64_t sent = 0, came = 0;  // On this connection.
+  } bytes_;                       // Bytes of pieces.
   bool feeding_ = false;
   Alive alive_;
 };

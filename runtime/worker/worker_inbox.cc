@@ -177,6 +177,7 @@ Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
 
 Status PartitionInbox::Finish() {
   filled_ += piece_;
+  came_.bytes += piece_;
   if (filled_ < block_.size()) return Status::Ok();
   const Status kept = OrNoMemory("a partition's data", [this] { return Keep(); });
   if (kept.code() == StatusCode::kResource) return kept;
@@ -211,7 +212,14 @@ Status PartitionInbox::Store(PartitionId partition, Dataset data) {
   shop_->trainer->Hold(partition, [keep = shop_, failed = failed_](const Status& why) {
     if (failed) failed(why);
   });
+  came_.partitions.push_back(partition);
   return Status::Ok();
+}
+
+wire::DataCameT PartitionInbox::TakeCame() {
+  wire::DataCameT came = came_;
+  came_.partitions.clear();
+  return came;
 }
 
 void PartitionInbox::Drop(PartitionId partition) {

@@ -115,6 +115,8 @@ class PartitionInbox {
   Status Finish();
 
   uint64_t held_bytes() const { return held_bytes_; }  // Bytes in memory.
+  // What came since the last call.
+  wire::DataCameT TakeCame();
 
  private:
   Status CheckPartition(uint64_t partition) const;
@@ -131,6 +133,7 @@ class PartitionInbox {
   size_t filled_ = 0;  // Bytes of block_ that arrived.
   size_t piece_ = 0;   // The bytes that the last Begin made room for.
   uint64_t held_bytes_ = 0;
+  wire::DataCameT came_;
 };
 
 }  // namespace motley

@@ -218,6 +218,7 @@ void WorkerSession::FinishBulk(const Header& header) {
   Status fine;
   if (header.kind == FrameKind::kPartition) {
     fine = partitions_->Finish();
+    if (fine.ok()) SendControl(node_.env.transport, peer_, header_, partitions_->TakeCame());
   } else if (header.kind == FrameKind::kShardState) {
     fine = host_->FinishState(header);
   } else if (header.kind == FrameKind::kLoad) {
@@ -276,6 +277,10 @@ void WorkerSession::Answer(const wire::ProbeT& probe) {
 
 Status WorkerSession::OnPlace(const wire::PlaceT& place) {
   MOTLEY_RETURN_IF_ERROR(partitions_->Announce(place.partitions));
+  const wire::DataCameT came = partitions_->TakeCame();
+  if (!came.partitions.empty()) {  // They are the caller's, so no blocks follow.
+    SendControl(node_.env.transport, peer_, header_, came);
+  }
   executor_->Advance();
   return Status::Ok();
 }

@@ -72,7 +72,6 @@ struct LeaseWatch {
   uint32_t placed = 0;    // Partitions sent because a lease needed them.
   // Partitions in `placed` that belong to its first lease, until that lease is done.
   uint32_t first = 0;
-  bool data = false;     // When the step opened, some data were still on their way to it.
   Time since{};          // The time of its first lease.
   Time moved{};          // The last time that it got work to begin with, or made progress.
   Time told{};           // When the server asked for its vector.

@@ -48,6 +48,11 @@ bool OnlyRefusedMayTakePart(const JobState& job, const UpdateState& update, cons
   return true;
 }
 
+// When the worker last made progress, or data came that it may wait for.
+Time MovedLast(const JobState& job, const LeaseWork& work, WorkerId id) {
+  return std::max(work[id].moved, job.transfers.CameLast(id));
+}
+
 // The worker that owes partitions and has made no progress for longest. None unless some worker is
 // idle, and waiting costs more than any worker that owes partitions can save. A worker that was
 // refused in this step counts as idle, because it is better than nobody.
@@ -66,10 +71,11 @@ std::optional<WorkerId> LongestStuck(const JobState& job, const UpdateState& upd
     if (!work.TakesPart(id) || owes == 0) continue;
     const double others = rate - (work[id].seconds > 0 ? 1 / work[id].seconds : 0);
     if (work.policy().Uncomputed(id) == 0 || others <= 0) return {};
-    const Time due = work[id].moved + job.members[id].patience + work.SendingOwed(id) +
+    const Time moved = MovedLast(job, work, id);
+    const Time due = moved + job.members[id].patience + work.SendingOwed(id) +
                      FromSeconds(kStuck * owes / others);
     if (job.now < due) return {};
-    if (!longest || work[id].moved < work[*longest].moved) longest = id;
+    if (!longest || moved < MovedLast(job, work, *longest)) longest = id;
   }
   return longest;
 }
@@ -95,7 +101,7 @@ std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, Part
   double first = std::numeric_limits<double>::infinity();
   for (WorkerId w = 0; w < work.size(); ++w) {
     if (!work.TakesPart(w) || work[w].helpless) continue;
-    if (job.members[w].holds[stranded]) return w;  // It got the partition in this step.
+    if (job.members[w].holds[stranded]) return w;  // It has the partition, or will soon.
     const double seconds = work[w].seconds;
     const double busy = static_cast<double>(work.policy().Owes(w) + more[w]) * seconds;
     const double there =
@@ -109,12 +115,18 @@ std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, Part
 // True if its data may still be on their way: within the limit learned from other transfers, or
 // within a growing limit until one transfer is known.
 bool MayWaitForData(JobState& job, LeaseWork& work, WorkerId id) {
-  if (OnTheirWay(job, work[id], id) == 0) return false;
+  if (DataInFront(job, work[id], id) == 0) return false;
   Worker& worker = job.members[id];
   const Duration before = worker.patience;
   work.SetPatience(id);
   if (!job.deadlines.KnowsTransfers()) worker.patience = std::max(worker.patience, 2 * before);
   return job.now < work.Due(id);
+}
+
+// What came may be leased to the worker at once.
+void TakeCopies(const DataCame& event, const UpdateState& update, const LeaseWork& work) {
+  if (!work.InStep(event.worker, update.id)) return;
+  for (const PartitionId p : event.partitions) work.policy().AddCopy(p, event.worker);
 }
 
 // The worker did not deliver its leases and holds the step up since `since`.
@@ -156,14 +168,11 @@ StepResult LeaseEngine::Open() {
   return TakeResult();
 }
 
-// Copies are of use from the next step on.
 void LeaseEngine::SendCopies() {
   if (!job_.transfers.wants_copies() || !update_.open()) return;
   auto sent = plans_.CopiesToSend([this](WorkerId id) { return work_.TakesPart(id); });
-  const bool few = job_.deadlines.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
-    if (sent[w].empty()) continue;
-    work_.Place(w, std::move(sent[w]), few ? Transfers::Why::kFew : Transfers::Why::kCopies);
+    if (!sent[w].empty()) work_.Place(w, std::move(sent[w]), Transfers::Why::kCopies);
   }
 }
 
@@ -203,6 +212,7 @@ void LeaseEngine::Tell(const StepEvent& event) {
 // --- Messages of workers ---
 
 StepResult LeaseEngine::OnEvent(const Event& event) {
+  if (const auto* came = std::get_if<DataCame>(&event)) TakeCopies(*came, update_, work_);
   std::visit(
       [this](const auto& e) {
         if constexpr (requires { On(e); }) {

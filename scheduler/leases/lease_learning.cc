@@ -17,22 +17,14 @@ constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-bool WaitedForData(const JobState& job, const LeaseWatch& watch) {
-  return job.transfers.InTheWay() || watch.data;
+uint32_t DataInFront(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
+  return std::max(watch.placed, job.transfers.InFront(worker));
 }
 
-uint32_t OnTheirWay(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
-  return std::max(watch.placed, job.transfers.OnTheirWay(worker));
-}
-
-bool AsksWaitForData(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
-  return WaitedForData(job, watch) || OnTheirWay(job, watch, worker) > 0;
-}
-
-bool LatencyIsDue(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
+bool LatencyIsDue(const JobState& job, WorkerId worker) {
   const LeaseHabits& habits = job.habits[worker];
   if (habits.round_trips == 0) return true;
-  return !AsksWaitForData(job, watch, worker) &&
+  return !job.transfers.InTheWayOf(worker, job.now) &&
          (habits.behind_data || job.version >= habits.round_trip_in + kLatencySteps);
 }
 
@@ -42,17 +34,18 @@ void LearnFromProgress(const LeaseProgress& event, Time opened, JobState& job, L
   const double elapsed = ToSeconds(job.now - watch.moved);
   double expected = 2 * habits.latency + more * watch.seconds;
   if (watch.done == 0) expected += habits.overhead;
+  const bool waited = job.transfers.InTheWayOf(event.worker, watch.moved);
   const bool settled = job.members[event.worker].estimator.settled();
   if (settled && watch.placed > 0) {
     job.deadlines.AddBegun(job.now - watch.moved, expected, watch.placed);
-  } else if (settled && !WaitedForData(job, watch)) {
+  } else if (settled && !waited) {
     job.deadlines.AddArrival(job.now - watch.moved, expected, 0);
   }
   if (watch.first > 0 && event.done >= watch.first) {
     const uint32_t all = std::exchange(watch.first, 0);
     job.deadlines.AddArrival(job.now - opened, ToSeconds(event.compute), all);
   }
-  if (watch.done == 0 && !WaitedForData(job, watch) && watch.since == opened) {
+  if (watch.done == 0 && !waited && watch.since == opened) {
     habits.SawOverhead(elapsed - ToSeconds(event.compute) - habits.latency);
   }
   watch.chunk = std::max(watch.chunk, more);
@@ -86,9 +79,8 @@ void MeasureSpeed(WorkerId id, bool owes, JobState& job, const LeaseWatch& watch
     habits.try_after = std::min(2 * habits.try_after, LeaseHabits::kLastTry);
   }
   const double seconds = ToSeconds(job.now - watch.since) - habits.overhead;
-  if (!owes || OnTheirWay(job, watch, id) > 0 || seconds < kSlow * habits.chunk * watch.seconds) {
-    return;
-  }
+  const bool waited = job.transfers.Delayed(id, watch.since);
+  if (!owes || waited || seconds < kSlow * habits.chunk * watch.seconds) return;
   // The worker has not finished a partition, and not for the first time, so it is far from it.
   const double again = worker.speed_bound > 0 ? worker.speed_bound / 2 : kNoBound;
   worker.speed_bound = std::min(again, job.samples_per_partition() / seconds);

@@ -8,19 +8,14 @@
 
 namespace motley {
 
-// True if the worker's messages of the open step waited for data. Their timing then shows what data
-// take, and says nothing about its link or its work.
-bool WaitedForData(const JobState& job, const LeaseWatch& watch);
-// Partitions on their way that delay the worker's requests.
-uint32_t OnTheirWay(const JobState& job, const LeaseWatch& watch, WorkerId worker);
-// The same for requests of this moment: data may have been sent in this step, after its leases.
-bool AsksWaitForData(const JobState& job, const LeaseWatch& watch, WorkerId worker);
-
+// Partitions that the worker's next message may wait for. Parameters may follow its own data late,
+// behind data of others.
+uint32_t DataInFront(const JobState& job, const LeaseWatch& watch, WorkerId worker);
 // The worker made progress. `opened`: when the step opened.
 void LearnFromProgress(const LeaseProgress& event, Time opened, JobState& job, LeaseWatch& watch);
 // True if a round trip would show the worker's latency, and none is known or the last one is old. A
 // worker whose latency seems long would otherwise never be asked anything.
-bool LatencyIsDue(const JobState& job, const LeaseWatch& watch, WorkerId worker);
+bool LatencyIsDue(const JobState& job, WorkerId worker);
 // The step is over for the worker, and shows its speed. `owes`: it has not delivered everything.
 void MeasureSpeed(WorkerId worker, bool owes, JobState& job, const LeaseWatch& watch);
 

@@ -151,8 +151,8 @@ double LeasePlans::EvenStepSeconds() const {
   return job_.options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
 }
 
-// How many copies may follow those that are on their way, per worker on average. Fewer would hardly
-// delay steps, but would be late where they matter.
+// How many copies may follow those that are on their way, per worker on average. Fewer would be
+// late where they matter. More would come in an order that may be out of date by then.
 LeasePlans::CopiesRoom LeasePlans::RoomForCopies() const {
   const double takes = job_.deadlines.TransferSeconds(1);
   const double each = takes > 0 ? kCopiesSteps * EvenStepSeconds() / takes : kCopiesPerStep;
@@ -160,11 +160,10 @@ LeasePlans::CopiesRoom LeasePlans::RoomForCopies() const {
   room.of.assign(job_.members.size(), 0);
   bool none = true;
   for (const WorkerId id : job_.members.Candidates()) {
-    const double left = ToSeconds(job_.transfers.Left(id, job_.now));
-    const double on_their_way = takes > 0 ? left / takes : 0;
+    const uint32_t on_their_way = job_.transfers.CopiesTo(id);
     room.all += each - on_their_way;
-    room.of[id] = left > 0 ? each - on_their_way : std::max(1.0, each);
-    none = none && left == 0;
+    room.of[id] = on_their_way > 0 ? each - on_their_way : std::max(1.0, each);
+    none = none && on_their_way == 0;
   }
   if (none) room.all = std::max(1.0, room.all);
   return room;
@@ -175,8 +174,9 @@ LeasePlans::Sendings LeasePlans::CopiesToSend(const MaySend& may) {
   CopiesRoom room = RoomForCopies();
   Sendings sent(job_.members.size());
   const auto send = [&](PartitionId p, WorkerId w) {
-    if (job_.members.Live(w) && job_.members[w].holds[p]) return;
-    wanted = true;
+    const bool sent_before = job_.members.Live(w) && job_.members[w].holds[p];
+    wanted = wanted || !sent_before || job_.transfers.ComingTo(w).contains(p);
+    if (sent_before) return;
     if (!may(w) || room.all < 1 || room.of[w] < 1) return;
     sent[w].push_back(p);
     room.all -= 1;
@@ -198,7 +198,6 @@ StepWorker LeasePlans::Predict(WorkerId worker, double speed) const {
   if (habits.tried) {
     known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * EvenStepSeconds());
   }
-  // The step's parameters come after these data.
   known.data_seconds = ToSeconds(job_.transfers.Left(worker, job_.now));
   known.overhead_seconds = habits.overhead;
   // A worker that gets no work because of a guess would never be measured, so it gets a trial, too.

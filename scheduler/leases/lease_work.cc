@@ -36,7 +36,6 @@ void LeaseWork::Open() {
                                      [&](WorkerId id) { return may(id) && !Rests(job_, id); });
   for (const WorkerId id : candidates) {
     watches_[id].takes_part = may(id) && (all_rest || !Rests(job_, id));
-    watches_[id].data = job_.transfers.OnTheirWay(id) > 0;
   }
   // Partitions that nobody holds go to the workers planned for them, before any leases.
   auto missing = plans_.WithoutCopies([this](WorkerId id) { return TakesPart(id); });
@@ -68,6 +67,11 @@ StepSetting LeaseWork::Setting() {
     watches_[id].seconds = known.seconds_per_partition;
   }
   setting.holders = plans_.copies();
+  for (WorkerId id = 0; id < job_.members.size(); ++id) {
+    for (const auto& [p, why] : job_.transfers.ComingTo(id)) {
+      if (why == Transfers::Why::kCopies) std::erase(setting.holders[p], id);
+    }
+  }
   return setting;
 }
 
@@ -164,7 +168,7 @@ void LeaseWork::SawProgress(const LeaseProgress& event) {
   LeaseWatch& watch = watches_[event.worker];
   if (event.done <= watch.done) return;
   LearnFromProgress(event, opened_, job_, watch);
-  if (watch.asks.empty() && LatencyIsDue(job_, watch, event.worker)) Ping(event.worker);
+  if (watch.asks.empty() && LatencyIsDue(job_, event.worker)) Ping(event.worker);
 }
 
 bool LeaseWork::SawReleased(WorkerId worker) {
@@ -174,7 +178,7 @@ bool LeaseWork::SawReleased(WorkerId worker) {
   asks.pop_front();
   if (habits.round_trips > 0) answers_.AddArrival(job_.now - ask.at, 2 * habits.latency, 0);
   habits.SawRoundTrip(ToSeconds(job_.now - ask.at), update_.id,
-                      AsksWaitForData(job_, watches_[worker], worker));
+                      job_.transfers.InTheWayOf(worker, ask.at));
   habits.fenced = 0;
   return !ask.ping;
 }
@@ -185,10 +189,10 @@ void LeaseWork::SawVector(WorkerId worker) {
   if (watch.told != Time{} && policy_->Uncomputed(worker) == 0) {
     // The vector's time begins when the worker had computed all and knew that it was to send. The
     // server learns both with a delay.
-    const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
+    const double asked = ToSeconds(watch.told - opened_) + 2 * habits.latency;
     habits.SawVector(
-        ToSeconds(job_.now - opened_) - std::max(told, ToSeconds(watch.moved - opened_)),
-        AsksWaitForData(job_, watches_[worker], worker));
+        ToSeconds(job_.now - opened_) - std::max(asked, ToSeconds(watch.moved - opened_)),
+        job_.transfers.InTheWayOf(worker, watch.told));
   }
   habits.SawVectorCome();
   last_.slice = job_.now;
@@ -207,7 +211,7 @@ void LeaseWork::SetPatience(WorkerId id) {
     expected += habits.message;
   }
   Worker& worker = job_.members[id];
-  worker.patience = job_.deadlines.Limit(expected, OnTheirWay(job_, watch, id));
+  worker.patience = job_.deadlines.Limit(expected, DataInFront(job_, watch, id));
   if (policy_->Owes(id) == 0) return;
   silence_due_ = std::min(silence_due_, Due(id));
   answers_due_ = std::max(answers_due_, worker.waiting_since + worker.patience);
@@ -243,10 +247,11 @@ Time LeaseWork::MessageDue(WorkerId id) const {
   if (watch.asks.empty()) return policy_->Owes(id) > 0 ? reported : kNever;
   const LeaseHabits& habits = job_.habits[id];
   const double round_trip = habits.round_trips > 0 ? 2 * habits.latency : 0;
-  const Duration limit = answers_.Limit(round_trip, OnTheirWay(job_, watch, id)) *
-                         (1 << std::min(habits.fenced, kMostBackoff));
+  const uint32_t data = DataInFront(job_, watch, id);
+  const Duration limit =
+      answers_.Limit(round_trip, data) * (1 << std::min(habits.fenced, kMostBackoff));
   const Time due = std::max(worker.waiting_since, watch.asks.front().at) + limit + SendingOwed(id);
-  return OnTheirWay(job_, watch, id) > 0 ? std::max(due, reported) : due;
+  return data > 0 ? std::max(due, reported) : due;
 }
 
 // When the vector of a finished list should have come after it was asked for, whatever other

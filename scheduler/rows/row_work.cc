@@ -113,8 +113,9 @@ void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
   std::vector<PartitionId> missing;
   for (const CodeEntry& entry : plan().code->rows[row]) {
     if (!job_.members[id].holds[entry.partition]) missing.push_back(entry.partition);
+    assignment.placed += job_.transfers.ComingTo(id).contains(entry.partition) ? 1 : 0;
   }
-  assignment.placed = static_cast<uint32_t>(missing.size());
+  assignment.placed += static_cast<uint32_t>(missing.size());
   if (!missing.empty()) job_.SendData(id, update_.id, std::move(missing), Transfers::Why::kNeeded);
 }
 
@@ -158,8 +159,8 @@ Duration RowWork::Limit(const Assignment& assignment) const {
 void RowWork::Arrived(WorkerId worker, RowId row) {
   ++job_.members[worker].stats.steps_in_time;
   book_.MarkArrived(row);
-  const bool waits = job_.transfers.InTheWayOf(worker);
   const auto done = book_.Take(worker, row);
+  const bool waits = job_.transfers.InTheWayOf(worker, done ? done->assigned : job_.now);
   const Duration took = done ? job_.now - done->assigned : Duration::zero();
   if (done && kept_.answers() != nullptr) {
     kept_.SawAnswer(took, done->expected_seconds, done->placed, done->samples > 0);
@@ -236,7 +237,8 @@ void RowWork::CountLate(const Assignment& assignment, bool bound_speed) {
   Worker& worker = job_.members[assignment.worker];
   ++worker.stats.late;
   const double elapsed = ToSeconds(job_.now - assignment.assigned);
-  const bool data = assignment.placed > 0 || job_.transfers.InTheWayOf(assignment.worker);
+  const bool data =
+      assignment.placed > 0 || job_.transfers.InTheWayOf(assignment.worker, assignment.assigned);
   const bool answer = kept_.answers() != nullptr;
   if (!bound_speed || answer || !assignment.overdue || data || elapsed <= 0) return;
   worker.speed_bound = assignment.samples / elapsed;

@@ -209,7 +209,8 @@ void AdaptiveStep::JoinEmptyHanded(WorkerId w, StepWorker known, double sending_
 }
 
 void AdaptiveStep::AddCopy(PartitionId partition, WorkerId holder) {
-  view_.setting.holders[partition].push_back(holder);
+  std::vector<WorkerId>& holders = view_.setting.holders[partition];
+  if (std::find(holders.begin(), holders.end(), holder) == holders.end()) holders.push_back(holder);
 }
 
 void AdaptiveStep::DropCopies(WorkerId holder) {

@@ -39,7 +39,7 @@ class AdaptiveStep final : public StepPolicy {
   // `sending_seconds` for each.
   void JoinEmptyHanded(WorkerId worker, StepWorker known, double sending_seconds, double now,
                        std::vector<StepCommand>& out);
-  void AddCopy(PartitionId partition, WorkerId holder);
+  void AddCopy(PartitionId partition, WorkerId holder);  // It may be known already.
   void DropCopies(WorkerId holder);
   // Returns the setting for the next step; it must be the last call.
   StepSetting TakeSetting() { return std::move(view_.setting); }

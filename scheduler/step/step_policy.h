@@ -36,7 +36,7 @@ struct StepWorker {
   // Until it has the step's parameters, and how long these occupy the server's link.
   double start_seconds = 0;
   double start_link_seconds = 0;
-  // Until data that were sent before are there. All other messages come behind them.
+  // Until data that its work needs and that were sent before are there.
   double data_seconds = 0;
 };
 

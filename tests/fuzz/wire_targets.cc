@@ -64,11 +64,12 @@ Bytes WithChecksums(BytesView input) {
   return bytes;
 }
 
-// The lists of partitions in messages about leases.
+// The lists of partitions in messages about leases and data.
 std::vector<const std::vector<uint32_t>*> ListsOf(const wire::ControlT& control) {
   std::vector<const std::vector<uint32_t>*> lists;
   if (const auto* revoke = control.body.AsRevoke()) lists.push_back(&revoke->partitions);
   if (const auto* released = control.body.AsReleased()) lists.push_back(&released->partitions);
+  if (const auto* came = control.body.AsDataCame()) lists.push_back(&came->partitions);
   return lists;
 }
 

@@ -301,6 +301,31 @@ TEST_F(PartitionBlocks, ArePutTogetherFromPieces) {
   EXPECT_EQ(inbox->held_bytes(), shop->store[0]->memory_bytes() + shop->store[1]->memory_bytes());
 }
 
+TEST_F(PartitionBlocks, AreReportedAsTheyCome) {
+  const Bytes block = EncodeBlock(data, 12, 20);
+  const size_t half = block.size() / 2;
+  for (const size_t begin : {size_t{0}, half}) {
+    const size_t size = begin == 0 ? half : block.size() - half;
+    Header header = Piece(0, begin, block.size(), static_cast<uint32_t>(size));
+    header.row_id = 1;
+    const auto room = inbox->Begin(header);
+    ASSERT_TRUE(room.ok());
+    std::memcpy(room->data(), block.data() + begin, size);
+    ASSERT_TRUE(inbox->Finish().ok());
+    const wire::DataCameT came = inbox->TakeCame();
+    EXPECT_EQ(came.bytes, begin + size);
+    EXPECT_EQ(came.partitions, std::vector<uint32_t>(begin == 0 ? 0 : 1, 1));
+  }
+  EXPECT_TRUE(inbox->TakeCame().partitions.empty());
+  EXPECT_EQ(inbox->TakeCame().bytes, block.size());
+}
+
+TEST_F(PartitionBlocks, OfTheCallerAreThereWhenTheyAreAnnounced) {
+  inbox = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{});
+  ASSERT_TRUE(inbox->Announce({1, 0}).ok());
+  EXPECT_EQ(inbox->TakeCame().partitions, (std::vector<uint32_t>{1, 0}));
+}
+
 TEST_F(PartitionBlocks, BeyondTheMemoryGoToFilesAndAreTheSame) {
   const Bytes block = EncodeBlock(data, 0, 12);
   inbox = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, true}, nullptr,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "scheduler/job_scheduler.h"
 #include "tests/scheduler/script.h"
@@ -199,9 +200,13 @@ TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
   auto made = JobScheduler::Make(Options(2));
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   Time now(std::chrono::hours(1));
-  const auto send = [&](const Event& event) {
+  const std::function<void(const Event&)> send = [&](const Event& event) {
     std::vector<Command> commands;
     (*made)->OnEvent(event, now, commands);
+    for (const Command& command : commands) {
+      const auto* place = std::get_if<PlacePartitions>(&command);
+      if (place != nullptr) send(DataCame{place->worker, place->partitions});
+    }
   };
   for (const WorkerId worker : {0U, 1U}) send(WorkerJoined{worker, 1});
   for (const WorkerId worker : {0U, 1U}) send(WorkerFree{worker, 0, Duration::zero(), 100});

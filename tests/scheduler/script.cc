@@ -20,6 +20,16 @@ void Append(Script::Lines more, Script::Lines& lines) {
   lines.insert(lines.end(), more.begin(), more.end());
 }
 
+// The worker that must have had its data to cause this event.
+std::optional<WorkerId> WhoWorked(const Event& event) {
+  if (const auto* row = std::get_if<RowArrived>(&event)) return row->worker;
+  if (const auto* late = std::get_if<RowLate>(&event)) return late->worker;
+  if (const auto* list = std::get_if<LeaseProgress>(&event)) return list->worker;
+  if (const auto* sum = std::get_if<LeaseVector>(&event)) return sum->worker;
+  const auto* free = std::get_if<WorkerFree>(&event);
+  return free != nullptr && free->samples > 0 ? std::optional(free->worker) : std::nullopt;
+}
+
 }  // namespace
 
 Script::Script(const SchedulerOptions& options, DecodeLimits limits)
@@ -29,9 +39,19 @@ Script::Script(const SchedulerOptions& options, DecodeLimits limits)
 }
 
 Script::Lines Script::Send(const Event& event) {
+  Lines lines;
+  if (const auto* joined = std::get_if<WorkerJoined>(&event)) coming_.erase(joined->worker);
+  if (const auto worker = WhoWorked(event)) lines = DataCome(*worker);
   std::vector<Command> commands;
   scheduler_->OnEvent(event, now_, commands);
-  return Show(commands);
+  Append(Show(commands), lines);
+  return lines;
+}
+
+Script::Lines Script::DataCome(WorkerId worker) {
+  const auto coming = coming_.extract(worker);
+  if (coming.empty()) return {};
+  return Send(DataCame{worker, coming.mapped()});
 }
 
 Script::Lines Script::Show(const std::vector<Command>& commands) {
@@ -44,6 +64,8 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
         lines.push_back(fmt::format("open {}", c.step));
       },
       [&](const PlacePartitions& c) {
+        auto& coming = coming_[c.worker];
+        coming.insert(coming.end(), c.partitions.begin(), c.partitions.end());
         lines.push_back(fmt::format("place {} x{}", c.worker, c.partitions.size()));
       },
       [&](const AssignRow& c) {

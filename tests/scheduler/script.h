@@ -6,6 +6,7 @@
 // Notices are kept apart.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,10 @@ class Script {
   double SecondsToDeadline() const { return ToSeconds(scheduler_->Deadline() - now_); }
   bool HasDeadline() const { return scheduler_->Deadline() != kNever; }
 
+  // Before an event shows work of a worker, all data that were sent to it come.
   Lines Send(const Event& event);
+  // All data that were sent to the worker come now.
+  Lines DataCome(WorkerId worker);
   Lines Join(WorkerId worker, Incarnation incarnation = 1) {
     return Send(WorkerJoined{worker, incarnation});
   }
@@ -80,7 +84,8 @@ class Script {
   std::unique_ptr<Scheduler> scheduler_;
   Time now_ = Time(std::chrono::hours(1));
   StepId step_ = 0;
-  std::vector<AssignRow> assigned_;  // In this step.
+  std::vector<AssignRow> assigned_;                      // In this step.
+  std::map<WorkerId, std::vector<PartitionId>> coming_;  // Data on their way.
   std::vector<Notice> notices_;
   Status end_status_;
   std::optional<LastWorker> end_last_;

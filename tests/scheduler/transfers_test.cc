@@ -9,59 +9,102 @@ namespace {
 
 using Why = Transfers::Why;
 
+Time At(double seconds) { return Time{} + FromSeconds(seconds); }
+
 // True if data are in everybody's way when this step opens.
 bool InTheWay(Transfers& data, StepId step) {
   data.StepOpens(step);
   return data.InTheWay();
 }
 
-TEST(Transfers, AWholeAnswerShowsThatWhatItNeededCame) {
+TEST(Transfers, DataAreOnTheirWayUntilTheWorkerHasThem) {
   Transfers data;
-  data.Sent(1, 5, 3, Why::kNeeded);
-  EXPECT_EQ(data.OnTheirWay(1), 5u);
-  data.Began(1, 3);
-  data.Answered(1, 2);
-  EXPECT_EQ(data.OnTheirWay(1), 5u) << "a late answer shows nothing, nor does a begun one";
-  data.Answered(1, 3);
-  EXPECT_EQ(data.OnTheirWay(1), 0u);
+  data.Sent(1, {4, 5, 6}, 3, Why::kNeeded);
+  data.Sent(1, {7, 8}, 3, Why::kCopies);
+  EXPECT_EQ(data.ComingTo(1).size(), 5u);
+  EXPECT_EQ(data.CopiesTo(1), 2u);
+  data.See(LeaseVector{1, 3, 3}, At(1));
+  data.See(RowArrived{1, 5, 1}, At(1));
+  EXPECT_EQ(data.ComingTo(1).size(), 5u) << "no answer shows what came";
+  data.See(DataCame{1, {4, 7}}, At(2));
+  EXPECT_EQ(data.ComingTo(1).size(), 3u);
+  EXPECT_FALSE(data.ComingTo(1).contains(7));
+  EXPECT_EQ(data.ComingTo(1).at(8), Why::kCopies);
+  data.See(DataCame{1, {5, 6, 8}}, At(3));
+  EXPECT_EQ(data.ComingTo(1).size(), 0u);
 }
 
-TEST(Transfers, OnlyAnswersOfALaterStepShowThatCopiesCame) {
+TEST(Transfers, NothingCountsThatWasNotSentToThisIncarnation) {
   Transfers data;
-  data.Sent(0, 5, 3, Why::kNeeded);
-  data.Sent(0, 2, 3, Why::kCopies);
-  data.Answered(0, 3);
-  EXPECT_EQ(data.OnTheirWay(0), 7u);
-  data.Began(0, 5);
-  EXPECT_EQ(data.OnTheirWay(0), 0u) << "its parameters came behind them";
-}
-
-TEST(Transfers, FewCopiesAreInNobodyElsesWay) {
-  Transfers data;
-  data.Sent(2, 1, 3, Why::kFew);
-  EXPECT_FALSE(InTheWay(data, 4));
-  EXPECT_EQ(data.OnTheirWay(2), 1u);
-  data.Sent(1, 1, 3, Why::kCopies);
-  EXPECT_TRUE(InTheWay(data, 4));
+  data.See(DataCame{9, {1}}, At(1));
+  EXPECT_EQ(data.ComingTo(9).size(), 0u);
+  data.Sent(1, {4, 5}, 3, Why::kNeeded);
   data.Gone(1);
+  EXPECT_EQ(data.ComingTo(1).size(), 0u);
+  data.Sent(1, {6}, 3, Why::kNeeded);
+  data.See(DataCame{1, {4, 5}}, At(1));
+  EXPECT_EQ(data.ComingTo(1).size(), 1u);
+  EXPECT_EQ(data.InFront(1), 1u);
+}
+
+TEST(Transfers, OneOfTheCopiesIsInFrontOfAMessage) {
+  Transfers data;
+  EXPECT_EQ(data.InFront(0), 0u);
+  data.Sent(0, {1, 2, 3}, 3, Why::kCopies);
+  EXPECT_EQ(data.InFront(0), 1u);
+  data.Sent(0, {4, 5}, 3, Why::kNeeded);
+  EXPECT_EQ(data.InFront(0), 3u);
+  data.See(DataCame{0, {4, 5}}, At(1));
+  EXPECT_EQ(data.InFront(0), 1u);
+  data.See(DataCame{0, {1, 2, 3}}, At(1));
+  EXPECT_EQ(data.InFront(0), 0u);
+}
+
+TEST(Transfers, OnlyNeededDataAreInEverybodysWay) {
+  Transfers data;
+  data.Sent(2, {1}, 3, Why::kCopies);
+  EXPECT_FALSE(data.InTheWay());
   EXPECT_FALSE(InTheWay(data, 4));
+  data.Sent(1, {1}, 4, Why::kNeeded);
+  EXPECT_TRUE(data.InTheWay());
+  data.See(DataCame{1, {1}}, At(1));
+  EXPECT_TRUE(data.InTheWay()) << "messages of this step may have waited";
+  EXPECT_FALSE(InTheWay(data, 5));
+  data.Sent(1, {2}, 5, Why::kNeeded);
+  EXPECT_TRUE(InTheWay(data, 6));
+  data.Gone(1);
+  EXPECT_FALSE(InTheWay(data, 6));
+}
+
+// A message may be the next one after the data that it waited for.
+TEST(Transfers, DataDelayWhatWasUnderWayWhenTheyCame) {
+  Transfers data;
+  EXPECT_FALSE(data.Delayed(1, At(0)));
+  data.Sent(1, {1}, 3, Why::kCopies);
+  EXPECT_TRUE(data.Delayed(1, At(5)));
+  EXPECT_FALSE(data.Delayed(2, At(5)));
+  data.See(DataCame{1, {1}}, At(6));
+  EXPECT_TRUE(data.Delayed(1, At(5)));
+  EXPECT_FALSE(data.Delayed(1, At(7)));
 }
 
 TEST(Transfers, WhatShouldHaveComeIsNoLongerWaitedFor) {
   Transfers data;
-  const Time sent{};
-  const auto after = [&](double seconds) { return sent + FromSeconds(seconds); };
-  EXPECT_EQ(data.Left(1, sent), Duration{});
-  data.Sent(1, 5, 3, Why::kFew, after(10));
-  EXPECT_EQ(data.Left(1, after(4)), FromSeconds(6));
-  EXPECT_EQ(data.Left(1, after(11)), Duration{});
-  data.Answered(1, 4);
-  EXPECT_EQ(data.Left(1, after(4)), Duration{}) << "they are known to have come";
+  EXPECT_EQ(data.Left(1, At(0)), Duration{});
+  data.Sent(1, {1, 2}, 3, Why::kNeeded, At(10));
+  EXPECT_EQ(data.Left(1, At(4)), FromSeconds(6));
+  EXPECT_EQ(data.Left(1, At(11)), Duration{});
+  data.See(DataCame{1, {1}}, At(4));
+  EXPECT_EQ(data.Left(1, At(4)), FromSeconds(6));
+  data.See(DataCame{1, {2}}, At(4));
+  EXPECT_EQ(data.Left(1, At(4)), Duration{}) << "they have come";
+  data.Sent(1, {3}, 4, Why::kCopies, At(20));
+  EXPECT_EQ(data.Left(1, At(4)), Duration{}) << "no work waits for copies";
 }
 
-TEST(Transfers, WhoNeverAnswersIsForgotten) {
+TEST(Transfers, WhoNeverReceivesIsForgotten) {
   Transfers data;
-  data.Sent(2, 8, 3, Why::kNeeded);
+  data.Sent(2, {1, 2}, 3, Why::kNeeded);
   EXPECT_TRUE(InTheWay(data, 20));
   EXPECT_FALSE(InTheWay(data, 200));
 }

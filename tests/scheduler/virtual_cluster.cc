@@ -88,7 +88,7 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.unheard.clear();
   fake.list = {};
   fake.kept_in.reset();
-  fake.paused_until = fake.data_until = Time{};
+  fake.paused_until = fake.data_until = fake.copies_until = Time{};
   FromWorker(worker, [this, worker] {
     VoidLeases(worker);
     fakes_[worker].server_live = true;
@@ -118,10 +118,10 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
   });
 }
 
-void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
+void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task, Time after) {
   // A connection belongs to one incarnation: the one that the server knows.
   const uint64_t life = fakes_[worker].server_life;
-  const Duration data = fakes_[worker].data_until - loop_.Now();
+  const Duration data = std::max(fakes_[worker].data_until, after) - loop_.Now();
   loop_.After(std::max(FromSeconds(kDelaySeconds), data),
               [this, worker, life, task = std::move(task)] {
                 Fake& fake = fakes_[worker];
@@ -311,13 +311,22 @@ bool VirtualCluster::CheckLive(WorkerId worker, const char* command) {
 void VirtualCluster::Do(const PlacePartitions& command) {
   if (!CheckLive(command.worker, "PlacePartitions")) return;
   if (command.partitions.empty()) Violate("nothing to place");
-  Time& until = fakes_[command.worker].data_until;
+  Fake& to = fakes_[command.worker];
+  Time& until = command.copies ? to.copies_until : to.data_until;
   const double seconds = data_seconds_ * static_cast<double>(command.partitions.size());
   until = std::max(until, loop_.Now()) + FromSeconds(seconds);
   for (const PartitionId partition : command.partitions) {
     if (fakes_[command.worker].placed[partition]) Violate("a partition placed twice");
     fakes_[command.worker].placed[partition] = true;
   }
+  ToWorker(
+      command.worker,
+      [this, command](Fake&) {
+        FromWorker(command.worker, [this, command] {
+          Tell(DataCame{command.worker, command.partitions});
+        });
+      },
+      until);
 }
 
 void VirtualCluster::Do(const AssignRow& command) {

@@ -58,7 +58,8 @@ class VirtualCluster {
   void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
   // Exponential noise with this mean on top of that, as on processors that workers share.
   void SetRowNoise(double seconds) { row_noise_ = seconds; }
-  // The time of a partition on its way. All messages to its worker come behind it.
+  // The time of a partition on its way. All messages to its worker come behind it, unless it is a
+  // copy.
   void SetDataSeconds(double seconds) { data_seconds_ = seconds; }
   // The time of applying an update, so that a test can set the step times of each code.
   using ApplySeconds = std::function<double(const std::string& code, StepId step)>;
@@ -121,7 +122,7 @@ class VirtualCluster {
     bool alive = false;
     uint64_t life = 0;  // Incarnation; messages of earlier ones are dropped.
     Time paused_until{};
-    Time data_until{};                               // Data are on their way until then.
+    Time data_until{}, copies_until{};               // Data are on their way until then.
     std::deque<std::function<void(Fake&)>> unheard;  // Messages that came in a pause.
     std::deque<Job> queue;                           // The first is being computed.
     Time job_started{};
@@ -140,8 +141,9 @@ class VirtualCluster {
   void At(double seconds, Task task);
   void Birth(WorkerId worker);
   void Death(WorkerId worker, const char* why);
-  // Delivers after the network's delay and not during a pause, unless the worker died.
-  void ToWorker(WorkerId worker, std::function<void(Fake&)> task);
+  // Delivers after the network's delay, not during a pause and not before `after`, unless the
+  // worker died.
+  void ToWorker(WorkerId worker, std::function<void(Fake&)> task, Time after = {});
   void Hear(WorkerId worker);
   void FromWorker(WorkerId worker, Task task, double more_seconds = 0);
   uint64_t SamplesOf(Fake& fake, const Job& job) const;

@@ -134,6 +134,46 @@ TEST(SlowData, TrialsLeaveSharesAsTheyWere) {
   }
 }
 
+double MeanOf(const std::vector<double>& seconds, size_t from, size_t to) {
+  double sum = 0;
+  for (size_t i = from; i < to; ++i) sum += seconds.at(i);
+  return sum / static_cast<double>(to - from);
+}
+
+// The copies take each worker's link for a dozen steps. Parameters wait for one piece or two, of
+// 0.026 s each.
+TEST(SlowData, CopiesDoNotDelaySteps) {
+  SimOptions options = Cluster("adaptive", 2);
+  options.job.workers = 4;
+  options.job.partitions = 64;
+  options.server_bytes_per_second = 0;
+  options.data_bytes = 0;  // Blocks of 240 kB, as long as they are.
+  WorkerProfile worker;
+  worker.device = {.samples_per_second = 100, .jitter = 0.02};
+  worker.link = {.latency_seconds = 1e-3, .bytes_per_second = 2.5e6};
+  options.cluster.workers.assign(4, worker);
+  const Dataset data = MakeSyntheticDataset(1920, 2000, 0, 5);
+  const auto result = Simulate(options, data, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_THAT(result->violations, IsEmpty());
+  uint64_t placed = 0;
+  for (const WorkerStats& each : result->job.scheduler.workers) placed += each.placed_partitions;
+  EXPECT_EQ(placed, 3 * 64u);
+  const std::vector<double>& steps = result->job.step_seconds;
+  const double after = MeanOf(steps, 40, 60);
+  EXPECT_LE(MeanOf(steps, 1, 11), 1.2 * after);
+  EXPECT_LE(*std::max_element(steps.begin() + 1, steps.end()), 1.4 * after);
+}
+
+// The workers have the samples, and say so when partitions are announced.
+TEST(SlowData, CopiesOfSamplesThatWorkersHaveFollowEachOther) {
+  SimOptions options = Cluster("adaptive", 2);
+  options.data_bytes = 0;
+  options.samples = 960;
+  EXPECT_GE(Placed(options), 3 * kPartitions);
+  EXPECT_LE(Placed(options), 3.2 * kPartitions);
+}
+
 TEST(SlowData, FaultsMeanwhileDoNotStopAJob) {
   for (const char* code : {"none", "adaptive", "auto"}) {
     SimOptions options = Cluster(code, 0);

@@ -48,6 +48,9 @@ TEST(Messages, ListsOfAllPartitionsCanBeSent) {
   wire::ReleasedT released;
   released.partitions = all;
   EXPECT_TRUE(fits(EncodeControl(released)));
+  wire::DataCameT came;
+  came.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(came)));
 }
 
 TEST(Messages, NoJobHasMorePartitionsThanCanBeSent) {
@@ -245,7 +248,7 @@ TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
   const MemorySource source(data);
   PartitionBlocks blocks(source, {100, 200});
   PartitionFeed feed(transport, blocks, 1, {.job = 9}, NeverFails);
-  feed.Place({1});
+  feed.Place({1}, /*copies=*/false);
   const auto announced = transport.LetGo();
   const auto control = DecodeControl(announced.bytes).value();
   ASSERT_NE(control.body.AsPlace(), nullptr);
@@ -270,7 +273,7 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
   const MemorySource source(data);
   PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
   PartitionFeed feed(transport, blocks, 1, Header(), NeverFails);
-  feed.Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  feed.Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, /*copies=*/false);
   const auto queued = [&] {
     size_t bytes = 0;
     for (const auto& [id, message] : transport.held) bytes += message.bytes.size();
@@ -282,7 +285,7 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
     transport.LetGo();
     most = std::max(most, queued());
   }
-  EXPECT_LE(most, kFeedWindow + (5u << 20));
+  EXPECT_LE(most, kFeedWindow + (1u << 20));
   EXPECT_EQ(transport.sent.back().row_id, 11u);
 }
 
@@ -291,15 +294,105 @@ TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
   const MemorySource source(data);
   PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
   auto feed = std::make_unique<PartitionFeed>(transport, blocks, 1, Header(), NeverFails);
-  feed->Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  feed->Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, /*copies=*/false);
   feed = nullptr;
   const size_t before = transport.sent.size();
   transport.Disconnect(1);
   EXPECT_EQ(transport.sent.size(), before);
   PartitionFeed next(transport, blocks, 2, Header(), NeverFails);
-  next.Place({11});
+  next.Place({11}, /*copies=*/false);
   EXPECT_GT(transport.sent.size(), before + 1);
   EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
+}
+
+// The test plays a worker that reports what it has received.
+class CopiesFeed : public Feed {
+ protected:
+  // Lets all leave that is queued, and returns the pieces of data.
+  std::vector<Header> Leave() {
+    std::vector<Header> pieces;
+    while (!transport.held.empty()) {
+      const HeldTransport::Message message = transport.LetGo();
+      Header header = message.header;
+      header.length = static_cast<uint32_t>(message.bytes.size());
+      if (header.kind == FrameKind::kPartition) pieces.push_back(header);
+    }
+    return pieces;
+  }
+  // The worker has all bytes of these pieces.
+  Status Report(const std::vector<Header>& pieces) {
+    wire::DataCameT came;
+    for (const Header& piece : pieces) {
+      received_ += piece.length;
+      if (piece.offset + piece.length == piece.total) came.partitions.push_back(piece.row_id);
+    }
+    came.bytes = received_;
+    return feed_.Came(came);
+  }
+
+  // Partitions of 160 kB: two pieces of 64 KiB and a smaller one.
+  const Dataset data_ = Samples(40, 10'000);
+  const MemorySource source_{data_};
+  PartitionBlocks blocks_{source_, std::vector<uint32_t>(10, 4)};
+  PartitionFeed feed_{transport, blocks_, 1, Header(), NeverFails};
+  uint64_t received_ = 0;
+};
+
+// The short end of a block leaves with the first piece of the next one.
+TEST_F(CopiesFeed, ALinkHasOneFullPieceUntilTheWorkerHasIt) {
+  feed_.Place({0, 1}, /*copies=*/true);
+  for (const std::vector<PartitionId>& of :
+       std::vector<std::vector<PartitionId>>{{0}, {0}, {0, 1}, {1}, {1}}) {
+    const std::vector<Header> pieces = Leave();
+    std::vector<PartitionId> partitions;
+    for (const Header& piece : pieces) {
+      partitions.push_back(piece.row_id);
+      EXPECT_LE(piece.length, kCopyPieceBytes);
+    }
+    EXPECT_EQ(partitions, of);
+    EXPECT_TRUE(Report(pieces).ok());
+  }
+  EXPECT_TRUE(Leave().empty());
+}
+
+TEST_F(CopiesFeed, ParametersWaitForThePieceOnTheLink) {
+  feed_.Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, /*copies=*/true);
+  Publisher publisher(transport, kCut, 0, NoneWaits);
+  Publisher::Reader(publisher, 1, Header()).Publish(3, Values(1));
+  std::vector<FrameKind> kinds;
+  for (const Header& header : transport.sent) kinds.push_back(header.kind);
+  EXPECT_EQ(kinds, (std::vector{FrameKind::kControl, FrameKind::kPartition, FrameKind::kParameters,
+                                FrameKind::kParameters, FrameKind::kParameters}));
+}
+
+TEST_F(CopiesFeed, NeededDataFollowTheBlockThatWasBegunAtOnce) {
+  feed_.Place({0, 1}, /*copies=*/true);
+  std::vector<Header> pieces = Leave();
+  ASSERT_EQ(pieces.size(), 1u);
+  feed_.Place({7, 8}, /*copies=*/false);
+  const std::vector<Header> more = Leave();
+  pieces.insert(pieces.end(), more.begin(), more.end());
+  std::vector<uint32_t> whole;
+  for (const Header& piece : pieces) {
+    if (piece.offset + piece.length == piece.total) whole.push_back(piece.row_id);
+  }
+  EXPECT_EQ(whole, (std::vector<uint32_t>{0, 7, 8}));
+  EXPECT_TRUE(Report(pieces).ok());
+  EXPECT_EQ(Leave().front().row_id, 1u);
+}
+
+TEST_F(CopiesFeed, AWorkerCannotHaveWhatItWasNotSent) {
+  feed_.Place({0}, /*copies=*/true);
+  const std::vector<Header> pieces = Leave();
+  ASSERT_EQ(pieces.size(), 1u);
+  wire::DataCameT more;
+  more.bytes = pieces[0].length + 1;
+  EXPECT_EQ(feed_.Came(more).code(), StatusCode::kDataError);
+  wire::DataCameT other;
+  other.partitions = {3};
+  EXPECT_EQ(feed_.Came(other).code(), StatusCode::kDataError);
+  EXPECT_TRUE(Report(pieces).ok());
+  EXPECT_EQ(feed_.Came(wire::DataCameT()).code(), StatusCode::kDataError) << "fewer than before";
 }
 
 TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
@@ -309,7 +402,7 @@ TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
   PartitionBlocks blocks(source, {2, 2, 2});
   PartitionFeed feed(transport, blocks, 1, Header(),
                      [&](const Status& why) { failures.push_back(why); });
-  feed.Place({0, 1, 2});
+  feed.Place({0, 1, 2}, /*copies=*/false);
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].code(), StatusCode::kResource);
   EXPECT_EQ(failures[0].ToString(), "partition 1: the disk is gone");
