@@ -20,7 +20,9 @@ namespace motley {
 using PeerId = uint64_t;  // A connection, numbered by this end from 1; ids are never reused.
 using SendId = uint64_t;  // Never 0; ids are never reused.
 
-// Control overtakes bulk messages that have not started. No message interrupts another.
+// Control overtakes bulk messages that have not started. No message interrupts another. Copies of
+// data have no priority of their own: PartitionFeed sends the next piece of them when the one
+// before has come, so that none wait in queues and buffers.
 enum class Priority : uint8_t { kControl = 0, kBulk = 1 };
 
 // Bytes of one connection, headers included.
@@ -74,9 +76,9 @@ class Transport {
   virtual PeerId Connect(const std::string& address) = 0;
   // Sends header and pieces as one message without copying, and fills in header.length. The pieces
   // must stay valid until `done` runs. Send never refuses and has no limit: callers bound what they
-  // queue. A server queues one version of the parameters per worker and a few blocks of data
-  // (Publisher and PartitionFeed take back or hold back the rest); a worker queues two vectors
-  // (Outbox).
+  // queue. A server queues one version of the parameters per worker, and a few blocks of data if a
+  // step needs them (Publisher and PartitionFeed take back or hold back the rest); a worker queues
+  // two vectors (Outbox).
   virtual SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces,
                       Priority priority, Done done) = 0;
   // Takes back a message if no byte of it has left; no effect otherwise.
