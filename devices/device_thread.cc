@@ -30,11 +30,11 @@ Status RunWork(Device::Work work) {
   }
 }
 
-void DoneReporter::Post(std::shared_ptr<Report> report) {
+DoneReporter::DoneReporter(Loop& loop) : loop_(loop) { NoMemoryForWork(); }
+
+void DoneReporter::Post(std::unique_ptr<Report> report) {
   loop_.Post([closed = closed_, report = std::move(report)] {
-    // Moved, so that `done` is destroyed here even if the other thread still has the report.
-    const Report taken = std::move(*report);
-    if (!*closed) taken.done(taken.status);
+    if (!*closed) report->done(report->status);
   });
 }
 
@@ -45,9 +45,7 @@ void DoneReporter::Post(Task task) {
 }
 
 DeviceThread::DeviceThread(Loop& loop, std::function<Status(Device::Work)> run)
-    : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {
-  NoMemoryForWork();
-}
+    : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {}
 
 DeviceThread::~DeviceThread() {
   reporter_.Close();
@@ -60,7 +58,7 @@ DeviceThread::~DeviceThread() {
 }
 
 void DeviceThread::Submit(Device::Work work, Device::Done done) {
-  auto report = std::make_shared<DoneReporter::Report>();
+  auto report = std::make_unique<DoneReporter::Report>();
   report->done = std::move(done);
   {
     const std::lock_guard lock(mutex_);

@@ -16,7 +16,7 @@
 namespace motley {
 
 // Runs the work and returns its Status; an exception becomes a Status. The work is destroyed before
-// this returns. The Status of work that ran out of memory needs no memory itself.
+// this returns.
 Status RunWork(Device::Work work);
 
 // Posts reports to the loop, and drops them once the device is gone.
@@ -27,11 +27,11 @@ class DoneReporter {
     Status status;
   };
 
-  explicit DoneReporter(Loop& loop) : loop_(loop) {}
+  explicit DoneReporter(Loop& loop);
   ~DoneReporter() { Close(); }
   // Any thread: `report->done(report->status)` runs on the loop thread, unless Close comes first.
-  // It takes no memory, so a device without memory can still say so.
-  void Post(std::shared_ptr<Report> report);
+  // It takes no memory while few tasks wait for the loop, so a device without memory can say so.
+  void Post(std::unique_ptr<Report> report);
   void Post(Task task);
   // Loop thread. No report runs after this.
   void Close() { *closed_ = true; }
@@ -59,7 +59,7 @@ class DeviceThread {
  private:
   struct Item {
     Device::Work work;
-    std::shared_ptr<DoneReporter::Report> report;  // Null if nobody waits for the work.
+    std::unique_ptr<DoneReporter::Report> report;  // Null if nobody waits for the work.
   };
   void Drive();
 

@@ -20,7 +20,7 @@ class InlineDevice final : public HostDevice {
   void* queue() const override { return nullptr; }
   ParallelFor& parallel() override { return *parallel_; }
   void Submit(double, Work work, Done done) override {
-    auto report = std::make_shared<DoneReporter::Report>();
+    auto report = std::make_unique<DoneReporter::Report>();
     report->done = std::move(done);
     report->status = RunWork(std::move(work));
     reporter_.Post(std::move(report));

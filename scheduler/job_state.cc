@@ -17,8 +17,10 @@ void JobState::Say(const Compromise& compromise) {
 
 void JobState::SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
                         Transfers::Why why) {
-  for (const PartitionId p : partitions) members[worker].holds[p] = true;
-  members[worker].stats.placed_partitions += partitions.size();
+  for (const PartitionId p : partitions) {
+    if (!members[worker].holds[p]) ++members[worker].stats.placed_partitions;
+    members[worker].holds[p] = true;
+  }
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
   const Time due = now + transfers.Left(worker, now) + takes;
   transfers.Sent(worker, partitions, update, why, due);
@@ -32,6 +34,10 @@ void JobState::TakeBack(WorkerId id) {
   worker.speed_bound = 0;  // Its silence said nothing about its speed.
   Say(notice::AnswersAgain{id});
   plan_void = true;
+}
+
+bool JobState::Lacks(WorkerId worker, PartitionId partition) const {
+  return !members[worker].holds[partition] || transfers.IsCopyTo(worker, partition);
 }
 
 LeaseHabits& JobState::HabitsOf(WorkerId worker) {

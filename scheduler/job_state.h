@@ -38,6 +38,9 @@ struct JobState {
   // Sends data that work of `update` needs or will need.
   void SendData(WorkerId worker, StepId update, std::vector<PartitionId> partitions,
                 Transfers::Why why);
+  // True if data have to be sent before the worker can work on the partition soon. A copy on its
+  // way gives way to everything else, so it is sent again as needed data.
+  bool Lacks(WorkerId worker, PartitionId partition) const;
   // A worker that was left out for its silence sent a message.
   void TakeBack(WorkerId worker);
   LeaseHabits& HabitsOf(WorkerId worker);

@@ -39,9 +39,12 @@ void Transfers::Came(const DataCame& event, Time now) {
   for (const PartitionId p : event.partitions) {
     const auto found = data.coming.find(p);
     if (found == data.coming.end()) continue;
-    if (found->second == Why::kNeeded) --data.needed;
-    data.coming.erase(found);
     data.came = now;
+    if (found->second == Why::kNeeded) {
+      --data.needed;
+      data.needed_came = now;
+    }
+    data.coming.erase(found);
   }
 }
 

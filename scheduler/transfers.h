@@ -3,9 +3,9 @@
 // that vectors occupy the links. Pure bookkeeping.
 //
 // Workers report which data have come (DataCame). Data that a step needs pass a link in front of
-// later messages. Copies give way, so at most one partition of them is in front of a message. The
-// time that a worker's messages take meanwhile shows how long its data take, and says nothing about
-// its link.
+// later messages. Copies give way: a piece of them is in front of a message at most, which counts
+// as one partition. The time that a worker's messages take meanwhile shows how long its data take,
+// and says nothing about its link.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class Transfers {
   // While wanted copies are missing, steps do not show what the copies are worth.
   void WantCopies(bool wanted) { wants_copies_ = wanted; }
 
-  // `due` is the predicted time of arrival of needed data.
+  // `due` is the predicted time of arrival of needed data. A copy that is on its way may be sent
+  // again because a step needs it.
   void Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step, Why why,
             Time due = {});
   void Gone(WorkerId worker);
@@ -51,9 +52,14 @@ class Transfers {
   uint32_t InFront(WorkerId worker) const;
   // Time from `now` until all needed data should have come.
   Duration Left(WorkerId worker, Time now) const;
-  // When data came last; before all times if none have.
-  Time CameLast(WorkerId worker) const {
-    return worker < data_.size() ? data_[worker].came : Time::min();
+  // When data that a step needs came last; before all times if none have.
+  Time NeededCame(WorkerId worker) const {
+    return worker < data_.size() ? data_[worker].needed_came : Time::min();
+  }
+  // True if the partition is on its way to the worker as a copy.
+  bool IsCopyTo(WorkerId worker, PartitionId partition) const {
+    const auto found = ComingTo(worker).find(partition);
+    return found != ComingTo(worker).end() && found->second == Why::kCopies;
   }
   // True if data are in the way of everybody's messages in the open step. The time that messages
   // take then shows how long data take.
@@ -74,6 +80,7 @@ class Transfers {
     StepId sent = 0;      // The last step that needed some.
     Time due{};
     Time came = Time::min();  // When data came last.
+    Time needed_came = Time::min();
   };
   void Came(const DataCame& event, Time now);
 

@@ -43,8 +43,11 @@ void DataArrivals::On(const event::CommandGiven& event) {
   const auto* place = std::get_if<PlacePartitions>(&event.command);
   if (place == nullptr || place->worker >= workers_.size()) return;
   Worker& worker = workers_[place->worker];
-  worker.sent += place->partitions.size();
-  worker.on_their_way += place->partitions.size();
+  for (const PartitionId p : place->partitions) {
+    if (!worker.placed.insert(p).second) continue;  // A step needs a copy that is on its way.
+    ++worker.sent;
+    ++worker.on_their_way;
+  }
 }
 
 uint64_t DataArrivals::OnTheirWay(WorkerId id) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,9 +51,10 @@ class DataArrivals final : public JobObserver {
     bool came_back = false;  // It was lost before.
     bool waited = false;     // Its data came after several steps, and it has not answered since.
     uint32_t steps = 0;      // Steps that were applied while data were on their way.
-    uint64_t sent = 0;
-    uint64_t taken_before = 0;  // Blocks received on earlier connections.
-    uint64_t on_their_way = 0;  // As last counted.
+    std::set<PartitionId> placed;  // On this connection.
+    uint64_t sent = 0;             // Blocks.
+    uint64_t taken_before = 0;     // Blocks received on earlier connections.
+    uint64_t on_their_way = 0;     // As last counted.
   };
   void Answered(WorkerId worker);
 

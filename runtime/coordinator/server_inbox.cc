@@ -292,9 +292,11 @@ Status ServerInbox::OnReady(WorkerId worker, const wire::ReadyT& ready) {
 Status ServerInbox::OnDataCame(WorkerId worker, const wire::DataCameT& report) {
   Session* session = server_.SessionOf(worker);
   if (session == nullptr) return Status::Ok();  // The job has ended.
+  const uint64_t before = session->feed.bytes_came();
   MOTLEY_RETURN_IF_ERROR(session->feed.Came(report));
+  const bool more = session->feed.bytes_came() > before;
+  if (more || !report.partitions.empty()) server_.watch.Progress();
   if (report.partitions.empty()) return Status::Ok();
-  server_.watch.Progress();
   server_.pump.Raise(DataCame{worker, report.partitions});
   return Status::Ok();
 }

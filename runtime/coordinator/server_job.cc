@@ -231,9 +231,13 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
 
 void ServerJob::OnJoined(WorkerId worker) {
   if (end_.ended()) return;  // The worker only receives the goodbye.
-  const Session::Shared shared{
-      server_.env.loop, server_.env.transport,   server_.blocks,
-      vector_probe_,    server_.model->shards(), [this](const Status& why) { end_.End(why); }};
+  const Session::Shared shared{server_.env.loop,
+                               server_.env.transport,
+                               server_.blocks,
+                               vector_probe_,
+                               server_.model->shards(),
+                               server_.model->parameter_count() * sizeof(float),
+                               [this](const Status& why) { end_.End(why); }};
   const Seats::Seat& seat = peers_.seats()[worker];
   server_.sessions[worker] = std::make_unique<Session>(
       shared, worker, seat.peer, peers_.HeaderTo(worker, FrameKind::kControl),

@@ -29,6 +29,7 @@ struct Session {
     PartitionBlocks& blocks;
     VectorProbe& probe;
     std::span<const std::unique_ptr<ParameterShard>> shards;
+    size_t vector_bytes;
     PartitionFeed::Failed feed_failed;
   };
 
@@ -40,7 +41,7 @@ struct Session {
         peer(at),
         header(with),
         link(shared.loop, shared.transport, at, with, std::move(round_trip)),
-        feed(shared.transport, shared.blocks, at, with, shared.feed_failed),
+        feed(shared.transport, shared.blocks, at, with, shared.vector_bytes, shared.feed_failed),
         turn(shared.probe, of, at, with) {
     for (const auto& shard : shared.shards) {
       readers.push_back(std::make_unique<Publisher::Reader>(shard->publisher(), at, with));

@@ -44,13 +44,27 @@ Result<std::shared_ptr<const Bytes>> PartitionBlocks::Get(PartitionId partition)
 
 void PartitionFeed::Place(const std::vector<PartitionId>& partitions, bool copies) {
   wire::PlaceT place;
-  place.partitions = partitions;
-  SendControl(transport_, peer_, header_, std::move(place));
-  awaited_.insert(partitions.begin(), partitions.end());
-  if (!blocks_.has_samples()) return;
-  std::deque<PartitionId>& waiting = copies ? copies_ : needed_;
-  waiting.insert(waiting.end(), partitions.begin(), partitions.end());
+  for (const PartitionId partition : partitions) {
+    if (copies || !Promote(partition)) place.partitions.push_back(partition);
+  }
+  if (blocks_.has_samples()) {
+    std::deque<PartitionId>& waiting = copies ? copies_ : needed_;
+    waiting.insert(waiting.end(), place.partitions.begin(), place.partitions.end());
+  } else {
+    awaited_.insert(place.partitions.begin(), place.partitions.end());
+  }
+  if (!place.partitions.empty()) SendControl(transport_, peer_, header_, std::move(place));
   Feed();
+}
+
+bool PartitionFeed::Promote(PartitionId partition) {
+  if (awaited_.contains(partition)) return true;
+  if (block_.bytes != nullptr && block_.partition == partition) return block_.needed = true;
+  const auto copy = std::find(copies_.begin(), copies_.end(), partition);
+  if (copy == copies_.end()) return false;
+  copies_.erase(copy);
+  needed_.push_back(partition);
+  return true;
 }
 
 Status PartitionFeed::Came(const wire::DataCameT& report) {
@@ -85,7 +99,7 @@ void PartitionFeed::Feed() {
 bool PartitionFeed::MaySend() const {
   if (Urgent()) return bytes_.queued < kFeedWindow;
   const bool any = block_.bytes != nullptr || !copies_.empty();
-  return any && bytes_.sent - bytes_.came < kCopyPieceBytes;
+  return any && bytes_.sent - bytes_.came < copy_piece_;
 }
 
 Status PartitionFeed::SendPiece() {
@@ -97,7 +111,7 @@ Status PartitionFeed::SendPiece() {
     MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<const Bytes> bytes, blocks_.Get(partition));
     block_ = {std::move(bytes), partition, 0, needed};
   }
-  const size_t most = Urgent() ? kBlockPieceBytes : kCopyPieceBytes;
+  const size_t most = Urgent() ? kBlockPieceBytes : copy_piece_;
   const size_t size = std::min(most, block_.bytes->size() - block_.sent);
   const BytesView piece = BytesView(*block_.bytes).subspan(block_.sent, size);
   Header header = header_;
@@ -109,7 +123,10 @@ Status PartitionFeed::SendPiece() {
   bytes_.queued += size;
   bytes_.sent += size;
   const std::shared_ptr<const Bytes> keep = block_.bytes;
-  if (block_.sent == keep->size()) block_ = {};
+  if (block_.sent == keep->size()) {
+    awaited_.insert(block_.partition);
+    block_ = {};
+  }
   auto sent = alive_.Guard([this, size](const Status& status) {
     bytes_.queued -= size;
     if (status.ok()) Feed();

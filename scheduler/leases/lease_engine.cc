@@ -48,9 +48,10 @@ bool OnlyRefusedMayTakePart(const JobState& job, const UpdateState& update, cons
   return true;
 }
 
-// When the worker last made progress, or data came that it may wait for.
+// When the worker last made progress, or data came that a step needs. Copies come to workers whose
+// devices hang, too.
 Time MovedLast(const JobState& job, const LeaseWork& work, WorkerId id) {
-  return std::max(work[id].moved, job.transfers.CameLast(id));
+  return std::max(work[id].moved, job.transfers.NeededCame(id));
 }
 
 // The worker that owes partitions and has made no progress for longest. None unless some worker is
@@ -101,7 +102,7 @@ std::optional<WorkerId> TakerOf(const JobState& job, const LeaseWork& work, Part
   double first = std::numeric_limits<double>::infinity();
   for (WorkerId w = 0; w < work.size(); ++w) {
     if (!work.TakesPart(w) || work[w].helpless) continue;
-    if (job.members[w].holds[stranded]) return w;  // It has the partition, or will soon.
+    if (job.members[w].holds[stranded]) return w;
     const double seconds = work[w].seconds;
     const double busy = static_cast<double>(work.policy().Owes(w) + more[w]) * seconds;
     const double there =
@@ -123,9 +124,9 @@ bool MayWaitForData(JobState& job, LeaseWork& work, WorkerId id) {
   return job.now < work.Due(id);
 }
 
-// What came may be leased to the worker at once.
+// What came may be leased to the worker in the same step.
 void TakeCopies(const DataCame& event, const UpdateState& update, const LeaseWork& work) {
-  if (!work.InStep(event.worker, update.id)) return;
+  if (!update.open()) return;
   for (const PartitionId p : event.partitions) work.policy().AddCopy(p, event.worker);
 }
 
@@ -212,7 +213,11 @@ void LeaseEngine::Tell(const StepEvent& event) {
 // --- Messages of workers ---
 
 StepResult LeaseEngine::OnEvent(const Event& event) {
-  if (const auto* came = std::get_if<DataCame>(&event)) TakeCopies(*came, update_, work_);
+  if (const auto* came = std::get_if<DataCame>(&event)) {
+    TakeCopies(*came, update_, work_);
+    // Copies alone are no sign of work.
+    if (job_.transfers.NeededCame(came->worker) != job_.now) return TakeResult();
+  }
   std::visit(
       [this](const auto& e) {
         if constexpr (requires { On(e); }) {
@@ -433,7 +438,7 @@ void LeaseEngine::PlaceStranded() {
     const auto taker = TakerOf(job_, work_, p, more);
     if (!taker) break;
     ++more[*taker];
-    if (!job_.members[*taker].holds[p]) taken[*taker].push_back(p);
+    if (job_.Lacks(*taker, p)) taken[*taker].push_back(p);
     work_.policy().AddCopy(p, *taker);
     any = true;
   }

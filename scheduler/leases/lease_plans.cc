@@ -118,7 +118,12 @@ void LeasePlans::Adopt(LeasePlan plan) {
 }
 
 void LeasePlans::AddCopies(WorkerId worker, const std::vector<PartitionId>& partitions) {
-  for (const PartitionId p : partitions) copies_[p].push_back(worker);
+  for (const PartitionId p : partitions) {
+    std::vector<WorkerId>& holders = copies_[p];
+    if (std::find(holders.begin(), holders.end(), worker) == holders.end()) {
+      holders.push_back(worker);
+    }
+  }
 }
 
 void LeasePlans::DropCopies(WorkerId worker) {

@@ -141,7 +141,7 @@ void LeaseWork::Extend(ExtendList& command) {
   LeaseWatch& watch = watches_[id];
   std::vector<PartitionId> missing;
   for (const PartitionId p : command.partitions) {
-    if (!worker.holds[p]) missing.push_back(p);
+    if (job_.Lacks(id, p)) missing.push_back(p);
     if (leased_[p]) ++job_.totals.rows_reassigned;
     leased_[p] = true;
   }

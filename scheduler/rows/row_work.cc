@@ -112,10 +112,11 @@ void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
   }
   std::vector<PartitionId> missing;
   for (const CodeEntry& entry : plan().code->rows[row]) {
-    if (!job_.members[id].holds[entry.partition]) missing.push_back(entry.partition);
-    assignment.placed += job_.transfers.ComingTo(id).contains(entry.partition) ? 1 : 0;
+    const PartitionId p = entry.partition;
+    const bool lacks = job_.Lacks(id, p);
+    if (lacks) missing.push_back(p);
+    if (lacks || job_.transfers.ComingTo(id).contains(p)) ++assignment.placed;
   }
-  assignment.placed += static_cast<uint32_t>(missing.size());
   if (!missing.empty()) job_.SendData(id, update_.id, std::move(missing), Transfers::Why::kNeeded);
 }
 

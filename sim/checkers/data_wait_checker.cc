@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Work may be divided unevenly, speeds may be wrong, and copies may be in the way for two steps.
+// Work may be divided unevenly, speeds may be wrong, and a piece of copies may be in the way.
 constexpr double kMargin = 4;
 constexpr double kMessages = 8;  // Messages per step that follow one another.
 

@@ -4,10 +4,11 @@
 // - Only the open update is taken back, and only after a shard got another owner. The update is
 //   opened again before it is applied.
 // - A step is opened again at most as often as nodes left while it was open. A node leaves when it
-//   is lost, or when others replace it because it is late. Refused answers, and answers that do not
-//   decode, also open the step again.
+//   is lost, or when others replace it because it is late, slow or out of reach. Refused answers,
+//   and answers that do not decode, also open the step again.
 // - A shard is lost only if its owner and all of its followers left. If each shard has two
-//   followers, for example, at least three nodes left before.
+//   followers, for example, at least three nodes left before. All nodes that left in the whole job
+//   count, so this holds the first losses of a job best.
 #pragma once
 
 #include <cstdint>

@@ -88,6 +88,7 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.unheard.clear();
   fake.list = {};
   fake.kept_in.reset();
+  fake.copies.clear();
   fake.paused_until = fake.data_until = fake.copies_until = Time{};
   FromWorker(worker, [this, worker] {
     VoidLeases(worker);
@@ -316,13 +317,16 @@ void VirtualCluster::Do(const PlacePartitions& command) {
   const double seconds = data_seconds_ * static_cast<double>(command.partitions.size());
   until = std::max(until, loop_.Now()) + FromSeconds(seconds);
   for (const PartitionId partition : command.partitions) {
-    if (fakes_[command.worker].placed[partition]) Violate("a partition placed twice");
-    fakes_[command.worker].placed[partition] = true;
+    const bool promoted = to.copies.erase(partition) > 0 && !command.copies;
+    if (to.placed[partition] && !promoted) Violate("a partition placed twice");
+    to.placed[partition] = true;
+    if (command.copies) to.copies.insert(partition);
   }
   ToWorker(
       command.worker,
       [this, command](Fake&) {
         FromWorker(command.worker, [this, command] {
+          for (const PartitionId p : command.partitions) fakes_[command.worker].copies.erase(p);
           Tell(DataCame{command.worker, command.partitions});
         });
       },

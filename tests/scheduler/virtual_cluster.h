@@ -123,6 +123,7 @@ class VirtualCluster {
     uint64_t life = 0;  // Incarnation; messages of earlier ones are dropped.
     Time paused_until{};
     Time data_until{}, copies_until{};               // Data are on their way until then.
+    std::set<PartitionId> copies;                    // On their way, as the server knows it.
     std::deque<std::function<void(Fake&)>> unheard;  // Messages that came in a pause.
     std::deque<Job> queue;                           // The first is being computed.
     Time job_started{};

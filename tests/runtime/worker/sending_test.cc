@@ -247,7 +247,7 @@ TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
   const Dataset data = Samples(300, 2000);
   const MemorySource source(data);
   PartitionBlocks blocks(source, {100, 200});
-  PartitionFeed feed(transport, blocks, 1, {.job = 9}, NeverFails);
+  PartitionFeed feed(transport, blocks, 1, {.job = 9}, 0, NeverFails);
   feed.Place({1}, /*copies=*/false);
   const auto announced = transport.LetGo();
   const auto control = DecodeControl(announced.bytes).value();
@@ -272,7 +272,7 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
   const Dataset data = Samples(12, features);
   const MemorySource source(data);
   PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
-  PartitionFeed feed(transport, blocks, 1, Header(), NeverFails);
+  PartitionFeed feed(transport, blocks, 1, Header(), 0, NeverFails);
   feed.Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, /*copies=*/false);
   const auto queued = [&] {
     size_t bytes = 0;
@@ -293,13 +293,13 @@ TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
   const Dataset data = Samples(12, 4u << 18);
   const MemorySource source(data);
   PartitionBlocks blocks(source, std::vector<uint32_t>(12, 1));
-  auto feed = std::make_unique<PartitionFeed>(transport, blocks, 1, Header(), NeverFails);
+  auto feed = std::make_unique<PartitionFeed>(transport, blocks, 1, Header(), 0, NeverFails);
   feed->Place({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, /*copies=*/false);
   feed = nullptr;
   const size_t before = transport.sent.size();
   transport.Disconnect(1);
   EXPECT_EQ(transport.sent.size(), before);
-  PartitionFeed next(transport, blocks, 2, Header(), NeverFails);
+  PartitionFeed next(transport, blocks, 2, Header(), 0, NeverFails);
   next.Place({11}, /*copies=*/false);
   EXPECT_GT(transport.sent.size(), before + 1);
   EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
@@ -319,6 +319,11 @@ class CopiesFeed : public Feed {
     }
     return pieces;
   }
+  // Messages that announce partitions.
+  ptrdiff_t Announcements() const {
+    return std::count_if(transport.sent.begin(), transport.sent.end(),
+                         [](const Header& header) { return header.kind == FrameKind::kControl; });
+  }
   // The worker has all bytes of these pieces.
   Status Report(const std::vector<Header>& pieces) {
     wire::DataCameT came;
@@ -331,10 +336,11 @@ class CopiesFeed : public Feed {
   }
 
   // Partitions of 160 kB: two pieces of 64 KiB and a smaller one.
+  static constexpr size_t kPiece = size_t{64} << 10;
   const Dataset data_ = Samples(40, 10'000);
   const MemorySource source_{data_};
   PartitionBlocks blocks_{source_, std::vector<uint32_t>(10, 4)};
-  PartitionFeed feed_{transport, blocks_, 1, Header(), NeverFails};
+  PartitionFeed feed_{transport, blocks_, 1, Header(), kPiece * kCopyParts, NeverFails};
   uint64_t received_ = 0;
 };
 
@@ -347,7 +353,7 @@ TEST_F(CopiesFeed, ALinkHasOneFullPieceUntilTheWorkerHasIt) {
     std::vector<PartitionId> partitions;
     for (const Header& piece : pieces) {
       partitions.push_back(piece.row_id);
-      EXPECT_LE(piece.length, kCopyPieceBytes);
+      EXPECT_LE(piece.length, kPiece);
     }
     EXPECT_EQ(partitions, of);
     EXPECT_TRUE(Report(pieces).ok());
@@ -381,16 +387,44 @@ TEST_F(CopiesFeed, NeededDataFollowTheBlockThatWasBegunAtOnce) {
   EXPECT_EQ(Leave().front().row_id, 1u);
 }
 
+TEST_F(CopiesFeed, ACopyThatAStepNeedsOvertakesTheOthersAndIsSentOnce) {
+  feed_.Place({0, 1, 2, 3}, /*copies=*/true);
+  EXPECT_TRUE(Report(Leave()).ok());  // The first piece of 0.
+  feed_.Place({0, 3, 5}, /*copies=*/false);
+  EXPECT_EQ(Announcements(), 2) << "5 is new";
+  std::vector<Header> pieces = Leave();
+  std::vector<uint32_t> whole;
+  for (const Header& piece : pieces) {
+    if (piece.offset + piece.length == piece.total) whole.push_back(piece.row_id);
+  }
+  EXPECT_EQ(whole, (std::vector<uint32_t>{0, 3, 5}));
+  feed_.Place({3}, /*copies=*/false);  // It has left, and the report is on its way.
+  EXPECT_EQ(Announcements(), 2);
+  EXPECT_TRUE(Report(pieces).ok());
+  for (pieces = Leave(); !pieces.empty(); pieces = Leave()) {
+    for (const Header& piece : pieces) EXPECT_TRUE(piece.row_id == 1 || piece.row_id == 2);
+    EXPECT_TRUE(Report(pieces).ok());
+  }
+}
+
+TEST_F(CopiesFeed, PiecesGrowWithTheParametersBehindThem) {
+  PartitionFeed feed(transport, blocks_, 2, Header(), size_t{100'000} * kCopyParts, NeverFails);
+  feed.Place({0}, /*copies=*/true);
+  EXPECT_EQ(Leave().front().length, 100'000u);
+}
+
 TEST_F(CopiesFeed, AWorkerCannotHaveWhatItWasNotSent) {
-  feed_.Place({0}, /*copies=*/true);
+  feed_.Place({0, 4}, /*copies=*/true);
   const std::vector<Header> pieces = Leave();
   ASSERT_EQ(pieces.size(), 1u);
   wire::DataCameT more;
   more.bytes = pieces[0].length + 1;
   EXPECT_EQ(feed_.Came(more).code(), StatusCode::kDataError);
   wire::DataCameT other;
-  other.partitions = {3};
-  EXPECT_EQ(feed_.Came(other).code(), StatusCode::kDataError);
+  for (const PartitionId partition : {3, 4}) {  // 4 waits for 0.
+    other.partitions = {partition};
+    EXPECT_EQ(feed_.Came(other).code(), StatusCode::kDataError);
+  }
   EXPECT_TRUE(Report(pieces).ok());
   EXPECT_EQ(feed_.Came(wire::DataCameT()).code(), StatusCode::kDataError) << "fewer than before";
 }
@@ -400,7 +434,7 @@ TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
   const TornSource source(data);
   std::vector<Status> failures;
   PartitionBlocks blocks(source, {2, 2, 2});
-  PartitionFeed feed(transport, blocks, 1, Header(),
+  PartitionFeed feed(transport, blocks, 1, Header(), 0,
                      [&](const Status& why) { failures.push_back(why); });
   feed.Place({0, 1, 2}, /*copies=*/false);
   ASSERT_EQ(failures.size(), 1u);
