@@ -96,6 +96,33 @@ TEST_P(StepLimit, EndsAJobWhoseWorkersAreThereAndSayNothing) {
 
 INSTANTIATE_TEST_SUITE_P(OfRowsAndOfLeases, StepLimit, testing::Values("none", "adaptive"));
 
+// A partition may take longer than the limit, so each piece of it that comes is progress.
+TEST(StepLimitOfData, WaitsWhileTheyComeAndNotForReportsOfNothingNew) {
+  JobOptions options = JobWorld::Options(1, "none");
+  options.step_limit = seconds(20);
+  JobWorld world(options);
+  world.StartServer();
+  FakeWorker fake(world, 77);
+  fake.Join(0);
+  ASSERT_TRUE(world.RunUntil([&] { return fake.accept.has_value(); }));
+  fake.Introduce();
+  ASSERT_TRUE(world.RunUntil([&] { return !fake.assigned.empty(); }));
+  wire::DataCameT came;
+  const auto report = [&](uint64_t more) {
+    came.bytes += more;
+    fake.Say(came);
+    const Time next = world.loop.Now() + seconds(15);
+    world.loop.After(seconds(15), [] {});
+    world.RunUntil([&] { return world.result.has_value() || world.loop.Now() >= next; });
+  };
+  for (int i = 0; i < 8; ++i) report(10);
+  ASSERT_FALSE(world.result.has_value()) << world.result->status.ToString();
+  for (int i = 0; i < 3; ++i) report(0);
+  ASSERT_TRUE(world.result.has_value());
+  EXPECT_NE(world.result->status.message().find("made no progress for 20 s"), std::string::npos)
+      << world.result->status.ToString();
+}
+
 TEST(NoticeLimit, LetsEightPassAndThenOneInTenSeconds) {
   NoticeLimit limit(2);
   Time now{};
