@@ -59,7 +59,10 @@ void PartitionFeed::Place(const std::vector<PartitionId>& partitions, bool copie
 
 bool PartitionFeed::Promote(PartitionId partition) {
   if (awaited_.contains(partition)) return true;
-  if (block_.bytes != nullptr && block_.partition == partition) return block_.needed = true;
+  if (block_.bytes != nullptr && block_.partition == partition) {
+    block_.needed = true;
+    return true;
+  }
   const auto copy = std::find(copies_.begin(), copies_.end(), partition);
   if (copy == copies_.end()) return false;
   copies_.erase(copy);

@@ -161,8 +161,8 @@ TEST(SlowData, CopiesDoNotDelaySteps) {
   EXPECT_EQ(placed, 3 * 64u);
   const std::vector<double>& steps = result->job.step_seconds;
   const double after = MeanOf(steps, 40, 60);
-  EXPECT_LE(MeanOf(steps, 1, 11), 1.2 * after);
-  EXPECT_LE(*std::max_element(steps.begin() + 1, steps.end()), 1.4 * after);
+  EXPECT_LE(MeanOf(steps, 1, 11), 1.05 * after);
+  EXPECT_LE(*std::max_element(steps.begin() + 1, steps.end()), 1.15 * after);
 }
 
 // The workers have the samples, and say so when partitions are announced.
