@@ -269,7 +269,7 @@ def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", help="motley-sum")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--all", action="store_true", help="also the benchmarks training and sum; prints JSON")
+    parser.add_argument("--all", action="store_true", help="also training and sum, for 40 minutes; prints JSON")
     parser.add_argument("--megabytes", type=float, help="of float32 per worker; 100 if not given")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--links", type=numbers, help="Mbit/s of each worker's machine, or one number for all")
@@ -287,9 +287,11 @@ def parse(words):
     return flags
 
 
-def print_row(row):
+def print_row(row, json_follows):
+    """To stderr if the array comes at the end, so that a long run shows how far it is."""
     print(f"{row['system']:<14}{row['links']:<22}{row['megabytes']:>6g} MB{row['seconds']:>9.3f} s"
-          f"{row['seconds'] / row['bound_seconds']:>8.2f} x the bound of {row['bound_seconds']:.3f} s", flush=True)
+          f"{row['seconds'] / row['bound_seconds']:>8.2f} x the bound of {row['bound_seconds']:.3f} s", flush=True,
+          file=sys.stderr if json_follows else sys.stdout)
 
 
 def run_cases(flags, systems):
@@ -302,8 +304,7 @@ def run_cases(flags, systems):
                 print(f"wire.py: {name} failed with links of {case.link_text}: {why}", file=sys.stderr)
                 continue
             rows.append(row)
-            if not flags.json:
-                print_row(row)
+            print_row(row, flags.json)
     return rows, failed
 
 
@@ -323,6 +324,7 @@ def others(motley_sum):
         failed.add("training")
     for size in ((), ("--workers", "8", "--megabytes", "1")):
         flags = loopback.parse([motley_sum, *size])
+        print(f"sums on this machine: {flags.megabytes:g} MB, {flags.workers} processes", file=sys.stderr, flush=True)
         try:
             medians, left_out = loopback.measure(flags)
         except (OSError, subprocess.SubprocessError) as error:

@@ -245,7 +245,7 @@ def parse(words):
     parser.add_argument("--links", type=numbers, default=(1000.0,) * 4, help="Mbit/s of each worker's machine")
     parser.add_argument("--hidden", type=lambda text: [int(word) for word in text.split(",")], default=[4400, 4400])
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--code", help="Motley's; auto if not given")
     parser.add_argument("--reduce", default="auto")
     parser.add_argument("--wire", default="float32", help="Motley's")
@@ -261,8 +261,19 @@ def parse(words):
     return parser.parse_args(words)
 
 
+def text_of(row):
+    text = f"{1 / row['seconds']:.2f} steps/s" if row["seconds"] else row["outcome"]
+    if "bytes_per_sample" in row:
+        text += f"  {row['samples_per_second']:.1f} samples/s  {row['bytes_per_sample'] / 1e6:.3f} MB/sample"
+    if "test_loss" in row:
+        text += f"  test loss {row['test_loss']:.4f}"
+    if "seconds_after_checkpoint" in row:
+        text += "  s after a checkpoint:" + "".join(f" {time:.3f}" for time in row["seconds_after_checkpoint"] if time)
+    return f"{row['system']:<8}{row['fault']:<7}{row['links']:<12}{row['megabytes']:>6.1f} MB  {text}"
+
+
 def run(flags):
-    """Returns the rows."""
+    """Returns the rows. Each is printed when it is there: to stderr if JSON follows."""
     rows = []
     widths = [INPUTS, *flags.hidden, CLASSES]
     usual = size(sum((a + 1) * b for a, b in zip(widths, widths[1:])), flags.links)
@@ -281,17 +292,7 @@ def run(flags):
                 except Failed as error:
                     row["outcome"] = str(error)
                 rows.append(row)
-                if not flags.json:
-                    rate = f"{1 / row['seconds']:.2f} steps/s" if row["seconds"] else row["outcome"]
-                    if "bytes_per_sample" in row:
-                        rate += (f"  {row['samples_per_second']:.1f} samples/s"
-                                 f"  {row['bytes_per_sample'] / 1e6:.3f} MB/sample")
-                    if "test_loss" in row:
-                        rate += f"  test loss {row['test_loss']:.4f}"
-                    if "seconds_after_checkpoint" in row:
-                        rate += "  s after a checkpoint:" + "".join(
-                            f" {time:.3f}" for time in row["seconds_after_checkpoint"] if time)
-                    print(f"{name:<8}{fault:<7}{case.link_text:<12}{row['megabytes']:>6.1f} MB  {rate}", flush=True)
+                print(text_of(row), flush=True, file=sys.stderr if flags.json else sys.stdout)
     return rows
 
 

@@ -160,6 +160,7 @@ class Machines(unittest.TestCase):
             self.assertEqual((row["links"], row["megabytes"], row["workers"]), ("100,100,20+50", 0.3, 3))
             self.assertAlmostEqual(row["bound_seconds"], 0.12)
             self.assertGreater(row["seconds"], 0)
+        self.assertEqual(done.stderr.count(" x the bound of "), len(own), "no row as soon as it is there")
 
     def test_an_interrupt_removes_machines_and_processes(self):
         running = subprocess.Popen(self.command("--systems", "star", "--megabytes", "100", "--links", "1,1"),

@@ -27,6 +27,7 @@ class Training(unittest.TestCase):
         for row in rows:
             self.assertEqual((row["system"], row["links"], row["workers"]), ("motley", "3x200", 3))
             self.assertGreater(row["seconds"], 0)
+        self.assertEqual(done.stderr.count(" steps/s"), len(rows), "no row as soon as it is there")
 
     def test_steps_are_told_apart_by_their_distance_from_a_checkpoint(self):
         ends = {1: 9, 2: 10, 3: 11, 4: 14, 5: 16, 6: 17, 7: 18, 8: 21, 9: 23}
