@@ -273,7 +273,7 @@ def text_of(row):
 
 
 def run(flags):
-    """Returns the rows. Each is printed when it is there: to stderr if JSON follows."""
+    """Returns the rows. Prints each row as soon as it is measured, to stderr if JSON follows."""
     rows = []
     widths = [INPUTS, *flags.hidden, CLASSES]
     usual = size(sum((a + 1) * b for a, b in zip(widths, widths[1:])), flags.links)
