@@ -19,6 +19,11 @@ constexpr double kFilled = 0.75;
 constexpr uint32_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
+// Workers that join get their shards one after the other (ShardMoves), each within so many updates:
+// a follower comes, it takes over, and one that is too many drops the shard.
+constexpr double kUpdatesOfMove = 4, kUpdatesOfCopiedMove = 8;
+// A job makes up for those updates if they are no more than this part of its steps.
+constexpr double kFewSteps = 0.1;
 
 // Deals the shards out in turn, each owner as many as before. The gradient of a network is computed
 // from its last layer to its first. So all owners get slices all the time, and no link is left
@@ -52,11 +57,20 @@ size_t Modelled(const JobOptions& options, size_t floats) {
   return options.modelled_floats > 0 ? options.modelled_floats : floats;
 }
 
-// The same with all workers of the job. Those that have not joined yet have the mean link. They
-// will own nothing, because shards stay where they are. A link of the server that the others have
-// filled may carry no more. Otherwise nobody knows how much it can carry, and nothing is assumed
-// against the server.
-ReduceRequest WithAll(ReduceRequest request, uint32_t workers) {
+// Shards also move to workers that are not there yet, soon enough for this job.
+bool NewcomersOwn(const JobOptions& options, const ReduceRequest& request) {
+  const double all = options.workers;
+  const double moves = request.rules.most_ranges *
+                       (all - static_cast<double>(request.exchange.workers.size())) / all;
+  const bool reads = FollowersRead(options) && request.exchange.servers.empty();
+  const double updates = moves * (reads ? kUpdatesOfMove : kUpdatesOfCopiedMove);
+  return updates <= kFewSteps * static_cast<double>(options.steps);
+}
+
+// The same with all workers of the job. Those that have not joined yet have the mean link, and own
+// parts if `own`. A link of the server that the others have filled may carry no more. Otherwise
+// nobody knows how much it can carry, and nothing is assumed against the server.
+ReduceRequest WithAll(ReduceRequest request, uint32_t workers, bool own) {
   std::vector<NodeLink>& links = request.exchange.workers;
   if (links.size() >= workers) return request;
   NodeLink sum;
@@ -70,7 +84,7 @@ ReduceRequest WithAll(ReduceRequest request, uint32_t workers) {
   if (request.coordinator.down > kFilled * sum.up) request.coordinator.down = 0;
   if (request.coordinator.up > kFilled * sum.down) request.coordinator.up = 0;
   links.resize(workers, {sum.up / elsewhere, sum.down / elsewhere});
-  request.exchange.may_own.resize(workers, false);
+  request.exchange.may_own.resize(workers, own);
   return request;
 }
 
@@ -248,7 +262,8 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
   if (!choice.ok()) return hooks_.failed(choice.status());
   // Two workers that are there first must not decide for eight that come.
   if (choosing() && choice->kind != Reduce::kStar) {
-    const auto later = ChooseReduction(WithAll(request, options_.workers));
+    const auto later =
+        ChooseReduction(WithAll(request, options_.workers, NewcomersOwn(options_, request)));
     if (later.ok() && later->kind == Reduce::kStar) choice = later;
   }
   placed.choice = *std::move(choice);
