@@ -9,6 +9,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kSurveyDraws = 66, kWireDraws = 67, kGrantDraws = 69, kFarDraws = 75;
+constexpr uint64_t kFollowerDraws = 76;
 constexpr double kMostBytes = 4 * 512;  // The longest vector of a scenario.
 constexpr uint32_t kMostSurveyed = 5;   // Workers. Measuring the links of more takes long.
 
@@ -21,6 +22,14 @@ void SurveyLinks(SimOptions& options) {
   job.modelled_floats = (1 + random.Below(64)) << 18;
   job.followers = 1 + random.Below(2);
   job.read_every_version = true;
+}
+
+// No follower, or the most. Without any, the first owner that leaves ends the job.
+void DrawFewestOrMostFollowers(SimOptions& options) {
+  Random random(options.seed, Stream::kSimulation, kFollowerDraws);
+  JobOptions& job = options.job;
+  if (job.holders == JobOptions::Holders::kServer || !random.Chance(0.15)) return;
+  job.followers = random.Chance(0.4) ? 0 : 3;
 }
 
 void RoundVectors(SimOptions& options) {
@@ -62,6 +71,7 @@ void MoveAnOwnerAway(SimOptions& options) {
 
 void DrawLinks(SimOptions& options) {
   SurveyLinks(options);
+  DrawFewestOrMostFollowers(options);
   RoundVectors(options);
   HoldAnswers(options);
   MoveAnOwnerAway(options);

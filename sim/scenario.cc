@@ -339,7 +339,8 @@ class Generator {
     if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
   }
 
-  // 30 % cut the vector into two to four shards. Workers hold half of these, with 0 to 2 followers.
+  // 30 % cut the vector into two to four shards. Workers hold half of these, with one or two
+  // followers (or what DrawLinks draws).
   void CutIntoShards() {
     Random random(scenario_.options.seed, Stream::kSimulation, kShardDraws);
     JobOptions& job = scenario_.options.job;

@@ -76,21 +76,24 @@ INSTANTIATE_TEST_SUITE_P(Codes, WorkerShards, testing::ValuesIn(Shapes()), [](co
          std::to_string(job.shards) + "Shards";
 });
 
-// The state of the optimizer must follow the shard.
+// Shards outlive as many losses at a time as they have followers. The state of the optimizer must
+// follow them.
 TEST(WorkerShards, OutliveTheirOwners) {
   for (const char* optimizer : {"sgd", "momentum", "adam"}) {
     for (const char* code : {"none", "repetition", "adaptive", "auto"}) {
-      for (const StepId at : {0, 3, 6}) {
-        SCOPED_TRACE(testing::Message() << optimizer << ", " << code << ", in step " << at);
+      for (const auto& [at, followers] : {std::pair{0, 1}, {3, 1}, {6, 1}, {0, 3}, {6, 3}}) {
+        SCOPED_TRACE(testing::Message() << optimizer << ", " << code << ", in step " << at << ", "
+                                        << followers << " followers");
         JobWorld world(Options(4, code, 4));
+        world.options.followers = followers;
         world.options.optimizer.name = optimizer;
         world.options.optimizer.learning_rate = 0.01;
         world.StartServer();
         world.StartWorkers();
         bool killed = false;
-        world.watcher.on_step = [&](StepId step) {
-          if (step != at || std::exchange(killed, true)) return;
-          world.Kill(*world.workers[1]);
+        world.watcher.on_step = [&, step_of_loss = StepId(at), losses = followers](StepId step) {
+          if (step != step_of_loss || std::exchange(killed, true)) return;
+          for (int worker = 1; worker <= losses; ++worker) world.Kill(*world.workers[worker]);
         };
         ExpectSerialParameters(world, world.Run());
         EXPECT_TRUE(killed);
@@ -110,7 +113,7 @@ void AfterTurns(JobWorld& world, int turns, std::function<void()> then) {
 TEST(WorkerShards, AreTakenBackIfAnOwnerIsLostWithItsNewValues) {
   int taken_back = 0;
   for (const char* code : {"none", "repetition", "adaptive"}) {
-    for (const uint32_t followers : {1, 2}) {
+    for (const uint32_t followers : {1, 2, 3}) {
       for (int turns = 0; turns < 24; ++turns) {
         SCOPED_TRACE(testing::Message() << code << ", " << followers << " followers, lost after "
                                         << turns << " turns");

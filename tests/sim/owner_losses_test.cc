@@ -33,7 +33,7 @@ SimOptions WithDyingOwners(uint64_t seed, const Dataset& data) {
   options.job.slice_length = 8;
   options.job.shards = 4;
   options.job.holders = JobOptions::Holders::kWorkers;
-  options.job.followers = 1 + seed / 16 % 2;
+  options.job.followers = 1 + seed / 16 % 3;
   options.job.read_every_version = true;
   options.job.start_timeout = std::chrono::seconds(5);
   for (uint32_t worker = 0; worker < options.job.workers; ++worker) {

@@ -58,6 +58,15 @@ TEST(Scenario, EveryWireFormatIsDrawn) {
   EXPECT_EQ(drawn, std::set<std::string>(listed.begin(), listed.end()));
 }
 
+TEST(Scenario, EveryNumberOfFollowersIsDrawn) {
+  std::set<uint32_t> drawn;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const JobOptions job = MakeScenario(seed).options.job;
+    if (job.holders != JobOptions::Holders::kServer) drawn.insert(job.followers);
+  }
+  EXPECT_EQ(drawn, std::set<uint32_t>({0, 1, 2, 3}));
+}
+
 TEST(Scenario, EverySyncModeIsDrawn) {
   std::set<std::string> drawn, listed;
   for (const SyncForm& form : SyncForms()) listed.emplace(NameOf(form));

@@ -54,7 +54,8 @@ class Direct(ProgramTest):
     def test_loses_nothing_with_owners_that_die_or_stand_still(self):
         reference = self.train("--code", "none")
         for followers, faults in ((1, ["kill:2@step=20"]), (1, ["pause:1@step=20,2s"]),
-                                  (2, ["kill:0@step=20", "kill:3@step=60", "pause:1@step=120,1s"])):
+                                  (2, ["kill:0@step=20", "kill:3@step=60", "pause:1@step=120,1s"]),
+                                  (3, ["kill:0@step=20", "kill:1@step=20", "kill:3@step=20"])):
             with self.subTest(followers=followers, faults=faults):
                 flags = [word for fault in faults for word in ("--fault", fault)]
                 report = self.train("--reduce", "direct", "--followers", followers, *flags)
