@@ -186,18 +186,6 @@ Json ApproximateJson(const ApproximateRecord& record) {
           {"max_error", record.max_error}};
 }
 
-// Without a word of the job, what was asked for is what was done.
-Json ReduceJson(const TrainReport& report) {
-  if (!report.reduction.empty()) return Json::parse(report.reduction);
-  using Holders = JobOptions::Holders;
-  const JobOptions& job = report.plan.job;
-  ReduceMode mode{Reduce::kStar, 0};
-  if (job.holders == Holders::kWorkers) mode.kind = Reduce::kDirect;
-  if (job.holders == Holders::kShardServers) mode = {Reduce::kSharded, job.shard_servers};
-  if (job.holders == Holders::kChosen) mode.kind = Reduce::kAuto;  // It ended before its choice.
-  return {{"by", NameOf(mode)}};
-}
-
 // How much of the job this run did, where that is not all of it.
 void AddRun(const TrainReport& report, Json& json) {
   const JobResult& job = report.job;
@@ -274,6 +262,18 @@ std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job) {
   return loss / samples;
 }
 
+// Without a word of the job, what was asked for is what was done.
+std::string ReduceJson(const JobOptions& job, const std::string& said) {
+  if (!said.empty()) return said;
+  using Holders = JobOptions::Holders;
+  ReduceMode mode{Reduce::kStar, 0};
+  if (job.holders == Holders::kWorkers) mode.kind = Reduce::kDirect;
+  if (job.holders == Holders::kShardServers) mode = {Reduce::kSharded, job.shard_servers};
+  if (job.holders == Holders::kChosen) mode.kind = Reduce::kAuto;  // It ended before its choice.
+  const Json json = {{"by", NameOf(mode)}};
+  return json.dump();
+}
+
 std::string TrainJson(const TrainReport& report) {
   const JobPlan& plan = report.plan;
   const JobResult& job = report.job;
@@ -311,7 +311,7 @@ std::string TrainJson(const TrainReport& report) {
   if (!scheme.exact) json["approximate"] = ApproximateJson(job.approximate);
   if (scheme.has_parts) json["parts"] = plan.job.parts;
   if (scheme.chosen_later()) json["choices"] = ChoicesJson(job.scheduler.choices);
-  json["reduce"] = ReduceJson(report);
+  json["reduce"] = Json::parse(ReduceJson(plan.job, report.reduction));
   AddRun(report, json);
   AddCourse(report, json);
   if (plan.job.checkpoint.every > 0) json["checkpoint"] = CheckpointJson(job);

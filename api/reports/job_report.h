@@ -32,6 +32,9 @@ struct TrainReport {
 
 std::string TrainJson(const TrainReport& report);
 
+// The report's `reduce`: which nodes sum the vector of a job. `said` is its EventStream::reduction.
+std::string ReduceJson(const JobOptions& job, const std::string& said);
+
 // The mean loss of the samples in the last epoch's steps, as far as these losses are known. Each
 // sample's loss is taken before the update of its step. Empty if no step was done.
 std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job);

@@ -258,6 +258,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
     }
     MOTLEY_ASSIGN_OR_RETURN(const SimResult result, Simulate(sim.options, sim.data, &events));
     MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
+    if (i == 0) summary.reduction = ReduceJson(sim.plan.job, events.reduction());
     summary.Add(sim.plan, result, flags.seeds);
   }
   return summary;

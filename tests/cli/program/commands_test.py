@@ -315,22 +315,39 @@ class Commands(ProgramTest):
     def test_simulated_jobs_place_and_round_their_vector(self):
         cluster = ["--cluster", PROFILES / "uniform-8.toml", "--batch", 256, "--code", "none", "--steps", 20]
         usual = self.run_json("simulate", *cluster)
-        for flags in (["--reduce", "direct"], ["--reduce", "auto"], ["--reduce", "sharded:2"], ["--wire", "int8"],
-                      ["--reduce", "direct", "--followers", 2, "--wire", "bf16"]):
+        self.assertEqual(usual["reduce"], {"by": "star"})
+        for flags, by in ((["--reduce", "direct"], "direct"), (["--reduce", "auto"], "direct"),
+                          (["--reduce", "sharded:2"], "sharded:2"), (["--wire", "int8"], "star"),
+                          (["--reduce", "direct", "--followers", 2, "--wire", "bf16"], "direct")):
             with self.subTest(flags):
                 seen = self.run_json("simulate", *cluster, *flags)
+                self.assertEqual(seen["reduce"]["by"], by)
+                if by != "star":
+                    self.assertAlmostEqual(sum(part["part"] for part in seen["reduce"]["parts"]), 1)
                 self.assertLess(seen["step_seconds"]["mean"], usual["step_seconds"]["mean"])
                 self.assertGreater(seen["step_seconds"]["mean"], seen["ideal_seconds"])
                 rounded = "--wire" in flags
                 self.assertEqual(seen["ideal_seconds"] < usual["ideal_seconds"], rounded)
         for wrong in (["--reduce", "ring"], ["--reduce", "sharded:65"], ["--wire", "float99"], ["--followers", 1]):
             self.assertIn(wrong[0], self.run_program("simulate", *cluster, *wrong, expect=2).stderr)
-        self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
+        seen = self.run_json("simulate", "--worker-speeds", "1,1", "--steps", 3, "--reduce", "auto")
+        self.assertRegex(seen["reduce"]["why"], "the server sums the vector of .*: for so short a vector")
         # A slow worker and a lost one.
         faults = ["--fault", "slow:1@step=5,4x", "--fault", "kill:2@step=10"]
         for reduce in ("direct", "auto", "sharded:2"):
             seen = self.run_json("simulate", *cluster, "--reduce", reduce, *faults)
             self.assertEqual((seen["steps"], seen["workers"][2]["lost"]), (20, True))
+
+    def test_simulate_says_who_sums_the_vector(self):
+        job = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--code", "none", "--steps", 5, "-q"]
+        placed = r"(?m)^{}the workers sum the vector of .* MB \(worker 0.*, and the server alone would need \d+ ms$"
+        self.assertRegex(self.run_program(*job, "--reduce", "auto").stdout, placed.format(""))
+        several = (*job, "--reduce", "auto", "--seeds", 2, "--seed", 11)
+        self.assertRegex(self.run_program(*several).stdout, placed.format("seed 11: "))
+        self.assertEqual(self.run_json(*several)["reduce"]["seed"], 11)
+        self.assertNotIn("sum", self.run_program(*job).stdout)
+        alike = ["simulate", "--worker-speeds", "1,1", "--steps", 3, "-q", "--reduce", "direct"]
+        self.assertIn("\nthe workers sum the vector\n", self.run_program(*alike).stdout)
 
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
