@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace motley {
 
@@ -30,10 +31,11 @@ void ShardLossChecker::On(const event::Noticed& event) {
 }
 
 void ShardLossChecker::On(const event::StepOpened& event) {
-  began_ = true;
+  const bool first = !std::exchange(began_, true);
   const bool keeps = event.code.kept_parts > 0;
   if (!open_ || open_->step != event.step) {
-    open_ = Open{.step = event.step, .keeps = keeps};
+    // The first opening waits until links are measured, and all workers may be lost meanwhile.
+    open_ = Open{.step = event.step, .causes = first ? left_ : 0, .keeps = keeps};
     return;
   }
   const bool for_answers = open_->keeps && !keeps && !open_->taken_back;

@@ -5,7 +5,7 @@
 //   opened again before it is applied.
 // - A step is opened again at most as often as nodes left while it was open. A node leaves when it
 //   is lost, or when others replace it because it is late, slow or out of reach. Refused answers,
-//   and answers that do not decode, also open the step again.
+//   and answers that do not decode, also open the step again. So do losses before the first step.
 // - A shard is lost only if its owner and all of its followers left. If each shard has two
 //   followers, for example, at least three nodes left before. All nodes that left in the whole job
 //   count, so this holds the first losses of a job best.

@@ -97,6 +97,16 @@ TEST_F(ShardLossCheckerTest, LossesOfEarlierStepsAllowNoRepeat) {
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("step 1 was repeated 1 times")));
 }
 
+// The first opening waits until links are measured. All workers may be lost meanwhile.
+TEST_F(ShardLossCheckerTest, LossesBeforeTheFirstStepAllowRepeatsOfIt) {
+  Lose(0);
+  Open(0);
+  Open(0);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+  Open(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("step 0 was repeated 2 times")));
+}
+
 TEST_F(ShardLossCheckerTest, LostShardServersAndRefusedAnswersAllowRepeats) {
   Open(0);
   Say(notice::ShardServerLost{4, Status()});
