@@ -66,7 +66,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                  hooks_.notice(notice::ShardsGained{worker, shards});
                },
                hooks_.failed, hooks_.progress}),
-      placement_(loop, transport, options, route,
+      placement_(loop, transport, options, route, first_version,
                  {hooks_.node,
                   [this](const std::vector<WorkerId>& owners) {
                     shards_.Place(owners, ready_, hooks_.first());

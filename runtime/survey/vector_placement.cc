@@ -19,11 +19,9 @@ constexpr double kFilled = 0.75;
 constexpr uint32_t kShardsPerNode = 4;
 constexpr size_t kMostFineShards = 64;
 constexpr size_t kShortShard = size_t{1} << 16;
-// Workers that join get their shards one after the other (ShardMoves), each within so many updates:
-// a follower comes, it takes over, and one that is too many drops the shard.
+// Workers that join get their shards one after the other (ShardMoves), each within so many updates.
+// A move takes more of them if followers need a copy.
 constexpr double kUpdatesOfMove = 4, kUpdatesOfCopiedMove = 8;
-// A job makes up for those updates if they are no more than this part of its steps.
-constexpr double kFewSteps = 0.1;
 
 // Deals the shards out in turn, each owner as many as before. The gradient of a network is computed
 // from its last layer to its first. So all owners get slices all the time, and no link is left
@@ -57,22 +55,26 @@ size_t Modelled(const JobOptions& options, size_t floats) {
   return options.modelled_floats > 0 ? options.modelled_floats : floats;
 }
 
-// Shards also move to workers that are not there yet, soon enough for this job.
-bool NewcomersOwn(const JobOptions& options, const ReduceRequest& request) {
-  const double all = options.workers;
-  const double moves = request.rules.most_ranges *
-                       (all - static_cast<double>(request.exchange.workers.size())) / all;
-  const bool reads = FollowersRead(options) && request.exchange.servers.empty();
-  const double updates = moves * (reads ? kUpdatesOfMove : kUpdatesOfCopiedMove);
-  return updates <= kFewSteps * static_cast<double>(options.steps);
+// Followers read the new values, so owners send them no sums.
+bool Reads(const JobOptions& options, const Exchange& exchange) {
+  return FollowersRead(options) && exchange.servers.empty();
 }
 
-// The same with all workers of the job. Those that have not joined yet have the mean link, and own
-// parts if `own`. A link of the server that the others have filled may carry no more. Otherwise
+// Exchange::followers. Sums for followers travel as float32, and nobody follows its own part.
+double SumsForFollowers(const JobOptions& options, const ReduceRequest& request) {
+  const Exchange& exchange = request.exchange;
+  if (Reads(options, exchange) || exchange.nodes() == 0) return 0;
+  const auto others = static_cast<double>(exchange.nodes() - 1);
+  const double bytes = static_cast<double>(request.floats) * sizeof(float);
+  return std::min<double>(options.followers, others) * bytes / exchange.bytes;
+}
+
+// The request with all workers of the job. Those that have not joined yet have the mean link, and
+// own parts if `own`. A link of the server that the others have filled may carry no more. Otherwise
 // nobody knows how much it can carry, and nothing is assumed against the server.
-ReduceRequest WithAll(ReduceRequest request, uint32_t workers, bool own) {
+ReduceRequest WithAll(ReduceRequest request, const JobOptions& options, bool own) {
   std::vector<NodeLink>& links = request.exchange.workers;
-  if (links.size() >= workers) return request;
+  if (links.size() >= options.workers) return request;
   NodeLink sum;
   for (size_t i = 0; i < links.size(); ++i) {
     if (request.beside == i) continue;
@@ -83,9 +85,40 @@ ReduceRequest WithAll(ReduceRequest request, uint32_t workers, bool own) {
   const double elsewhere = std::max(1.0, others);
   if (request.coordinator.down > kFilled * sum.up) request.coordinator.down = 0;
   if (request.coordinator.up > kFilled * sum.down) request.coordinator.up = 0;
-  links.resize(workers, {sum.up / elsewhere, sum.down / elsewhere});
-  request.exchange.may_own.resize(workers, own);
+  links.resize(options.workers, {sum.up / elsewhere, sum.down / elsewhere});
+  request.exchange.may_own.resize(options.workers, own);
+  request.exchange.followers = SumsForFollowers(options, request);
   return request;
+}
+
+// The part of the steps from this one on in which shards still move to workers that join later.
+double MovingPart(const JobOptions& options, uint64_t first_step, const ReduceRequest& request) {
+  const double all = options.workers;
+  const auto there = static_cast<double>(request.exchange.workers.size());
+  const double moves = request.rules.most_ranges * (all - there) / all;
+  const bool reads = Reads(options, request.exchange);
+  const double updates = moves * (reads ? kUpdatesOfMove : kUpdatesOfCopiedMove);
+  const uint64_t steps = std::max(options.steps, first_step + 1) - first_step;
+  return std::min(1.0, updates / static_cast<double>(steps));
+}
+
+// Returns the star unless `choice` is also worth it with all workers of the job. A step in which
+// shards still move counts as one in which workers that join later own nothing. It takes less.
+Result<ReduceChoice> ForAll(ReduceChoice choice, ReduceRequest request, const JobOptions& options,
+                            uint64_t first_step) {
+  const double moving = MovingPart(options, first_step, request);
+  request.mode.kind = choice.kind;
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice first,
+                          ChooseReduction(WithAll(request, options, false)));
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice later,
+                          ChooseReduction(WithAll(request, options, true)));
+  const double mean = moving * first.cost.Total() + (1 - moving) * later.cost.Total();
+  if (mean < kWorthLeavingStar * later.reason.star.Total()) return choice;
+  ReduceChoice star;
+  star.cost = star.reason.star = later.reason.star;
+  star.reason.kind = ReduceReason::Kind::kNoGain;
+  star.reason.other.exchange.total = mean;
+  return star;
 }
 
 }  // namespace
@@ -116,9 +149,10 @@ bool FollowersRead(const JobOptions& options) {
 }
 
 VectorPlacement::VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options,
-                                 Route route, Hooks hooks)
+                                 Route route, uint64_t first_step, Hooks hooks)
     : options_(options),
       route_(std::move(route)),
+      first_step_(first_step),
       hooks_(std::move(hooks)),
       survey_(loop, transport, options.places(), hooks_.find) {}
 
@@ -224,10 +258,7 @@ ReduceRequest VectorPlacement::RequestFor(const SurveyedLinks& links,
   placed.bytes = static_cast<double>(length() * sizeof(float));
   request.floats = length();
   request.exchange.bytes = static_cast<double>(WireBytes(options_.wire, length()));
-  if (!FollowersRead(options_) || !request.exchange.servers.empty()) {
-    // Sums for followers travel as float32.
-    request.exchange.followers = options_.followers * (placed.bytes / request.exchange.bytes);
-  }
+  request.exchange.followers = SumsForFollowers(options_, request);
   request.coordinator = links.coordinator;
   const bool modelled = options_.modelled_floats > 0;
   const size_t slice = modelled ? JobOptions().slice_length : options_.slice_length;
@@ -259,13 +290,11 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     request.mode.kind = Reduce::kStar;
   }
   Result<ReduceChoice> choice = ChooseReduction(request);
-  if (!choice.ok()) return hooks_.failed(choice.status());
   // Two workers that are there first must not decide for eight that come.
-  if (choosing() && choice->kind != Reduce::kStar) {
-    const auto later =
-        ChooseReduction(WithAll(request, options_.workers, NewcomersOwn(options_, request)));
-    if (later.ok() && later->kind == Reduce::kStar) choice = later;
+  if (choosing() && choice.ok() && choice->kind != Reduce::kStar) {
+    choice = ForAll(*std::move(choice), request, options_, first_step_);
   }
+  if (!choice.ok()) return hooks_.failed(choice.status());
   placed.choice = *std::move(choice);
   if (placed.choice.kind == Reduce::kStar) {
     hooks_.notice(placed);

@@ -43,9 +43,9 @@ class VectorPlacement {
     std::function<void(const JobNotice&)> notice;
   };
 
-  // All are borrowed.
+  // The first three are borrowed. The job begins with `first_step`, after a checkpoint if not 0.
   VectorPlacement(Loop& loop, Transport& transport, const JobOptions& options, Route route,
-                  Hooks hooks);
+                  uint64_t first_step, Hooks hooks);
 
   // Decides, now or later. One of the hooks runs once. While it decides, nodes
   // that joined meanwhile count only if all others are lost.
@@ -71,6 +71,7 @@ class VectorPlacement {
 
   const JobOptions& options_;
   const Route route_;
+  const uint64_t first_step_;
   const Hooks hooks_;
   LinkSurvey survey_;
   Owners owners_;
