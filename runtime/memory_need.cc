@@ -160,6 +160,13 @@ double PartVectors(const JobOptions& options) {
   return (2 + packed + state + sums + kept + followers * (2 + state)) / owners;
 }
 
+// Vectors of the shards that an average worker follows if there are too few shard servers for that.
+double FollowedVectors(const JobOptions& options) {
+  const double workers = std::max<double>(options.workers, 1);
+  const double followers = std::clamp(options.followers + 1. - options.shard_servers, 0., workers);
+  return followers * (2 + static_cast<double>(StateVectors(options))) / workers;
+}
+
 // Vectors of a worker beside those. While it is late with a step, it keeps the parameters of that
 // step beside newer ones. An answer over a list is computed while another one leaves.
 double WorkingVectors(const JobOptions& options) {
@@ -187,7 +194,8 @@ UsualMemory UsualMemoryOf(const JobOptions& options, uint64_t parameters, bool a
   UsualMemory usual;
   if (at_workers) usual.part = bytes(PartVectors(options)) + kSlicesBytes;
   const bool sharded = options.holders == JobOptions::Holders::kShardServers;
-  usual.worker = kProgramBytes + bytes(WorkingVectors(options)) + (sharded ? 0 : usual.part);
+  usual.worker = kProgramBytes + bytes(WorkingVectors(options)) +
+                 (sharded ? bytes(FollowedVectors(options)) : usual.part);
   const uint64_t server = at_workers ? std::max(CoordinatorVectors(options), AuditOfOwners(options))
                                      : StarVectors(options, 2);
   usual.server = kProgramBytes + bytes(static_cast<double>(server));

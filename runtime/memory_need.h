@@ -34,7 +34,7 @@ uint64_t WorkerVectors(WireFormat wire = WireFormat::kFloat32);
 // processes share are not included.
 struct UsualMemory {
   uint64_t server = 0;
-  uint64_t worker = 0;  // All of a worker, with its part of the vector if workers hold the shards.
+  uint64_t worker = 0;  // All of a worker, with its part of the vector if it owns or follows one.
   uint64_t part = 0;    // That part: what an average worker owns and follows.
 };
 // `at_workers`: the workers hold the shards.

@@ -93,6 +93,25 @@ TEST(Memory, OfAVectorIsWhereTheVectorIs) {
       << DescribeMemory(options, kVector / sizeof(float));
 }
 
+// Shard servers follow each other's shards, and workers follow if there are too few of them.
+TEST(Memory, OfWorkersWithFewShardServersHasWhatTheyFollow) {
+  constexpr uint64_t kVector = uint64_t{400} << 20;  // Bytes.
+  JobOptions options = JobWorld::Options(4, "none");
+  options.optimizer.name = "adam";
+  options.holders = JobOptions::Holders::kShardServers;
+  const auto vectors = [&](uint32_t servers, uint32_t followers) {
+    options.shard_servers = servers;
+    options.followers = followers;
+    const UsualMemory usual = UsualMemoryOf(options, kVector / sizeof(float), true);
+    return static_cast<double>(usual.worker) / static_cast<double>(kVector);
+  };
+  EXPECT_NEAR(vectors(1, 0), 2, 0.1);
+  EXPECT_NEAR(vectors(1, 1), 2 + 4. / 4, 0.1);
+  EXPECT_NEAR(vectors(2, 1), 2, 0.1);
+  EXPECT_NEAR(vectors(2, 3), 2 + 2 * 4. / 4, 0.1);
+  EXPECT_NEAR(vectors(4, 3), 2, 0.1);
+}
+
 TEST(Memory, RunningOutIsAStatusAndNotAnException) {
   const Status none = OrNoMemory("a vector", []() -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(none.code(), StatusCode::kResource) << none.ToString();
