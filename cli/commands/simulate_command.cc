@@ -46,17 +46,18 @@ std::string Tolerates(uint32_t asked, uint32_t at_end) {
   return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
 }
 
-// Names the nodes that sum the vector. Another seed may place it otherwise, so several seeds say
-// which one this was.
-nlohmann::ordered_json ReductionOf(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
-  auto json = nlohmann::ordered_json::parse(summary.reduction);
+// The nodes that sum the vector. Each seed may place it otherwise, so `seed` says which one this
+// was.
+nlohmann::ordered_json PlacementJson(const JobPlan& plan, uint32_t seeds,
+                                     const SimSummary& summary) {
+  auto json = nlohmann::ordered_json::parse(summary.placement);
   if (seeds > 1) json["seed"] = plan.job.seed;
   return json;
 }
 
 // Empty for a star that was asked for.
-std::string ReductionLine(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
-  const auto json = ReductionOf(plan, seeds, summary);
+std::string PlacementLine(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
+  const auto json = PlacementJson(plan, seeds, summary);
   const std::string by = json.at("by");
   if (by == "star" && !json.contains("why")) return "";
   const std::string usual =
@@ -76,7 +77,7 @@ std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summ
     text += ApproximateLine(summary.approximate.steps, summary.steps,
                             summary.approximate.mean_error(), summary.approximate.max_error);
   }
-  text += ReductionLine(plan, seeds, summary);
+  text += PlacementLine(plan, seeds, summary);
   text += fmt::format("step mean {:.2f} ms, p99 {:.2f} ms, ideal {:.2f} ms ({:.2f} times)\n",
                       mean * 1e3, Quantile(summary.step_seconds, 0.99) * 1e3,
                       summary.ideal_seconds * 1e3,
@@ -127,7 +128,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
        {{"mean", Mean(summary.step_seconds)}, {"p99", Quantile(summary.step_seconds, 0.99)}}},
       {"ideal_seconds", summary.ideal_seconds},
       {"discarded_steps", summary.discarded_steps},
-      {"reduce", ReductionOf(plan, seeds, summary)},
+      {"reduce", PlacementJson(plan, seeds, summary)},
       {"workers", workers}};
   if (summary.settled_from > 0) {
     json["step_seconds"]["settled_mean"] = Mean(summary.settled_seconds);

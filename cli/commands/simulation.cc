@@ -243,9 +243,13 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
     // Each seed continues the replay of the one before.
     sim.options.replay_from = i * sim.plan.job.steps;
     TraceRecorder* const traced = i == 0 ? trace : nullptr;
+    std::string placement;
     EventStream events(
         [&](const motley_event& event) {
-          progress.OnEvent(event);
+          // The report of one code says who sums the vector, so progress does not.
+          const bool reported = flags.compare.empty() && placement != events.reduction();
+          placement = events.reduction();
+          if (!reported) progress.OnEvent(event);
           if (traced != nullptr) traced->OnEvent(event);
         },
         nullptr);
@@ -258,7 +262,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
     }
     MOTLEY_ASSIGN_OR_RETURN(const SimResult result, Simulate(sim.options, sim.data, &events));
     MOTLEY_RETURN_IF_ERROR(CheckSimulated(sim.options, result));
-    if (i == 0) summary.reduction = ReduceJson(sim.plan.job, events.reduction());
+    if (i == 0) summary.placement = ReduceJson(sim.plan.job, events.reduction());
     summary.Add(sim.plan, result, flags.seeds);
   }
   return summary;

@@ -37,7 +37,7 @@ struct SimSummary {
   double batches = 0;               // Batches computed in an average step.
   std::vector<CodeChoice> chosen;   // Final choices of --code auto, by seed.
   ApproximateRecord approximate;
-  std::string reduction;            // ReduceJson of the first seed.
+  std::string placement;            // ReduceJson of the first seed.
   std::vector<WorkerLine> workers;  // Means over the seeds; lost: in any of them.
 
   void Add(const JobPlan& plan, const SimResult& result, uint32_t seeds);

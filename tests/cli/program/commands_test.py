@@ -338,16 +338,28 @@ class Commands(ProgramTest):
             seen = self.run_json("simulate", *cluster, "--reduce", reduce, *faults)
             self.assertEqual((seen["steps"], seen["workers"][2]["lost"]), (20, True))
 
-    def test_simulate_says_who_sums_the_vector(self):
-        job = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--code", "none", "--steps", 5, "-q"]
+    def test_simulate_says_once_who_sums_the_vector(self):
+        job = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--code", "none", "--steps", 5]
         placed = r"(?m)^{}the workers sum the vector of .* MB \(worker 0.*, and the server alone would need \d+ ms$"
-        self.assertRegex(self.run_program(*job, "--reduce", "auto").stdout, placed.format(""))
         several = (*job, "--reduce", "auto", "--seeds", 2, "--seed", 11)
-        self.assertRegex(self.run_program(*several).stdout, placed.format("seed 11: "))
+        for flags, where in (((*job, "--reduce", "auto"), ""), ((*job, "--reduce", "auto", "-q"), ""),
+                             (several, "seed 11: ")):
+            with self.subTest(flags):
+                run = self.run_program(*flags)
+                self.assertRegex(run.stdout, placed.format(where))
+                self.assertEqual((run.stdout + run.stderr).count("the vector"), 1, run.stderr)
         self.assertEqual(self.run_json(*several)["reduce"]["seed"], 11)
-        self.assertNotIn("sum", self.run_program(*job).stdout)
-        alike = ["simulate", "--worker-speeds", "1,1", "--steps", 3, "-q", "--reduce", "direct"]
-        self.assertIn("\nthe workers sum the vector\n", self.run_program(*alike).stdout)
+        run = self.run_program(*job)
+        self.assertNotIn("sum", run.stdout + run.stderr)
+        alike = ["simulate", "--worker-speeds", "1,1", "--steps", 3]
+        run = self.run_program(*alike, "--reduce", "direct")
+        self.assertIn("\nthe workers sum the vector\n", run.stdout)
+        self.assertNotIn("the vector", run.stderr)
+        run = self.run_program(*alike, "--reduce", "auto")
+        self.assertIn("\nthe server sums the vector of ", run.stdout)
+        self.assertNotIn("the vector", run.stderr)
+        compared = self.run_program(*alike, "--reduce", "auto", "--compare", "none,adaptive", "--seeds", 1)
+        self.assertIn("the server sums the vector of ", compared.stderr)
 
     def test_compare_refuses_or_says_what_a_code_cannot(self):
         compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
