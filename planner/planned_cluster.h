@@ -74,6 +74,7 @@ struct PlannedJob {
   double notice_seconds = 1;
   uint64_t remaining_steps = 1000;
   std::optional<ReduceMode> reduce;  // Empty: on the server, with nothing to choose.
+  uint32_t followers = 1;            // Each range has so many, or all other nodes.
   WireFormat wire = WireFormat::kFloat32;
   bool state = true;  // The optimizer has one, so followers need the sums (docs/decisions/0052).
 };

@@ -9,8 +9,6 @@
 namespace motley {
 namespace {
 
-constexpr double kFollowers = 1;  // As jobs have them.
-
 // The request for the workers that take part.
 ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   ReduceRequest request = all;
@@ -54,10 +52,11 @@ ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
   request.exchange.workers = WorkerLinksOf(profile);
   request.exchange.servers.assign(mode.servers, request.coordinator);
   request.exchange.bytes = BytesOnWire(job.wire, vector_bytes);
-  // Sums for followers travel as float32.
+  // Sums for followers travel as float32. Workers follow where there are too few shard servers.
   const bool read = !job.state && job.wire == WireFormat::kFloat32 && mode.servers == 0;
-  const double times = vector_bytes / request.exchange.bytes;
-  request.exchange.followers = profile.workers.size() > 1 && !read ? kFollowers * times : 0;
+  const auto others = static_cast<double>(profile.workers.size() + mode.servers) - 1;
+  const double followers = read ? 0 : std::min<double>(job.followers, others);
+  request.exchange.followers = followers * vector_bytes / request.exchange.bytes;
   request.slice_bytes = BytesOnWire(job.wire, request.slice_bytes);
   request.floats = std::max<uint64_t>(1, std::llround(vector_bytes / sizeof(float)));
   for (const WorkerProfile& worker : profile.workers) {

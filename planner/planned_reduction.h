@@ -8,8 +8,8 @@
 // worker's own link carries what others own: (1 - x) M each way. If slices stream, publishing is
 // hidden behind the answers, except for what both together take longer than the answers alone.
 //
-// Each range has a follower, to which its owner sends the sums, unless followers read the new
-// values (docs/decisions/0052-followers-read.md). Owners are not stragglers here, and none is lost.
+// Each range has followers, to which its owner sends the sums, unless followers read the new values
+// (docs/decisions/0052-followers-read.md). Owners are not stragglers here, and none is lost.
 #pragma once
 
 #include <cstdint>

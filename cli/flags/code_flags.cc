@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/wire_format.h"
+#include "cli/commands/job_flags.h"
 #include "cli/flags/flag_values.h"
 #include "coding/code_form.h"
 #include "coding/schemes.h"
@@ -38,6 +39,32 @@ CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
           "With --code short or partial-coded: answers are 1/M as long as a gradient; default: 2")
       ->type_name("M")
       ->transform(Within(1U, kMaxParts));
+}
+
+CLI::Option* AddFollowers(CLI::App* app, uint32_t& followers) {
+  return app
+      ->add_option("--followers", followers,
+                   "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
+                   "each part, so that it outlives its owner. 0: the job ends if an owner is lost; "
+                   "default: 1")
+      ->type_name("N")
+      ->transform(Within(0U, 3U));
+}
+
+void AddVectorFlags(CLI::App* command, JobFlags& job) {
+  command
+      ->add_option("--reduce", job.reduce,
+                   "Where the vector is summed: star (at the server), direct (at the workers, each "
+                   "of which owns a part of it; they must reach each other), sharded:S (with "
+                   "--remote: at S processes of motley server --shard, for which the job waits), "
+                   "or auto (measures the links first, and takes what is faster); default: " +
+                       job.reduce)
+      ->type_name("HOW")
+      ->group("Workers");
+  AddFollowers(command, job.options.followers)
+      ->each([&job](const std::string&) { job.options.given |= MOTLEY_GIVEN_FOLLOWERS; })
+      ->group("Workers");
+  command->add_option("--wire", job.wire, WireHelp())->type_name("FORMAT")->group("Workers");
 }
 
 }  // namespace motley

@@ -208,29 +208,6 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
       ->group("Output");
 }
 
-// Where the vector is, and how it travels.
-void AddVectorFlags(CLI::App* command, JobFlags& job) {
-  command
-      ->add_option("--reduce", job.reduce,
-                   "Where the vector is summed: star (at the server), direct (at the workers, each "
-                   "of which owns a part of it; they must reach each other), sharded:S (with "
-                   "--remote: at S processes of motley server --shard, for which the job waits), "
-                   "or auto (measures the links first, and takes what is faster); default: " +
-                       job.reduce)
-      ->type_name("HOW")
-      ->group("Workers");
-  command
-      ->add_option("--followers", job.options.followers,
-                   "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
-                   "each part, so that it outlives its owner. 0: the job ends if an owner is lost; "
-                   "default: 1")
-      ->type_name("N")
-      ->transform(Within(0U, 3U))
-      ->each([&job](const std::string&) { job.options.given |= MOTLEY_GIVEN_FOLLOWERS; })
-      ->group("Workers");
-  command->add_option("--wire", job.wire, WireHelp())->type_name("FORMAT")->group("Workers");
-}
-
 void AddSyncFlags(CLI::App* train, JobFlags& job) {
   std::string modes = "When gradients become updates:";
   for (const SyncForm& form : SyncForms()) {

@@ -158,6 +158,9 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
   AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
+  AddFollowers(plan, flags.followers)->each([&flags](const std::string&) {
+    flags.followers_given = true;
+  });
   AddValue(plan, "--wire", flags.wire, "FORMAT", WireHelp());
   AddValue(plan, "--optimizer", flags.optimizer, "NAME", "Update rule of the job");
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")

@@ -257,15 +257,25 @@ ClusterProfile Thin() {
   return profile;
 }
 
-Result<PlanReport> Report(const std::string& reduce, const ClusterProfile& profile,
-                          const std::string& wire = "float32") {
+PlanFlags FlagsFor(const std::string& reduce) {
   PlanFlags flags;
-  flags.wire = wire;
   flags.cluster = "thin.toml";
   flags.copies = 1;
   flags.reduce = reduce;
+  flags.optimizer = "adam";
+  return flags;
+}
+
+Result<PlanReport> Report(const PlanFlags& flags, const ClusterProfile& profile) {
   const auto parallel = MakeThreadParallelFor(1);
   return MakePlanReport(flags, profile, *parallel, nullptr);
+}
+
+Result<PlanReport> Report(const std::string& reduce, const ClusterProfile& profile,
+                          const std::string& wire = "float32") {
+  PlanFlags flags = FlagsFor(reduce);
+  flags.wire = wire;
+  return Report(flags, profile);
 }
 
 TEST(PlanCommand, RecommendsThatWorkersSumTheVectorBehindThinLinks) {
@@ -313,6 +323,32 @@ TEST(PlanCommand, PredictsStepsWhoseVectorOthersSum) {
     EXPECT_GT(json["reduce"]["star"]["exchange_seconds"].get<double>(),
               json["reduce"]["exchange_seconds"].get<double>());
   }
+}
+
+TEST(PlanCommand, CountsFollowers) {
+  std::vector<double> seconds;
+  for (const uint32_t followers : {0U, 1U, 3U}) {
+    PlanFlags flags = FlagsFor("direct");
+    flags.followers = followers;
+    flags.followers_given = true;
+    const Result<PlanReport> plan = Report(flags, Thin());
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    seconds.push_back(plan->Fixed().Total());
+    const std::string repeated = " --reduce direct --followers " + std::to_string(followers);
+    for (const std::string& command : {plan->TrainCommand(), plan->SimulateCommand()}) {
+      if (followers == 1) {
+        EXPECT_THAT(command, Not(HasSubstr("--followers")));
+      } else {
+        EXPECT_THAT(command, HasSubstr(repeated));
+      }
+    }
+  }
+  // A quarter of the vector takes its owner 8 ms.
+  EXPECT_NEAR(seconds[1] - seconds[0], 0.008, 0.001);
+  EXPECT_NEAR(seconds[2] - seconds[1], 0.016, 0.002);
+  PlanFlags star = FlagsFor("star");
+  star.followers_given = true;
+  EXPECT_THAT(Report(star, Thin()).status().ToString(), HasSubstr("--followers 1: the server"));
 }
 
 TEST(PlanCommand, CountsVectorsAsTheyTravel) {

@@ -97,6 +97,28 @@ TEST(PlannedReduction, OnlySumsForFollowersTakeTime) {
   EXPECT_EQ(copies({Reduce::kSharded, 2}, /*state=*/false, WireFormat::kFloat32), 1);
 }
 
+TEST(PlannedReduction, OwnersSendSumsToAsManyFollowersAsTheJobHas) {
+  const ClusterProfile profile = ProfileOf({1, 1, 1, 1}, 1);
+  for (const uint32_t followers : {0U, 1U, 2U, 3U}) {
+    PlannedJob job;
+    job.followers = followers;
+    const auto copies = [&](const ReduceMode& mode) {
+      return ReductionOf(profile, kBytes, mode, job).exchange.followers;
+    };
+    EXPECT_EQ(copies({Reduce::kDirect}), followers);
+    EXPECT_EQ(copies({Reduce::kSharded, 1}), followers);  // Workers follow.
+    const ClusterProfile pair = ProfileOf({1, 1}, 1);
+    EXPECT_EQ(ReductionOf(pair, kBytes, {Reduce::kDirect}, job).exchange.followers,
+              std::min(followers, 1U));
+    // Each of four owners sends a quarter of the vector to each follower.
+    job.samples = kComputing * 400;
+    job.reduce = ReduceMode{Reduce::kDirect};
+    PlannedCluster cluster = ClusterOf(profile, job);
+    cluster.doubt = 0;
+    ExpectStep(cluster, 0.75 + 0.25 * followers + 0.75);
+  }
+}
+
 TEST(PlannedReduction, ASpareServerTakesPartOfTheVector) {
   PlannedCluster cluster = ClusterFor(ProfileOf({1, 1, 1, 1}, 1), {Reduce::kDirect});
   cluster.reduction->exchange.servers = {cluster.reduction->coordinator};

@@ -134,6 +134,21 @@ Status TakeWire(const std::string& name, WireFormat& wire) {
   return Status::Ok();
 }
 
+// Checks what --reduce says.
+Status CheckReduce(const PlanFlags& flags, const ReduceMode& mode, const ClusterProfile& profile) {
+  if (mode.kind == Reduce::kStar && flags.followers_given && flags.followers > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "--followers {}: the server of this job has the whole vector. Use --reduce direct or "
+        "sharded:S, or leave --followers out",
+        flags.followers));
+  }
+  const bool possible = mode.kind == Reduce::kStar || mode.kind == Reduce::kAuto;
+  if (possible || profile.gradient_bytes > 0) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
+      flags.reduce, flags.cluster));
+}
+
 Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
                                   const PlanOptions& options, const ReduceMode& mode) {
   PlannedVector vector;
@@ -162,6 +177,10 @@ Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, const PlanFl
   SimulateFlags flags;
   flags.job.options.batch = plan.batch;
   flags.job.reduce = plan.reduce;
+  if (plan.reduce != "star") {
+    flags.job.options.followers = plan.followers;
+    flags.job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
+  }
   flags.job.wire = plan.wire;
   flags.job.optimizer = plan.optimizer;
   flags.job.code = code.code;
@@ -236,11 +255,8 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   MOTLEY_RETURN_IF_ERROR(Optimizer::Create(UsualOptions(flags.optimizer), 1).status());
   job.state = OptimizerVectors(flags.optimizer) > 0;
   report.optimizer = flags.optimizer;
-  if (profile.gradient_bytes == 0 && mode->kind != Reduce::kStar && mode->kind != Reduce::kAuto) {
-    return Status::InvalidArgument(fmt::format(
-        "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
-        flags.reduce, flags.cluster));
-  }
+  job.followers = report.followers = flags.followers;
+  MOTLEY_RETURN_IF_ERROR(CheckReduce(flags, *mode, profile));
   const bool asked = mode->kind != Reduce::kStar;
   if (profile.gradient_bytes > 0 && (asked || profile.workers.size() <= kMostInAJob)) {
     MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, *mode));

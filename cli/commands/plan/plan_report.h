@@ -28,6 +28,8 @@ struct PlanFlags {
   double data_bytes = 0;  // Size of the whole data set.
   uint32_t copies = 3;    // The largest number.
   std::string reduce = "star";
+  uint32_t followers = 1;
+  bool followers_given = false;
   std::string wire = "float32";
   std::string optimizer = "sgd";  // As motley train has it.
   bool explain = false;
@@ -102,6 +104,7 @@ struct PlanReport {
   bool losses = false;       // Workers may be lost.
 
   WireFormat wire = WireFormat::kFloat32;
+  uint32_t followers = PlanFlags().followers;
   std::string optimizer = PlanFlags().optimizer;
 
   // True if jobs can do what the plan is about.

@@ -309,6 +309,9 @@ std::string PlanReport::RecommendedFlags() const {
 
 std::string PlanReport::VectorFlags() const {
   std::string flags = PlacesDirect() ? " --reduce direct" : "";
+  if (PlacesDirect() && followers != PlanFlags().followers) {
+    flags += fmt::format(" --followers {}", followers);
+  }
   if (wire != WireFormat::kFloat32) flags += fmt::format(" --wire {}", NameOf(wire));
   if (optimizer != PlanFlags().optimizer) flags += " --optimizer " + optimizer;
   return flags;
