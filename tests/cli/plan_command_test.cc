@@ -5,7 +5,10 @@
 #include <sstream>
 
 #include "cli/commands/plan/plan_report.h"
+#include "cli/commands/simulation.h"
+#include "coding/schemes.h"
 #include "nlohmann/json.hpp"
+#include "runtime/memory_need.h"
 #include "test_paths.h"
 
 namespace motley {
@@ -365,6 +368,62 @@ TEST(PlanCommand, CountsVectorsAsTheyTravel) {
     EXPECT_THAT(quarter->SimulateCommand(), HasSubstr(" --wire int8"));
   }
   EXPECT_THAT(Report("star", Thin(), "float99").status().ToString(), HasSubstr("--wire"));
+}
+
+// The memory of the job that the printed command starts.
+UsualMemory MemoryOf(const PlanReport& plan, const PlanFlags& flags, uint64_t parameters) {
+  SimulateFlags typed;
+  typed.job.options.batch = flags.batch;
+  typed.job.options.steps = 1;
+  typed.job.reduce = flags.reduce;
+  typed.job.optimizer = flags.optimizer;
+  typed.job.wire = flags.wire;
+  if (flags.reduce != "star") typed.job.options.followers = flags.followers;
+  typed.job.code = "auto";
+  if (!plan.RecommendsAuto()) {
+    const SimulatedJobCode code = SimulatedCodeOf(plan.Fixed().candidate);
+    typed.job.code = code.code;
+    typed.job.options.tolerate = code.tolerate;
+    typed.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
+    typed.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  }
+  const Result<Simulation> sim = PrepareSimulation(typed, Thin());
+  EXPECT_TRUE(sim.ok()) << sim.status().ToString();
+  const JobOptions& job = sim->options.job;
+  return UsualMemoryOf(job, parameters, job.holders != JobOptions::Holders::kServer);
+}
+
+TEST(PlanCommand, SaysHowMuchMemoryThePlannedJobNeeds) {
+  constexpr uint64_t kParameters = 25'000'000;
+  ClusterProfile profile = Thin();
+  profile.gradient_bytes = kParameters * sizeof(float);
+  const auto flags = [](const char* reduce, const char* optimizer, const char* wire,
+                        uint32_t followers) {
+    PlanFlags plan = FlagsFor(reduce);
+    plan.optimizer = optimizer;
+    plan.wire = wire;
+    plan.followers = followers;
+    return plan;
+  };
+  for (const PlanFlags& each :
+       {flags("star", "sgd", "float32", 1), flags("star", "adam", "bf16", 1),
+        flags("direct", "momentum", "float32", 2), flags("sharded:2", "sgd", "int8", 1)}) {
+    SCOPED_TRACE(each.reduce + " " + each.optimizer + " " + each.wire);
+    const Result<PlanReport> plan = Report(each, profile);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    const UsualMemory usual = MemoryOf(*plan, each, kParameters);
+    const auto json = nlohmann::json::parse(PlanJson(*plan))["memory"];
+    EXPECT_EQ(json["optimizer"], each.optimizer);
+    EXPECT_EQ(json["server_bytes"], usual.server);
+    EXPECT_EQ(json["worker_bytes"], usual.worker);
+    EXPECT_EQ(json["part_bytes"], usual.part);
+    EXPECT_THAT(PlanText(*plan, false, 1000),
+                HasSubstr("\nwith " + plan->RecommendedFlags() + " and --optimizer " +
+                          each.optimizer + " a job " +
+                          DescribeMemory(plan->Job(), kParameters) + "\n"));
+  }
+  // Short vectors need no words.
+  EXPECT_THAT(PlanText(*Report("star", Thin()), false, 1000), Not(HasSubstr(" a job needs ")));
 }
 
 TEST(PlanCommand, RefusesToPlaceAVectorThatItDoesNotKnow) {

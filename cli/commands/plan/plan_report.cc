@@ -17,6 +17,7 @@
 #include "fmt/core.h"
 #include "planner/planned_reduction.h"
 #include "profiles/ideal_step.h"
+#include "runtime/job.h"
 #include "training/optimizers/optimizer.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -152,6 +153,7 @@ Status CheckReduce(const PlanFlags& flags, const ReduceMode& mode, const Cluster
 Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
                                   const PlanOptions& options, const ReduceMode& mode) {
   PlannedVector vector;
+  vector.servers = mode.servers;
   vector.words.bytes = static_cast<double>(profile.gradient_bytes);
   for (const WorkerProfile& worker : profile.workers) {
     vector.words.workers.push_back(worker.device.name);
@@ -236,6 +238,27 @@ bool PlanReport::RecommendsAuto() const {
 
 double PlanReport::RecommendedSeconds() const {
   return RecommendsAuto() ? automatic->cost.expected : Fixed().Total();
+}
+
+JobOptions PlanReport::Job() const {
+  using Holders = JobOptions::Holders;
+  SimulatedJobCode code{.code = "auto"};
+  if (!RecommendsAuto()) code = SimulatedCodeOf(Fixed().candidate);
+  JobOptions job;
+  job.workers = static_cast<uint32_t>(std::min(machines, kMostInAJob));
+  job.code = code.code;
+  job.tolerate = code.tolerate;
+  job.parts = code.parts;
+  job.optimizer.name = optimizer;
+  job.wire = wire;
+  if (wire != WireFormat::kFloat32) job.audit_fraction = 0;  // Rounded answers are not audited.
+  job.followers = followers;
+  if (PlacesDirect()) job.holders = Holders::kWorkers;
+  if (vector && vector->servers > 0) {
+    job.holders = Holders::kShardServers;
+    job.shard_servers = vector->servers;
+  }
+  return job;
 }
 
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,

@@ -18,6 +18,8 @@
 
 namespace motley {
 
+struct JobOptions;
+
 inline constexpr size_t kMostInAJob = 1024;  // Workers.
 
 struct PlanFlags {
@@ -84,6 +86,7 @@ struct AutomaticJob {
 struct PlannedVector {
   PlacedVector words;
   ReduceChoice placed;  // By --reduce: the table is about it.
+  uint32_t servers = 0;  // With sharded:S.
   ReduceChoice direct;
   double direct_seconds = 0;  // A step of the fastest exact scheme with it, by the step model.
 };
@@ -124,6 +127,8 @@ struct PlanReport {
   // Runs what the plan's row was simulated with: five seeds, of whose steps the settled ones count.
   std::string SimulateCommand() const;
   std::string TrainCommand() const;
+  // The job of these commands, as far as its memory depends on it.
+  JobOptions Job() const;
 };
 
 // Reports that `done` of `all` simulations are ready. Called from several threads, one at a time.

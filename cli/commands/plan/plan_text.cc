@@ -189,17 +189,26 @@ std::string InLines(const std::string& command, size_t columns) {
   return text + line + "\n";
 }
 
+uint64_t ParametersOf(const PlannedVector& vector) {
+  return static_cast<uint64_t>(vector.words.bytes) / sizeof(float);
+}
+
 // The memory of a job with a long vector.
 std::string MemoryText(const PlanReport& plan) {
   constexpr double kLongBytes = 64 << 20;
   if (plan.vector->words.bytes < kLongBytes) return "";
-  JobOptions job;
-  job.workers = static_cast<uint32_t>(std::min(plan.machines, kMostInAJob));
-  job.code = plan.RecommendsAuto() ? "auto" : SimulatedCodeOf(plan.Fixed().candidate).code;
-  job.holders = JobOptions::Holders::kChosen;
-  job.optimizer.name = "adam";
-  const auto parameters = static_cast<uint64_t>(plan.vector->words.bytes) / sizeof(float);
-  return fmt::format("with adam a job {}\n", DescribeMemory(job, parameters));
+  return fmt::format("with {} and --optimizer {} a job {}\n", plan.RecommendedFlags(),
+                     plan.optimizer, DescribeMemory(plan.Job(), ParametersOf(*plan.vector)));
+}
+
+nlohmann::ordered_json MemoryJson(const PlanReport& plan) {
+  const JobOptions job = plan.Job();
+  const bool elsewhere = job.holders != JobOptions::Holders::kServer;
+  const UsualMemory usual = UsualMemoryOf(job, ParametersOf(*plan.vector), elsewhere);
+  return {{"optimizer", plan.optimizer},
+          {"server_bytes", usual.server},
+          {"worker_bytes", usual.worker},
+          {"part_bytes", usual.part}};
 }
 
 // Where the vector is summed, and where it should be.
@@ -429,9 +438,13 @@ std::string PlanJson(const PlanReport& plan) {
   }
   nlohmann::ordered_json json = {{"cluster", plan.cluster},  {"recommended", recommended},
                                  {"choice", chosen},         {"ideal_seconds", plan.ideal_seconds},
-                                 {"reduce", nullptr},        {"partitions", ranking.partitions},
+                                 {"reduce", nullptr},        {"memory", nullptr},
+                                 {"partitions", ranking.partitions},
                                  {"events", ranking.events}, {"schemes", schemes}};
-  if (plan.vector) json["reduce"] = ReduceJson(plan);
+  if (plan.vector) {
+    json["reduce"] = ReduceJson(plan);
+    json["memory"] = MemoryJson(plan);
+  }
   if (plan.automatic) {
     const AutomaticJob& job = *plan.automatic;
     json["auto"] = {
