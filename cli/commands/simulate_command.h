@@ -13,7 +13,8 @@
 namespace motley {
 
 struct SimulateFlags {
-  JobFlags job{.reduce = "star"};
+  // `motley plan` has the same optimizer.
+  JobFlags job{.optimizer = "adam", .reduce = "star"};
   std::string cluster;  // Profile file; empty: --worker-speeds.
   std::string replay;   // Recorded times; empty: none.
   struct Given {

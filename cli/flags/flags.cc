@@ -326,6 +326,10 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
   AddVectorFlags(simulate, flags.job);
+  AddValue(simulate, "--optimizer", flags.job.optimizer, "NAME",
+           "Update rule of the job. With --reduce direct, sharded:S or auto, owners send sums to "
+           "their followers if it has a state or vectors are rounded")
+      ->group("Workers");
   AddOutputFlags(simulate, flags.job);
   CLI::Option* compare =
       simulate

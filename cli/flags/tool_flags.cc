@@ -162,7 +162,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
     flags.followers_given = true;
   });
   AddValue(plan, "--wire", flags.wire, "FORMAT", WireHelp());
-  AddValue(plan, "--optimizer", flags.optimizer, "NAME", "Update rule of the job");
+  AddValue(plan, "--optimizer", flags.optimizer, "NAME",
+           "Update rule of the job; motley train chooses adam for most models");
   AddValue(plan, "--copies", flags.copies, "R", "Largest number of copies of each partition")
       ->transform(Within(1U, 16U));
   plan->add_flag("--explain", flags.explain, "Show every scheme with its flags and its reason");

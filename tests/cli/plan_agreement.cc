@@ -73,13 +73,18 @@ struct Again {
 };
 
 // Runs the same as `motley simulate --cluster FILE --batch N --compare CODE:TOLERATE --parts N
-// --fastest N --reduce MODE --wire FORMAT`.
+// --fastest N --reduce MODE --followers N --optimizer NAME --wire FORMAT`.
 Result<Comparison> Compare(const std::string& path, const PlanFlags& plan,
                            const SimulatedJobCode& code) {
   SimulateFlags flags;
   flags.cluster = path;
   flags.job.options.batch = plan.batch;
   flags.job.reduce = plan.reduce;
+  if (plan.followers_given) {
+    flags.job.options.followers = plan.followers;
+    flags.job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
+  }
+  flags.job.optimizer = plan.optimizer;
   flags.job.wire = plan.wire;
   flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.options.fastest = code.workers;

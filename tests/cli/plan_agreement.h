@@ -25,7 +25,7 @@ struct OtherSeeds {
 // Checks that every row with flags has the figure that `motley simulate --compare` shows, and that
 // the plan recommends the fastest. With `others` all rows are also run with other seeds.
 void ExpectAgreement(const ClusterProfile& cluster, uint32_t batch, OtherSeeds* others);
-// The same with another place or format of the vector (--reduce, --wire).
+// The same with another place or format of the vector.
 void ExpectAgreement(const ClusterProfile& cluster, const PlanFlags& flags, OtherSeeds* others);
 // Checks that other seeds agree on average and are seldom far apart. A single row may be, by
 // chance.

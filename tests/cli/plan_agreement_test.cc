@@ -25,6 +25,8 @@ TEST(PlanAgreementOfVectors, HoldsIfWorkersSumRoundedVectors) {
   PlanFlags flags;
   flags.reduce = "direct";
   flags.wire = "bf16";
+  flags.followers = 2;
+  flags.followers_given = true;
   flags.copies = 1;
   ExpectAgreement(SampleCluster("gpu-and-cpus"), flags, nullptr);
 }

@@ -265,7 +265,6 @@ PlanFlags FlagsFor(const std::string& reduce) {
   flags.cluster = "thin.toml";
   flags.copies = 1;
   flags.reduce = reduce;
-  flags.optimizer = "adam";
   return flags;
 }
 
@@ -295,6 +294,50 @@ TEST(PlanCommand, RecommendsThatWorkersSumTheVectorBehindThinLinks) {
   ASSERT_TRUE(star.ok());
   EXPECT_FALSE(star->RecommendsDirect());
   EXPECT_EQ(nlohmann::json::parse(PlanJson(*star))["reduce"]["recommended"], "star");
+}
+
+// The figures, the recommendation and the commands are all for what a job would choose.
+TEST(PlanCommand, ChoosesWhoSumsTheVectorAsJobsDo) {
+  ClusterProfile shorter = Thin(), distant = Thin();
+  shorter.gradient_bytes = 1'000'000;
+  distant.server = ServerRates();
+  for (WorkerProfile& worker : distant.workers) worker.link.latency_seconds = 0.05;
+  struct Case {
+    ClusterProfile profile;
+    const char *reduce, *reason;
+  };
+  for (const Case& each : {Case{Thin(), "direct", "faster"}, Case{distant, "star", "messages"},
+                           Case{shorter, "star", "short"}}) {
+    SCOPED_TRACE(each.reason);
+    const Result<PlanReport> plan = Report("auto", each.profile);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    const Result<PlanReport> asked = Report(each.reduce, each.profile);
+    ASSERT_TRUE(asked.ok()) << asked.status().ToString();
+    EXPECT_EQ(plan->RecommendedSeconds(), asked->RecommendedSeconds());
+    const std::string typed = std::string(" --reduce ") + each.reduce;
+    EXPECT_THAT(plan->TrainCommand(), HasSubstr(typed));
+    EXPECT_THAT(plan->SimulateCommand(), HasSubstr(typed));
+    const auto json = nlohmann::json::parse(PlanJson(*plan))["reduce"];
+    EXPECT_EQ(json["placement"], each.reduce);
+    EXPECT_EQ(json["recommended"], each.reduce);
+    EXPECT_EQ(json["reason"], each.reason);
+    const std::string text = PlanText(*plan, false, 1000);
+    EXPECT_THAT(text, Not(HasSubstr("recommended: --reduce")));
+    const bool is_short = each.reason == std::string("short");
+    EXPECT_EQ(text.find("less than 1 MiB at the server") != text.npos, is_short);
+  }
+}
+
+// A job chooses who sums the vector unless its command says it.
+TEST(PlanCommand, NamesTheStarThatItsFiguresAreFor) {
+  const Result<PlanReport> plan = Report(PlanFlags().reduce, Thin());
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  const std::string text = PlanText(*plan, false, 1000);
+  EXPECT_THAT(text, HasSubstr(plan->RecommendedFlags() + " --reduce star\n"));
+  EXPECT_THAT(text, HasSubstr("and the commands are for --reduce star\n"));
+  ClusterProfile unknown = Thin();
+  unknown.gradient_bytes = 0;
+  EXPECT_THAT(Report(PlanFlags().reduce, unknown)->TrainCommand(), Not(HasSubstr("--reduce")));
 }
 
 TEST(PlanCommand, PredictsStepsWhoseVectorOthersSum) {
@@ -417,10 +460,10 @@ TEST(PlanCommand, SaysHowMuchMemoryThePlannedJobNeeds) {
     EXPECT_EQ(json["server_bytes"], usual.server);
     EXPECT_EQ(json["worker_bytes"], usual.worker);
     EXPECT_EQ(json["part_bytes"], usual.part);
-    EXPECT_THAT(PlanText(*plan, false, 1000),
-                HasSubstr("\nwith " + plan->RecommendedFlags() + " and --optimizer " +
-                          each.optimizer + " a job " +
-                          DescribeMemory(plan->Job(), kParameters) + "\n"));
+    EXPECT_THAT(
+        PlanText(*plan, false, 1000),
+        HasSubstr("\nwith " + plan->RecommendedFlags() + " and --optimizer " + each.optimizer +
+                  " a job " + DescribeMemory(plan->Job(), kParameters) + "\n"));
   }
   // Short vectors need no words.
   EXPECT_THAT(PlanText(*Report("star", Thin()), false, 1000), Not(HasSubstr(" a job needs ")));

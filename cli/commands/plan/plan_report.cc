@@ -18,6 +18,7 @@
 #include "planner/planned_reduction.h"
 #include "profiles/ideal_step.h"
 #include "runtime/job.h"
+#include "runtime/survey/vector_placement.h"
 #include "training/optimizers/optimizer.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -145,20 +146,38 @@ Status CheckReduce(const PlanFlags& flags, const ReduceMode& mode, const Cluster
   }
   const bool possible = mode.kind == Reduce::kStar || mode.kind == Reduce::kAuto;
   if (possible || profile.gradient_bytes > 0) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
-      flags.reduce, flags.cluster));
+  return Status::InvalidArgument(
+      fmt::format("--reduce {}: '{}' does not say how long the vector is. Add gradient_bytes to it",
+                  flags.reduce, flags.cluster));
+}
+
+Result<PlannedJob> JobOf(const PlanFlags& flags) {
+  PlannedJob job;
+  job.samples = flags.batch;
+  job.remaining_steps = flags.steps;
+  job.loss_probability = flags.loss_rate;
+  job.data_bytes = flags.data_bytes;
+  job.followers = flags.followers;
+  MOTLEY_RETURN_IF_ERROR(TakeWire(flags.wire, job.wire));
+  MOTLEY_RETURN_IF_ERROR(Optimizer::Create(UsualOptions(flags.optimizer), 1).status());
+  job.state = OptimizerVectors(flags.optimizer) > 0;
+  return job;
 }
 
 Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
                                   const PlanOptions& options, const ReduceMode& mode) {
   PlannedVector vector;
   vector.servers = mode.servers;
+  vector.chosen = mode.kind == Reduce::kAuto;
   vector.words.bytes = static_cast<double>(profile.gradient_bytes);
   for (const WorkerProfile& worker : profile.workers) {
     vector.words.workers.push_back(worker.device.name);
   }
-  const ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode, job);
+  ReduceRequest request = ReductionOf(profile, vector.words.bytes, mode, job);
+  JobOptions choosing;
+  choosing.holders = JobOptions::Holders::kChosen;
+  vector.is_short = vector.chosen && !OthersMayHold(choosing, request.floats);
+  if (vector.is_short) request.mode = {Reduce::kStar};
   MOTLEY_ASSIGN_OR_RETURN(vector.placed, ChooseReduction(request));
   ReduceRequest direct = request;
   direct.mode = {Reduce::kDirect};
@@ -213,6 +232,7 @@ uint32_t SimulatedScheme::Workers() const {
 
 bool PlanReport::RecommendsDirect() const {
   if (!vector || !Runs()) return false;
+  if (vector->chosen) return PlacesDirect();
   return PlacesDirect() || vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
 }
 
@@ -263,28 +283,22 @@ JobOptions PlanReport::Job() const {
 
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
                                   ParallelFor& parallel, const PlanProgress& progress) {
-  PlannedJob job;
-  job.samples = flags.batch;
-  job.remaining_steps = flags.steps;
-  job.loss_probability = flags.loss_rate;
-  job.data_bytes = flags.data_bytes;
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("--reduce", flags.reduce));
+  MOTLEY_RETURN_IF_ERROR(CheckReduce(flags, mode, profile));
+  MOTLEY_ASSIGN_OR_RETURN(PlannedJob job, JobOf(flags));
   PlanOptions options;
   options.most_copies = flags.copies;
   PlanReport report;
-  const Result<ReduceMode> mode = ReadReduce("--reduce", flags.reduce);
-  if (!mode.ok()) return mode.status();
-  MOTLEY_RETURN_IF_ERROR(TakeWire(flags.wire, job.wire));
   report.wire = job.wire;
-  MOTLEY_RETURN_IF_ERROR(Optimizer::Create(UsualOptions(flags.optimizer), 1).status());
-  job.state = OptimizerVectors(flags.optimizer) > 0;
+  report.followers = job.followers;
   report.optimizer = flags.optimizer;
-  job.followers = report.followers = flags.followers;
-  MOTLEY_RETURN_IF_ERROR(CheckReduce(flags, *mode, profile));
-  const bool asked = mode->kind != Reduce::kStar;
+  const bool asked = mode.servers > 0 || mode.kind == Reduce::kDirect;
   if (profile.gradient_bytes > 0 && (asked || profile.workers.size() <= kMostInAJob)) {
-    MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, *mode));
-    if (report.vector->placed.kind != Reduce::kStar) job.reduce = *mode;
+    MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, mode));
+    const Reduce placed = report.vector->placed.kind;
+    if (placed != Reduce::kStar) job.reduce = ReduceMode{placed, mode.servers};
   }
+  if (profile.gradient_bytes > 0) report.reduce = report.PlacesDirect() ? "direct" : "star";
   const PlannedCluster cluster = ClusterOf(profile, job);
   SimulatedPlan& plan = report.plan;
   MOTLEY_ASSIGN_OR_RETURN(plan.ranking, RankSchemes(cluster, options));

@@ -26,14 +26,14 @@ struct PlanFlags {
   std::string cluster;  // Profile file.
   uint32_t batch = 256;
   uint64_t steps = 1000;
-  double loss_rate = 0;   // Probability per worker and step.
-  double data_bytes = 0;  // Size of the whole data set.
-  uint32_t copies = 3;    // The largest number.
-  std::string reduce = "star";
+  double loss_rate = 0;         // Probability per worker and step.
+  double data_bytes = 0;        // Size of the whole data set.
+  uint32_t copies = 3;          // The largest number.
+  std::string reduce = "star";  // Simulating other jobs takes much longer.
   uint32_t followers = 1;
   bool followers_given = false;
   std::string wire = "float32";
-  std::string optimizer = "sgd";  // As motley train has it.
+  std::string optimizer = "adam";  // What motley train chooses for most models.
   bool explain = false;
   bool json = false;
   bool quiet = false;
@@ -85,8 +85,10 @@ struct AutomaticJob {
 // Where the vector is summed.
 struct PlannedVector {
   PlacedVector words;
-  ReduceChoice placed;  // By --reduce: the table is about it.
-  uint32_t servers = 0;  // With sharded:S.
+  ReduceChoice placed;    // By --reduce: the table is about it.
+  uint32_t servers = 0;   // With sharded:S.
+  bool chosen = false;    // --reduce auto chose it as jobs do.
+  bool is_short = false;  // So jobs that choose leave it at the server.
   ReduceChoice direct;
   double direct_seconds = 0;  // A step of the fastest exact scheme with it, by the step model.
 };
@@ -106,6 +108,7 @@ struct PlanReport {
   bool stragglers = false;   // Some worker is slow at times.
   bool losses = false;       // Workers may be lost.
 
+  std::string reduce;  // What the figures are for; empty: the vector's length is not known.
   WireFormat wire = WireFormat::kFloat32;
   uint32_t followers = PlanFlags().followers;
   std::string optimizer = PlanFlags().optimizer;
@@ -113,7 +116,7 @@ struct PlanReport {
   // True if jobs can do what the plan is about.
   bool Runs() const { return !vector || vector->placed.kind != Reduce::kSharded; }
   bool PlacesDirect() const { return vector && vector->placed.kind == Reduce::kDirect; }
-  // True if steps would be clearly faster with a vector that the workers sum.
+  // True if steps are clearly faster with a vector that the workers sum, or would be.
   bool RecommendsDirect() const;
   // The fastest exact scheme.
   const PlannedScheme& Fixed() const { return plan.ranking.schemes.front(); }

@@ -219,19 +219,24 @@ std::string VectorText(const PlanReport& plan, bool explain) {
   if (explain && !vector.placed.ranges.empty()) {
     text += "shares: " + vector.words.Shares(vector.placed) + "\n";
   }
+  if (vector.is_short) {
+    text += "jobs that choose leave a vector of less than 1 MiB at the server\n";
+  }
   text += MemoryText(plan);
   if (!plan.Runs()) {
     return text +
            "to train with shard servers, see motley server --help; motley simulate shows their "
            "steps\n";
   }
-  if (plan.PlacesDirect()) return text;
-  if (plan.RecommendsDirect()) text += vector.words.Text(vector.direct);
-  return text + fmt::format(
-                    "recommended: --reduce {}. If the workers sum the vector, the fastest code "
-                    "takes {} ms per step by the step model, and otherwise {} ms\n",
-                    plan.RecommendsDirect() ? "direct" : "star", Figure(vector.direct_seconds),
-                    Figure(plan.Fixed().Total()));
+  if (plan.PlacesDirect() || vector.chosen) return text;
+  const bool direct = plan.RecommendsDirect();
+  if (direct) text += vector.words.Text(vector.direct);
+  text += fmt::format(
+      "recommended: --reduce {}. If the workers sum the vector, the fastest code takes {} ms per "
+      "step by the step model, and otherwise {} ms\n",
+      direct ? "direct" : "star", Figure(vector.direct_seconds), Figure(plan.Fixed().Total()));
+  if (direct) text += "all other figures and the commands are for --reduce star\n";
+  return text;
 }
 
 std::string Commands(const PlanReport& plan, size_t columns) {
@@ -267,7 +272,7 @@ nlohmann::ordered_json ReduceJson(const PlanReport& plan) {
   }
   nlohmann::ordered_json json = {
       {"placement", NameOf({placed.kind, static_cast<uint32_t>(placed.ranges.size())})},
-      {"reason", ReasonName(placed.reason.kind)}};
+      {"reason", vector.is_short ? "short" : ReasonName(placed.reason.kind)}};
   json.update(CostJson(placed.cost));
   json["star"] = CostJson(placed.reason.star);
   if (placed.reason.narrowest) json["narrowest_worker"] = *placed.reason.narrowest;
@@ -317,7 +322,7 @@ std::string PlanReport::RecommendedFlags() const {
 }
 
 std::string PlanReport::VectorFlags() const {
-  std::string flags = PlacesDirect() ? " --reduce direct" : "";
+  std::string flags = reduce.empty() ? "" : " --reduce " + reduce;
   if (PlacesDirect() && followers != PlanFlags().followers) {
     flags += fmt::format(" --followers {}", followers);
   }
@@ -438,8 +443,7 @@ std::string PlanJson(const PlanReport& plan) {
   }
   nlohmann::ordered_json json = {{"cluster", plan.cluster},  {"recommended", recommended},
                                  {"choice", chosen},         {"ideal_seconds", plan.ideal_seconds},
-                                 {"reduce", nullptr},        {"memory", nullptr},
-                                 {"partitions", ranking.partitions},
+                                 {"reduce", nullptr},        {"partitions", ranking.partitions},
                                  {"events", ranking.events}, {"schemes", schemes}};
   if (plan.vector) {
     json["reduce"] = ReduceJson(plan);

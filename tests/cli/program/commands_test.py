@@ -299,9 +299,14 @@ class Commands(ProgramTest):
         self.assertAlmostEqual(plan["auto"]["step_seconds"] / automatic, 1, delta=1e-6)
 
     def test_the_recommended_command_gives_the_recommended_figure(self):
-        for name in ("campus", "lab-mixed"):
+        (self.folder / "thin.toml").write_text(
+            'name = "thin"\ngradient_bytes = 2000000\n[[worker]]\nname = "node"\nsamples_per_second = 1000\ncount = 3\n'
+            'link = { bandwidth = "1Gbit/s" }\n')
+        folders = {"thin": self.folder}
+        for name, *vector in (("campus",), ("lab-mixed",), ("thin", "--reduce", "auto", "--optimizer", "momentum",
+                                                            "--followers", 2, "--copies", 1)):
             with self.subTest(name):
-                plan = ["plan", "--cluster", PROFILES / f"{name}.toml"]
+                plan = ["plan", "--cluster", folders.get(name, PROFILES) / f"{name}.toml", *vector]
                 recommended = self.run_json(*plan)["recommended"]
                 text = self.run_program(*plan).stdout
                 self.assertTrue(text.startswith(f"{name}: {recommended['flags']} takes "), text)
@@ -373,10 +378,17 @@ class Commands(ProgramTest):
 
     def test_simulate_lists_only_flags_that_change_something(self):
         shown = self.run_program("simulate", "--help").stdout
-        for flag in ("--optimizer", "--lr", "--l2", "--momentum"):
+        for flag in ("--lr", "--l2", "--momentum"):
             self.assertNotIn(flag + " ", shown)
         self.assertIn("--batch", shown)
-        self.run_program("simulate", "--steps", 2, "--optimizer", "adam", expect=2)
+        self.run_program("simulate", "--steps", 2, "--lr", 0.1, expect=2)
+        # Followers need the sums of rules with a state.
+        job = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--code", "none", "--steps", 20,
+               "--reduce", "direct"]
+        plain, adam = (self.run_json(*job, "--optimizer", rule)["step_seconds"]["mean"]
+                       for rule in ("sgd", "adam"))
+        self.assertLess(plain, adam)
+        self.assertIn("foo", self.run_program(*job, "--optimizer", "foo", expect=2).stderr)
 
     def test_workers_keep_the_names_of_the_file(self):
         path = self.folder / "cluster.toml"
