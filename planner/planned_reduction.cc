@@ -66,6 +66,12 @@ ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
   return request;
 }
 
+ServerRates RatesOfServers(const ClusterProfile& profile, const ReduceMode& mode) {
+  const ServerRates one = ServerRatesOf(profile);
+  const double servers = std::max(mode.servers, 1U);
+  return {.in = servers * one.in, .out = servers * one.out};
+}
+
 Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among) {
   MOTLEY_ASSERT(cluster.reduction.has_value());
   return ChooseReduction(Among(*cluster.reduction, among));

@@ -26,6 +26,10 @@ namespace motley {
 ReduceRequest ReductionOf(const ClusterProfile& profile, double vector_bytes,
                           const ReduceMode& mode, const PlannedJob& job = {});
 
+// The links of the servers that may sum the vector, together: those of the S servers, or the
+// server's.
+ServerRates RatesOfServers(const ClusterProfile& profile, const ReduceMode& mode);
+
 // The placement for a job in which these workers take part. Precondition: cluster.reduction.
 Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among);
 

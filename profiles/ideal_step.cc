@@ -100,10 +100,10 @@ double IdealSeconds(const IdealStep& step, double guess, double precision) {
   return best;
 }
 
-double VectorsPerSecond(const std::vector<WorkerProfile>& workers, const ServerRates& server,
+double VectorsPerSecond(const std::vector<WorkerProfile>& workers, const ServerRates& servers,
                         double vector_bytes) {
-  double up = server.out, down = server.in;
-  bool up_limited = server.out > 0, down_limited = server.in > 0;
+  double up = servers.out, down = servers.in;
+  bool up_limited = servers.out > 0, down_limited = servers.in > 0;
   for (const WorkerProfile& worker : workers) {
     const double sends = worker.link.Up().bytes_per_second;
     const double receives = worker.link.Down().bytes_per_second;
@@ -118,12 +118,12 @@ double VectorsPerSecond(const std::vector<WorkerProfile>& workers, const ServerR
   return std::min(up, down) / vector_bytes;
 }
 
-double IdealStepSeconds(const std::vector<WorkerProfile>& workers, const ServerRates& server,
+double IdealStepSeconds(const std::vector<WorkerProfile>& workers, const ServerRates& servers,
                         double vector_bytes, double samples) {
   if (workers.empty()) return 0;
   IdealStep step;
   step.samples = samples;
-  step.vectors_per_second = VectorsPerSecond(workers, server, vector_bytes);
+  step.vectors_per_second = VectorsPerSecond(workers, servers, vector_bytes);
   double speed = 0;
   for (const WorkerProfile& worker : workers) {
     const LinkDirection up = worker.link.Up(), down = worker.link.Down();

@@ -47,11 +47,12 @@ struct IdealStep {
 double IdealSeconds(const IdealStep& step, double guess, double precision);
 
 // The bound for devices without noise and overhead, at their usual speeds; 0 without workers.
-double IdealStepSeconds(const std::vector<WorkerProfile>& workers, const ServerRates& server,
+// `servers`: the links of all servers that may sum the vector, together.
+double IdealStepSeconds(const std::vector<WorkerProfile>& workers, const ServerRates& servers,
                         double vector_bytes, double samples);
 
 // What `vectors_per_second` is for these nodes.
-double VectorsPerSecond(const std::vector<WorkerProfile>& workers, const ServerRates& server,
+double VectorsPerSecond(const std::vector<WorkerProfile>& workers, const ServerRates& servers,
                         double vector_bytes);
 
 }  // namespace motley

@@ -53,8 +53,8 @@ struct Exchange {
   // Nodes on machines without a worker. A server on a worker's machine has no link of its own, so
   // its share counts as the worker's.
   std::vector<NodeLink> servers;
-  // By worker: false keeps it from owning a part, because it is known to be late. Empty, or false
-  // everywhere without a server: all may own.
+  // By worker: false keeps it from owning a part. Empty, or false everywhere without a server: all
+  // may own.
   std::vector<bool> may_own;
   double bytes = 0;
   uint32_t responders = 0;  // Answers that an owner needs; 0: one from each worker.

@@ -427,7 +427,7 @@ class Simulation {
     result.power_cut = power_cut_;
     const size_t floats = std::max(gradients_->vector_length(), options_.vectors.modelled_length());
     result.ideal_step_seconds = IdealStepSeconds(
-        options_.cluster.workers, options_.server_rates(),
+        options_.cluster.workers, options_.rates_of_servers(),
         static_cast<double>(WireBytes(options_.job.wire, floats)), options_.job.batch);
     if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
       result.ideal_seconds = replay_->ideal_seconds();

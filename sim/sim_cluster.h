@@ -121,6 +121,15 @@ struct SimOptions {
   ServerRates server_rates() const {
     return cluster.server.value_or(ServerRates{server_bytes_per_second, server_bytes_per_second});
   }
+  // The links of all servers that may sum the vector, together; 0: unlimited, or not known.
+  ServerRates rates_of_servers() const {
+    if (job.shard_servers == 0) return server_rates();
+    const bool alone = job.holders == JobOptions::Holders::kShardServers;
+    if (!alone || !shard_server_link) return {};
+    const double servers = job.shard_servers;
+    return {.in = servers * shard_server_link->Down().bytes_per_second,
+            .out = servers * shard_server_link->Up().bytes_per_second};
+  }
 };
 
 struct SimResult {

@@ -179,21 +179,40 @@ TEST(PlannedReduction, NoPlacementTakesLessThanTheIdeal) {
       worker.link.down = worker.link.Up();
       worker.link.down->bytes_per_second *= 0.5 + 3 * random.NextDouble();
     }
-    for (const ReduceMode& mode : {ReduceMode{Reduce::kStar}, ReduceMode{Reduce::kDirect}}) {
+    std::vector<ReduceMode> modes = {{Reduce::kStar}, {Reduce::kDirect}};
+    for (const uint32_t servers : {2U, 3U, 4U}) modes.push_back({Reduce::kSharded, servers});
+    for (const ReduceMode& mode : modes) {
       PlannedCluster cluster = ClusterFor(profile, mode);
       cluster.reduction->exchange.streams = random.Chance(0.5);
-      const double ideal = IdealStepSeconds(profile.workers, ServerRatesOf(profile),
+      const double ideal = IdealStepSeconds(profile.workers, RatesOfServers(profile, mode),
                                             cluster.gradient_bytes, cluster.samples);
       const Result<Ranking> ranking = RankSchemes(cluster, {});
       ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
       for (const PlannedScheme& planned : ranking->schemes) {
         if (planned.exact && planned.refused.empty()) {
           EXPECT_GE(planned.cost.undisturbed, ideal * (1 - 1e-6))
-              << i << " " << ShortNameOf(planned.candidate);
+              << i << " " << NameOf(mode) << " " << ShortNameOf(planned.candidate);
         }
       }
     }
   }
+}
+
+// All workers send to four servers while they receive from them. One server's link alone would not
+// bear so many workers.
+TEST(PlannedReduction, TheIdealCountsTheLinksOfAllServers) {
+  constexpr double kWorkers = 128;
+  const ReduceMode mode{Reduce::kSharded, 4};
+  const ClusterProfile profile = ProfileOf(std::vector<double>(kWorkers, 1), kWorkers / 4);
+  PlannedCluster cluster = ClusterFor(profile, mode);
+  cluster.reduction->exchange.streams = true;
+  const double step = StepOf(cluster);
+  EXPECT_NEAR(step, kComputing + 1, 0.01);
+  const auto ideal = [&](const ServerRates& rates) {
+    return IdealStepSeconds(profile.workers, rates, cluster.gradient_bytes, cluster.samples);
+  };
+  EXPECT_LE(ideal(RatesOfServers(profile, mode)), step);
+  EXPECT_GT(ideal(ServerRatesOf(profile)), step);
 }
 
 TEST(PlannedReduction, TheCommitTakesTwoWays) {

@@ -337,7 +337,7 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   report.file = flags.cluster;
   report.batch = flags.batch;
   report.machines = profile.workers.size();
-  report.ideal_seconds = IdealStepSeconds(profile.workers, ServerRatesOf(profile),
+  report.ideal_seconds = IdealStepSeconds(profile.workers, RatesOfServers(profile, mode),
                                           cluster.gradient_bytes, cluster.samples);
   return report;
 }
