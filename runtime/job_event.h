@@ -118,6 +118,7 @@ struct StepApplied {  // `parameters` have version step + 1, whatever the number
   uint64_t staleness = 0;  // As in Contribution.
   // The optimizer's state, if workers hold the shards and a checkpoint of this version is due.
   std::span<const float> state = {};
+  double weight = 0;  // The samples of the update weigh this much.
 };
 // Workers began to apply the update, and part of the next version was lost. The step starts again.
 struct UpdateTakenBack {

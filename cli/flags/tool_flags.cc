@@ -125,6 +125,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags& flags) {
   compare->add_option("--fault", flags.job.faults, "As for motley simulate; may be repeated")
       ->type_name("WHAT")
       ->group("Workers");
+  AddVectorFlags(compare, flags.job);
   AddTargetFlags(compare, flags);
   compare->add_option("--plot", flags.plot, "Draw the loss of each mode over time (SVG)")
       ->type_name("FILE");

@@ -305,7 +305,7 @@ void Updater::OnApplied(StepId step, uint64_t version, const Contribution& from)
   server_.watch.Progress();
   const ParameterCopy& parameters = server_.model->parameters();
   server_.observer.OnEvent(event::StepApplied{version - 1, *parameters, loss, now, from.staleness,
-                                              server_.model->StateRead()});
+                                              server_.model->StateRead(), from.weight});
   server_.validator->OnVersion(version, parameters,
                                [this, step, version](bool stop) { Proceed(step, version, stop); });
 }

@@ -26,6 +26,7 @@
 #include "fmt/core.h"
 #include "fmt/ranges.h"
 #include "runtime/coordinator/server_node.h"
+#include "scheduler/placement/reduction.h"
 #include "scheduler/sync/sync_mode.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -68,13 +69,17 @@ Result<std::vector<std::string>> ReadModes(const std::string& text) {
   return modes;
 }
 
-// Leaves out the modes that do not go with the optimizer, with a notice.
-void LeaveOutUnfit(const std::string& optimizer, std::vector<std::string>& modes) {
+// Leaves out the modes that do not go with the optimizer, or with shards outside the server, with a
+// notice.
+void LeaveOutUnfit(const JobFlags& flags, std::vector<std::string>& modes) {
+  const Result<ReduceMode> reduce = ParseReduce(flags.reduce);
+  const bool elsewhere = reduce.ok() && (reduce->kind == Reduce::kDirect || reduce->servers > 0);
   std::erase_if(modes, [&](const std::string& mode) {
     JobOptions job;
     job.sync = *ParseSyncMode(mode);
-    job.optimizer.name = optimizer;
+    job.optimizer.name = flags.optimizer;
     job.audit_fraction = 0;
+    if (elsewhere) job.holders = JobOptions::Holders::kWorkers;
     const Status fits = job.sync.one_each ? CheckOwnUpdates(job) : Status::Ok();
     if (!fits.ok()) Warn(fmt::format("leaving {} out: {}", mode, fits.ToString()));
     return !fits.ok();
@@ -180,7 +185,7 @@ Result<TrialsRequest> RequestFrom(const CompareFlags& flags, const PreparedData&
   TrialsRequest request;
   MOTLEY_ASSIGN_OR_RETURN(request.modes, ReadModes(flags.sync));
   const bool known = FindOptimizerRule(flags.job.optimizer) != nullptr;
-  if (!flags.sync_given && known) LeaveOutUnfit(flags.job.optimizer, request.modes);
+  if (!flags.sync_given && known) LeaveOutUnfit(flags.job, request.modes);
   request.stale_modes = StaleModes(flags.job.staleness, request.modes);
   MOTLEY_ASSIGN_OR_RETURN(request.rates, ReadRates(flags));
   const DataShape shape = data.train->shape();

@@ -42,10 +42,10 @@ class CurveRecorder final : public JobObserver {
     const auto partitions = static_cast<double>(ended.sum.coverage.size());
     if (squares > 0) part_ = sum * sum / (squares * partitions);
   }
-  void On(const event::StepDecoded& decoded) {
-    samples_ += decoded.sum.weight * std::exchange(part_, 1);
+  void On(const event::StepApplied& applied) {
+    samples_ += applied.weight * std::exchange(part_, 1);
+    seconds_.push_back(ToSeconds(applied.now));
   }
-  void On(const event::StepApplied& applied) { seconds_.push_back(ToSeconds(applied.now)); }
   void On(const event::VersionJudged& happened) {
     const JudgedVersion& judged = happened.judged;
     if (!judged.samples || judged.version == 0 || judged.version > seconds_.size()) return;
@@ -54,7 +54,7 @@ class CurveRecorder final : public JobObserver {
   }
 
   JobObserver& next_;
-  double part_ = 1;  // The part of the open step's batch that counts.
+  double part_ = 1;  // The part of the last decoded step's batch that counts.
   double samples_ = 0;
   std::vector<double> seconds_;  // By version, from version 1 on.
   LearningCurve curve_;

@@ -174,6 +174,36 @@ class Compare(ProgramTest):
         self.assertEqual(plain["samples"], ahead["samples"])
         self.assertLess(ahead["seconds"], 0.9 * plain["seconds"])  # Simulated.
 
+    def test_places_and_rounds_the_vector(self):
+        lab = self.folder / "thin.toml"
+        lab.write_text('name = "thin"\n[server]\nlink = { bandwidth = "10Mbit/s" }\n[[worker]]\nname = "w"\ncount = 4\n'
+                       'samples_per_second = 100000\nlink = { latency = "1ms", bandwidth = "10Mbit/s" }\n')
+        job = ("compare", "--data", self.data, "--model", "mlp:600", "--cluster", lab, "--batch", 12, "--steps", 20,
+               "--seeds", 1)
+
+        def work(*arguments):
+            done = self.run_program(*job, *arguments, "--json")
+            return {trial["sync"]: trial["by_seed"][0] for trial in json.loads(done.stdout)}, done.stderr
+
+        modes = ("--sync", "bsp,backup:1,local:2")
+        star = work(*modes)[0]
+        for vector in (("--reduce", "direct"), ("--reduce", "direct", "--followers", 0), ("--wire", "int8")):
+            with self.subTest(vector=vector):
+                placed = work(*modes, *vector)[0]
+                for mode, seen in placed.items():
+                    self.assertLess(seen["seconds"], 0.9 * star[mode]["seconds"], mode)  # Simulated.
+                self.assertEqual(placed["bsp"]["samples"], star["bsp"]["samples"])
+        sharded, alone = (work(*modes, "--reduce", "sharded:2", "--followers", followers)[0] for followers in (1, 0))
+        self.assertEqual(sharded["bsp"]["samples"], star["bsp"]["samples"])
+        self.assertGreater(sharded["bsp"]["seconds"], alone["bsp"]["seconds"])
+        self.assertEqual(work(*modes, "--reduce", "auto")[0], star)  # The vector is short.
+        # Modes without a barrier keep the parameters at the server.
+        some, said = work("--reduce", "direct")
+        self.assertEqual(list(some), ["bsp", "local:4"])
+        self.assertIn("leaving asp out", said)
+        refused = self.run_program(*job, "--sync", "bsp,asp", "--reduce", "direct", expect=2).stderr
+        self.assertIn("use --reduce star; or leave asp out of --sync", refused)
+
     def test_goes_on_while_learners_are_away(self):
         script = ROOT / "benchmarks" / "sync_published.py"
         done = subprocess.run([sys.executable, script, PROGRAM, "--only", "chaos", "--learners", "8",
