@@ -55,6 +55,7 @@ std::vector<ShardRange> RangesFor(const ShardShares& shares, uint64_t length,
 
 ShardShares SharesOf(const std::vector<ShardRange>& ranges, size_t nodes) {
   ShardShares shares(nodes, 0);
+  if (ranges.empty()) return shares;
   const auto length = static_cast<double>(ranges.back().end);
   for (const ShardRange& range : ranges) {
     shares[range.owner] += static_cast<double>(range.size()) / length;

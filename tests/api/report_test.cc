@@ -114,6 +114,12 @@ TEST(TrainJson, SaysWhoSumsTheVector) {
   EXPECT_DOUBLE_EQ(direct["star_seconds"], 1.5);
   EXPECT_EQ(direct["parts"][0]["node"], "worker 1");
   EXPECT_DOUBLE_EQ(direct["parts"][1]["part"], 0.25);
+  placed.choice = {.cost = placed.choice.reason.star, .reason = placed.choice.reason};
+  placed.choice.reason.kind = ReduceReason::Kind::kNoGain;
+  const auto measured = reduce(ReductionJson(placed, "no gain", nobody));
+  EXPECT_EQ(measured["by"], "star");
+  EXPECT_DOUBLE_EQ(measured["seconds"], 1.5);
+  EXPECT_FALSE(measured.contains("parts"));
   const auto star =
       ReductionJson(notice::StarKept{notice::StarKept::Why::kHere, 1e6}, "why", nobody);
   EXPECT_EQ(reduce(star), nlohmann::json({{"by", "star"}, {"why", "why"}}));
