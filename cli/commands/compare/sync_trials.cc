@@ -31,6 +31,10 @@ class CurveRecorder final : public JobObserver {
   TrainingWork work() const { return {seconds_.empty() ? 0 : seconds_.back(), samples_}; }
 
  private:
+  // An update that is taken back begins again, and its second sum may be exact.
+  void On(const event::StepOpened& opened) {
+    if (opened.step == approximated_) part_ = 1;
+  }
   // An approximate sum is scaled, and its weight with it, to stand for the whole batch. Partitions
   // are of one size, so their coverage says what part of the batch counts (EffectiveSamples).
   void On(const event::StepApproximated& ended) {
@@ -41,6 +45,7 @@ class CurveRecorder final : public JobObserver {
     }
     const auto partitions = static_cast<double>(ended.sum.coverage.size());
     if (squares > 0) part_ = sum * sum / (squares * partitions);
+    approximated_ = ended.step;
   }
   void On(const event::StepApplied& applied) {
     samples_ += applied.weight * std::exchange(part_, 1);
@@ -55,6 +60,7 @@ class CurveRecorder final : public JobObserver {
 
   JobObserver& next_;
   double part_ = 1;  // The part of the last decoded step's batch that counts.
+  StepId approximated_ = 0;
   double samples_ = 0;
   std::vector<double> seconds_;  // By version, from version 1 on.
   LearningCurve curve_;
