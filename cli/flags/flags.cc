@@ -328,7 +328,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   AddVectorFlags(simulate, flags.job);
   AddValue(simulate, "--optimizer", flags.job.optimizer, "NAME",
            "Update rule of the job. With --reduce direct, sharded:S or auto, owners send sums to "
-           "their followers if it has a state or vectors are rounded")
+           "their followers if the rule has a state or vectors are rounded")
       ->group("Workers");
   AddOutputFlags(simulate, flags.job);
   CLI::Option* compare =
