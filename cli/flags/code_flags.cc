@@ -41,12 +41,12 @@ CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
       ->transform(Within(1U, kMaxParts));
 }
 
-CLI::Option* AddFollowers(CLI::App* app, uint32_t& followers) {
+CLI::Option* AddFollowers(CLI::App* app, const std::function<void(uint32_t)>& take) {
   return app
-      ->add_option("--followers", followers,
-                   "With --reduce direct, sharded:S or auto: workers or shard servers that follow "
-                   "each part, so that it outlives its owner. 0: the job ends if an owner is lost; "
-                   "default: 1")
+      ->add_option_function<uint32_t>(
+          "--followers", take,
+          "With --reduce direct, sharded:S or auto: workers or shard servers that follow each "
+          "part, so that it outlives its owner. 0: the job ends if an owner is lost; default: 1")
       ->type_name("N")
       ->transform(Within(0U, 3U));
 }
@@ -61,9 +61,11 @@ void AddVectorFlags(CLI::App* command, JobFlags& job) {
                        job.reduce)
       ->type_name("HOW")
       ->group("Workers");
-  AddFollowers(command, job.options.followers)
-      ->each([&job](const std::string&) { job.options.given |= MOTLEY_GIVEN_FOLLOWERS; })
-      ->group("Workers");
+  const auto take = [&job](uint32_t followers) {
+    job.options.followers = followers;
+    job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
+  };
+  AddFollowers(command, take)->group("Workers");
   command->add_option("--wire", job.wire, WireHelp())->type_name("FORMAT")->group("Workers");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace CLI {
@@ -18,7 +19,7 @@ struct JobFlags;
 std::string CodeList(bool coded_only);
 std::string WireHelp();
 CLI::Option* AddParts(CLI::App* app, uint32_t& parts);
-CLI::Option* AddFollowers(CLI::App* app, uint32_t& followers);
+CLI::Option* AddFollowers(CLI::App* app, const std::function<void(uint32_t)>& take);
 // --reduce, --followers and --wire of a job.
 void AddVectorFlags(CLI::App* command, JobFlags& job);
 

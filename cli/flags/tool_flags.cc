@@ -159,9 +159,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
       ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
                            "a number of bytes"));
   AddValue(plan, "--reduce", flags.reduce, "MODE", ReduceHelp());
-  AddFollowers(plan, flags.followers)->each([&flags](const std::string&) {
-    flags.followers_given = true;
-  });
+  AddFollowers(plan, [&flags](uint32_t followers) { flags.followers = followers; });
   AddValue(plan, "--wire", flags.wire, "FORMAT", WireHelp());
   AddValue(plan, "--optimizer", flags.optimizer, "NAME",
            "Update rule of the job; motley train chooses adam for most models");

@@ -80,8 +80,8 @@ Result<Comparison> Compare(const std::string& path, const PlanFlags& plan,
   flags.cluster = path;
   flags.job.options.batch = plan.batch;
   flags.job.reduce = plan.reduce;
-  if (plan.followers_given) {
-    flags.job.options.followers = plan.followers;
+  if (plan.followers) {
+    flags.job.options.followers = *plan.followers;
     flags.job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
   }
   flags.job.optimizer = plan.optimizer;

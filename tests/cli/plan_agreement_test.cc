@@ -26,7 +26,6 @@ TEST(PlanAgreementOfVectors, HoldsIfWorkersSumRoundedVectors) {
   flags.reduce = "direct";
   flags.wire = "bf16";
   flags.followers = 2;
-  flags.followers_given = true;
   flags.copies = 1;
   ExpectAgreement(SampleCluster("gpu-and-cpus"), flags, nullptr);
 }

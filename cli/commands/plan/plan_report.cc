@@ -129,6 +129,39 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
   return automatic;
 }
 
+// The job of `motley simulate` that stands for a row.
+SimulateFlags SimulatedAs(const PlanFlags& plan, const SimulatedJobCode& code) {
+  SimulateFlags flags;
+  flags.job.options.batch = plan.batch;
+  flags.job.reduce = plan.reduce;
+  if (plan.followers && plan.reduce != "star") {
+    flags.job.options.followers = *plan.followers;
+    flags.job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
+  }
+  flags.job.wire = plan.wire;
+  flags.job.optimizer = plan.optimizer;
+  flags.job.code = code.code;
+  flags.job.options.tolerate = code.tolerate;
+  flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
+  flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
+  flags.job.options.fastest = code.workers;
+  flags.job.options.steps = kLearningSteps + kCountedSteps;
+  flags.job.quiet = true;
+  flags.seeds = kComparedSeeds;
+  return flags;
+}
+
+std::shared_ptr<const JobOptions> JobToTrain(const PlanReport& report,
+                                             const ClusterProfile& profile) {
+  if (!report.vector) return nullptr;
+  PlanFlags flags = report.flags;
+  if (report.Runs()) flags.reduce = report.RecommendsDirect() ? "direct" : "star";
+  SimulatedJobCode code{.code = "auto"};
+  if (!report.TrainsWithAuto()) code = SimulatedCodeOf(report.Fixed().candidate);
+  Result<Simulation> sim = PrepareSimulation(SimulatedAs(flags, code), profile);
+  return sim.ok() ? std::make_shared<JobOptions>(std::move(sim->plan.job)) : nullptr;
+}
+
 Status TakeWire(const std::string& name, WireFormat& wire) {
   const WireFormat* const found = FindWireFormat(name);
   if (found == nullptr) return CheckChoice("--wire", name, WireFormatNames());
@@ -136,13 +169,14 @@ Status TakeWire(const std::string& name, WireFormat& wire) {
   return Status::Ok();
 }
 
-// Checks what --reduce says.
-Status CheckReduce(const PlanFlags& flags, const ReduceMode& mode, const ClusterProfile& profile) {
-  if (mode.kind == Reduce::kStar && flags.followers_given && flags.followers > 0) {
+// A job refuses the same followers, and the plan of it would ignore them.
+Status CheckVector(const PlanFlags& flags, const ReduceMode& mode, const ClusterProfile& profile) {
+  const uint32_t followers = flags.followers.value_or(0);
+  if (mode.kind == Reduce::kStar && followers > 0) {
     return Status::InvalidArgument(fmt::format(
-        "--followers {}: the server of this job has the whole vector. Use --reduce direct or "
-        "sharded:S, or leave --followers out",
-        flags.followers));
+        "--followers {}: the server of this job has the whole vector. Use --reduce direct, "
+        "sharded:S or auto, or leave --followers out",
+        followers));
   }
   const bool possible = mode.kind == Reduce::kStar || mode.kind == Reduce::kAuto;
   if (possible || profile.gradient_bytes > 0) return Status::Ok();
@@ -157,7 +191,7 @@ Result<PlannedJob> JobOf(const PlanFlags& flags) {
   job.remaining_steps = flags.steps;
   job.loss_probability = flags.loss_rate;
   job.data_bytes = flags.data_bytes;
-  job.followers = flags.followers;
+  job.followers = flags.followers.value_or(job.followers);
   MOTLEY_RETURN_IF_ERROR(TakeWire(flags.wire, job.wire));
   MOTLEY_RETURN_IF_ERROR(Optimizer::Create(UsualOptions(flags.optimizer), 1).status());
   job.state = OptimizerVectors(flags.optimizer) > 0;
@@ -178,6 +212,7 @@ Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJo
   choosing.holders = JobOptions::Holders::kChosen;
   vector.is_short = vector.chosen && !OthersMayHold(choosing, request.floats);
   if (vector.is_short) request.mode = {Reduce::kStar};
+  if (vector.chosen) request.latency_seconds = 0;  // Jobs measure rates alone.
   MOTLEY_ASSIGN_OR_RETURN(vector.placed, ChooseReduction(request));
   ReduceRequest direct = request;
   direct.mode = {Reduce::kDirect};
@@ -195,23 +230,7 @@ Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJo
 
 Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, const PlanFlags& plan,
                                      const SimulatedJobCode& code) {
-  SimulateFlags flags;
-  flags.job.options.batch = plan.batch;
-  flags.job.reduce = plan.reduce;
-  if (plan.reduce != "star") {
-    flags.job.options.followers = plan.followers;
-    flags.job.options.given |= MOTLEY_GIVEN_FOLLOWERS;
-  }
-  flags.job.wire = plan.wire;
-  flags.job.optimizer = plan.optimizer;
-  flags.job.code = code.code;
-  flags.job.options.tolerate = code.tolerate;
-  flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
-  flags.job.options.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
-  flags.job.options.fastest = code.workers;
-  flags.job.options.steps = kLearningSteps + kCountedSteps;
-  flags.job.quiet = true;
-  flags.seeds = kComparedSeeds;
+  const SimulateFlags flags = SimulatedAs(plan, code);
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));
   MOTLEY_ASSIGN_OR_RETURN(SimSummary summary, RunSeeds(flags, sim, nullptr));
   SimulatedScheme simulated;
@@ -231,9 +250,10 @@ uint32_t SimulatedScheme::Workers() const {
 }
 
 bool PlanReport::RecommendsDirect() const {
-  if (!vector || !Runs()) return false;
-  if (vector->chosen) return PlacesDirect();
-  return PlacesDirect() || vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
+  if (PlacesDirect()) return true;
+  // One worker alone has nobody to share with.
+  return vector && Runs() && !vector->chosen && vector->direct.ranges.size() > 1 &&
+         vector->direct_seconds < kWorthLeavingStar * Fixed().Total();
 }
 
 const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
@@ -260,45 +280,21 @@ double PlanReport::RecommendedSeconds() const {
   return RecommendsAuto() ? automatic->cost.expected : Fixed().Total();
 }
 
-JobOptions PlanReport::Job() const {
-  using Holders = JobOptions::Holders;
-  SimulatedJobCode code{.code = "auto"};
-  if (!RecommendsAuto()) code = SimulatedCodeOf(Fixed().candidate);
-  JobOptions job;
-  job.workers = static_cast<uint32_t>(std::min(machines, kMostInAJob));
-  job.code = code.code;
-  job.tolerate = code.tolerate;
-  job.parts = code.parts;
-  job.optimizer.name = optimizer;
-  job.wire = wire;
-  if (wire != WireFormat::kFloat32) job.audit_fraction = 0;  // Rounded answers are not audited.
-  job.followers = followers;
-  if (PlacesDirect()) job.holders = Holders::kWorkers;
-  if (vector && vector->servers > 0) {
-    job.holders = Holders::kShardServers;
-    job.shard_servers = vector->servers;
-  }
-  return job;
-}
-
 Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
                                   ParallelFor& parallel, const PlanProgress& progress) {
   MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("--reduce", flags.reduce));
-  MOTLEY_RETURN_IF_ERROR(CheckReduce(flags, mode, profile));
+  MOTLEY_RETURN_IF_ERROR(CheckVector(flags, mode, profile));
   MOTLEY_ASSIGN_OR_RETURN(PlannedJob job, JobOf(flags));
   PlanOptions options;
   options.most_copies = flags.copies;
   PlanReport report;
-  report.wire = job.wire;
-  report.followers = job.followers;
-  report.optimizer = flags.optimizer;
+  report.flags = flags;
   const bool asked = mode.servers > 0 || mode.kind == Reduce::kDirect;
   if (profile.gradient_bytes > 0 && (asked || profile.workers.size() <= kMostInAJob)) {
     MOTLEY_ASSIGN_OR_RETURN(report.vector, PlaceVector(profile, job, options, mode));
     const Reduce placed = report.vector->placed.kind;
     if (placed != Reduce::kStar) job.reduce = ReduceMode{placed, mode.servers};
   }
-  if (profile.gradient_bytes > 0) report.reduce = report.PlacesDirect() ? "direct" : "star";
   const PlannedCluster cluster = ClusterOf(profile, job);
   SimulatedPlan& plan = report.plan;
   MOTLEY_ASSIGN_OR_RETURN(plan.ranking, RankSchemes(cluster, options));
@@ -334,11 +330,10 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
     report.losses = report.losses || worker.loss_probability > 0;
   }
   report.cluster = profile.name.empty() ? flags.cluster : profile.name;
-  report.file = flags.cluster;
-  report.batch = flags.batch;
   report.machines = profile.workers.size();
   report.ideal_seconds = IdealStepSeconds(profile.workers, RatesOfServers(profile, mode),
                                           cluster.gradient_bytes, cluster.samples);
+  report.job = JobToTrain(report, profile);
   return report;
 }
 

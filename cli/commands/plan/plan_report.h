@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,8 +31,7 @@ struct PlanFlags {
   double data_bytes = 0;        // Size of the whole data set.
   uint32_t copies = 3;          // The largest number.
   std::string reduce = "star";  // Simulating other jobs takes much longer.
-  uint32_t followers = 1;
-  bool followers_given = false;
+  std::optional<uint32_t> followers;
   std::string wire = "float32";
   std::string optimizer = "adam";  // What motley train chooses for most models.
   bool explain = false;
@@ -97,8 +97,7 @@ struct PlanReport {
   SimulatedPlan plan;
   JobChoice choice;
   std::string cluster;
-  std::string file;
-  uint32_t batch = 256;
+  PlanFlags flags;
   size_t machines = 0;       // Workers in the file.
   double ideal_seconds = 0;  // IdealStepSeconds; 0: unknown.
   // Empty: its length is not known, or no job has so many workers.
@@ -108,10 +107,9 @@ struct PlanReport {
   bool stragglers = false;   // Some worker is slow at times.
   bool losses = false;       // Workers may be lost.
 
-  std::string reduce;  // What the figures are for; empty: the vector's length is not known.
-  WireFormat wire = WireFormat::kFloat32;
-  uint32_t followers = PlanFlags().followers;
-  std::string optimizer = PlanFlags().optimizer;
+  // The job of TrainCommand, whose code and vector's place are the recommended ones. Null: no job
+  // can be simulated, or the vector's length is not known.
+  std::shared_ptr<const JobOptions> job;
 
   // True if jobs can do what the plan is about.
   bool Runs() const { return !vector || vector->placed.kind != Reduce::kSharded; }
@@ -126,12 +124,15 @@ struct PlanReport {
   double RecommendedSeconds() const;
   // The code's flags of `motley train` and `motley simulate` for the recommended row.
   std::string RecommendedFlags() const;
-  std::string VectorFlags() const;  // Those for the vector; empty, or begins with a blank.
+  // No code was simulated with the vector where it should be, and auto suits every place.
+  bool TrainsWithAuto() const { return RecommendsAuto() || RecommendsDirect() != PlacesDirect(); }
+  std::string TrainedFlags() const;  // The code's flags of TrainCommand.
+  // Those for the vector; empty, or begins with a blank. `direct`: the workers sum it.
+  std::string VectorFlags(bool direct) const;
   // Runs what the plan's row was simulated with: five seeds, of whose steps the settled ones count.
   std::string SimulateCommand() const;
+  // The vector is where the plan recommends it, which may be elsewhere than in its figures.
   std::string TrainCommand() const;
-  // The job of these commands, as far as its memory depends on it.
-  JobOptions Job() const;
 };
 
 // Reports that `done` of `all` simulations are ready. Called from several threads, one at a time.

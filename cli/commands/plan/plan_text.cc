@@ -196,16 +196,16 @@ uint64_t ParametersOf(const PlannedVector& vector) {
 // The memory of a job with a long vector.
 std::string MemoryText(const PlanReport& plan) {
   constexpr double kLongBytes = 64 << 20;
-  if (plan.vector->words.bytes < kLongBytes) return "";
-  return fmt::format("with {} and --optimizer {} a job {}\n", plan.RecommendedFlags(),
-                     plan.optimizer, DescribeMemory(plan.Job(), ParametersOf(*plan.vector)));
+  if (plan.vector->words.bytes < kLongBytes || !plan.job) return "";
+  const char* const direct = plan.RecommendsDirect() ? ", --reduce direct" : "";
+  return fmt::format("with {}{} and --optimizer {} a job {}\n", plan.TrainedFlags(), direct,
+                     plan.flags.optimizer, DescribeMemory(*plan.job, ParametersOf(*plan.vector)));
 }
 
 nlohmann::ordered_json MemoryJson(const PlanReport& plan) {
-  const JobOptions job = plan.Job();
-  const bool elsewhere = job.holders != JobOptions::Holders::kServer;
-  const UsualMemory usual = UsualMemoryOf(job, ParametersOf(*plan.vector), elsewhere);
-  return {{"optimizer", plan.optimizer},
+  const bool elsewhere = plan.job->holders != JobOptions::Holders::kServer;
+  const UsualMemory usual = UsualMemoryOf(*plan.job, ParametersOf(*plan.vector), elsewhere);
+  return {{"optimizer", plan.flags.optimizer},
           {"server_bytes", usual.server},
           {"worker_bytes", usual.worker},
           {"part_bytes", usual.part}};
@@ -235,7 +235,12 @@ std::string VectorText(const PlanReport& plan, bool explain) {
       "recommended: --reduce {}. If the workers sum the vector, the fastest code takes {} ms per "
       "step by the step model, and otherwise {} ms\n",
       direct ? "direct" : "star", Figure(vector.direct_seconds), Figure(plan.Fixed().Total()));
-  if (direct) text += "all other figures and the commands are for --reduce star\n";
+  if (direct) {
+    text +=
+        "the job to train has it, with --code auto. All other figures and the simulation are for "
+        "--reduce star; plan with --reduce direct for those of that job, and for its fastest "
+        "code\n";
+  }
   return text;
 }
 
@@ -321,26 +326,31 @@ std::string PlanReport::RecommendedFlags() const {
   return RecommendsAuto() ? "--code auto" : FlagsOf(Fixed().candidate);
 }
 
-std::string PlanReport::VectorFlags() const {
-  std::string flags = reduce.empty() ? "" : " --reduce " + reduce;
-  if (PlacesDirect() && followers != PlanFlags().followers) {
-    flags += fmt::format(" --followers {}", followers);
-  }
-  if (wire != WireFormat::kFloat32) flags += fmt::format(" --wire {}", NameOf(wire));
-  if (optimizer != PlanFlags().optimizer) flags += " --optimizer " + optimizer;
-  return flags;
+std::string PlanReport::TrainedFlags() const {
+  return TrainsWithAuto() ? "--code auto" : RecommendedFlags();
+}
+
+std::string PlanReport::VectorFlags(bool direct) const {
+  const PlanFlags usual;
+  std::string text;
+  if (vector) text = direct ? " --reduce direct" : " --reduce star";
+  if (direct && flags.followers) text += fmt::format(" --followers {}", *flags.followers);
+  if (flags.wire != usual.wire) text += " --wire " + flags.wire;
+  if (flags.optimizer != usual.optimizer) text += " --optimizer " + flags.optimizer;
+  return text;
 }
 
 std::string PlanReport::SimulateCommand() const {
   return fmt::format("motley simulate --cluster {} --batch {} --steps {} --seeds {} {}{}",
-                     ShellWord(file), batch, kLearningSteps + kCountedSteps, kComparedSeeds,
-                     RecommendedFlags(), VectorFlags());
+                     ShellWord(flags.cluster), flags.batch, kLearningSteps + kCountedSteps,
+                     kComparedSeeds, RecommendedFlags(), VectorFlags(PlacesDirect()));
 }
 
 std::string PlanReport::TrainCommand() const {
   const size_t most = std::min(machines, kMostInAJob);
   return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}{}",
-                     std::min<size_t>(most, 2), most, batch, RecommendedFlags(), VectorFlags());
+                     std::min<size_t>(most, 2), most, flags.batch, TrainedFlags(),
+                     VectorFlags(RecommendsDirect()));
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {
@@ -447,7 +457,7 @@ std::string PlanJson(const PlanReport& plan) {
                                  {"events", ranking.events}, {"schemes", schemes}};
   if (plan.vector) {
     json["reduce"] = ReduceJson(plan);
-    json["memory"] = MemoryJson(plan);
+    json["memory"] = plan.job ? MemoryJson(plan) : nullptr;
   }
   if (plan.automatic) {
     const AutomaticJob& job = *plan.automatic;
