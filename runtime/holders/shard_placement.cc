@@ -188,12 +188,14 @@ void ShardPlacement::Joined(WorkerId worker, const std::string& address) {
 }
 
 void ShardPlacement::Introduce(WorkerId worker) const {
+  // With a shard that nobody has, the job ends, and says why to all workers.
+  if (!reachable()) return;
   wire::ShardsT shards;
   shards.rollbacks = rollback_.count;
   for (const Shard& shard : shards_) shards.owners.push_back(shard.owner);
   for (const WorkerId node : nodes()) {
     const auto member = choice_.members().find(node);
-    if (member == choice_.members().end()) continue;  // It is lost, and so is its shard.
+    if (member == choice_.members().end()) continue;  // It is lost, and followed the shard.
     if (shards.addresses.size() <= node) shards.addresses.resize(node + 1);
     shards.addresses[node] = member->second;
   }

@@ -299,6 +299,10 @@ TEST(WorkerShards, AreLostWithoutFollowers) {
   EXPECT_NE(end.status.ToString().find("nobody followed it"), std::string::npos)
       << end.status.ToString();
   EXPECT_TRUE(world.watcher.lost.contains(1)) << "the loss that ends a job is an event, too";
+  ASSERT_TRUE(world.RunUntil([&] { return world.workers[0]->ended && world.workers[2]->ended; }));
+  for (const int other : {0, 2}) {
+    EXPECT_TRUE(world.workers[other]->ended->ok()) << world.workers[other]->ended->ToString();
+  }
 }
 
 // An empty frame of a stranger, who knows no token, is nothing to a worker that holds shards.
