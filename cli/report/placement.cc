@@ -18,10 +18,6 @@ std::string Size(double bytes) {
   return bytes >= 1e3 ? fmt::format("{:.3g} kB", bytes / 1e3) : fmt::format("{:.0f} bytes", bytes);
 }
 
-std::string KindName(const ReduceChoice& choice) {
-  return NameOf({choice.kind, static_cast<uint32_t>(choice.ranges.size())});
-}
-
 const char* WhoSums(Reduce kind) {
   if (kind == Reduce::kStar) return "the server sums";
   return kind == Reduce::kDirect ? "the workers sum" : "server processes sum";
@@ -42,7 +38,7 @@ std::string PlacedVector::Text(const ReduceChoice& choice) const {
   std::string text = fmt::format(
       "--reduce {}: {} the vector of {}{}. If all workers take part, that takes {} of a "
       "step",
-      KindName(choice), WhoSums(choice.kind), Size(bytes),
+      NameOf({choice.kind, servers}), WhoSums(choice.kind), Size(bytes),
       choice.kind == Reduce::kStar ? "" : ", each a range that suits its link",
       Ms(choice.cost.Total()));
   if (choice.kind != Reduce::kStar) {

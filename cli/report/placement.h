@@ -2,6 +2,7 @@
 // Words for where a job's vector is summed, and why.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ std::string ReduceHelp();
 struct PlacedVector {
   double bytes = 0;
   std::vector<std::string> workers;
+  uint32_t servers = 0;  // With sharded:S. Some of them may get no range.
 
   // "--reduce direct: the workers sum the vector of 4 MB ...", with the reason; ends with a
   // newline.

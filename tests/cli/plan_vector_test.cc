@@ -133,7 +133,9 @@ TEST(PlanCommandVector, TrainsWithTheRecommendedPlaceAndSimulatesItsFigures) {
   const std::string code = FlagsOf(plan->Fixed().candidate);
   EXPECT_THAT(plan->TrainCommand(), HasSubstr(" --code auto --reduce direct"));
   EXPECT_THAT(plan->SimulateCommand(), HasSubstr(code + " --reduce star"));
-  EXPECT_THAT(PlanText(*plan, false, 1000), HasSubstr("the simulation are for --reduce star; "));
+  const std::string text = PlanText(*plan, false, 1000);
+  EXPECT_THAT(text, HasSubstr(code + " --reduce star takes "));
+  EXPECT_THAT(text, HasSubstr("the simulation are for --reduce star; "));
   const auto json = nlohmann::json::parse(PlanJson(*plan));
   const std::string place = json["reduce"]["recommended"];
   EXPECT_THAT(json["recommended"]["train"], HasSubstr(" --reduce " + place));
@@ -149,6 +151,17 @@ TEST(PlanCommandVector, OneWorkerHasNobodyToShareTheVectorWith) {
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_FALSE(plan->RecommendsDirect());
   EXPECT_THAT(plan->TrainCommand(), HasSubstr(" --reduce star"));
+  EXPECT_THAT(PlanText(*plan, false, 1000), Not(HasSubstr("If the workers sum the vector")));
+  EXPECT_THAT(PlanJson(*plan), Not(HasSubstr("direct_step_seconds")));
+}
+
+TEST(PlanCommandVector, NamesAllServersOfAShortVector) {
+  ClusterProfile cluster = Thin();
+  cluster.gradient_bytes = 10000;  // One range.
+  const Result<PlanReport> plan = Report("sharded:4", cluster);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_THAT(PlanText(*plan, false, 1000), HasSubstr("--reduce sharded:4: "));
+  EXPECT_THAT(PlanJson(*plan), HasSubstr("\"placement\": \"sharded:4\""));
 }
 
 TEST(PlanCommandVector, PredictsStepsWhoseVectorOthersSum) {

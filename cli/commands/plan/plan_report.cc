@@ -201,7 +201,7 @@ Result<PlannedJob> JobOf(const PlanFlags& flags) {
 Result<PlannedVector> PlaceVector(const ClusterProfile& profile, const PlannedJob& job,
                                   const PlanOptions& options, const ReduceMode& mode) {
   PlannedVector vector;
-  vector.servers = mode.servers;
+  vector.words.servers = mode.servers;
   vector.chosen = mode.kind == Reduce::kAuto;
   vector.words.bytes = static_cast<double>(profile.gradient_bytes);
   for (const WorkerProfile& worker : profile.workers) {

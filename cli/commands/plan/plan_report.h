@@ -86,7 +86,6 @@ struct AutomaticJob {
 struct PlannedVector {
   PlacedVector words;
   ReduceChoice placed;    // By --reduce: the table is about it.
-  uint32_t servers = 0;   // With sharded:S.
   bool chosen = false;    // --reduce auto chose it as jobs do.
   bool is_short = false;  // So jobs that choose leave it at the server.
   ReduceChoice direct;

@@ -159,8 +159,9 @@ std::string Headline(const PlanReport& plan) {
       plan.RecommendsAuto()
           ? Step(plan.automatic->cost.expected, plan.automatic->cost, &plan.automatic->simulated)
           : StepOf(plan.Fixed(), plan);
-  std::string text =
-      fmt::format("{}: {} takes {} per step", plan.cluster, plan.RecommendedFlags(), step);
+  const bool other = plan.RecommendsDirect() && !plan.PlacesDirect();
+  std::string text = fmt::format("{}: {}{} takes {} per step", plan.cluster,
+                                 plan.RecommendedFlags(), other ? " --reduce star" : "", step);
   if (plan.ideal_seconds > 0) {
     text += fmt::format(" (ideal, if work and vector were divided without loss: {} ms)",
                         Figure(plan.ideal_seconds));
@@ -228,7 +229,8 @@ std::string VectorText(const PlanReport& plan, bool explain) {
            "to train with shard servers, see motley server --help; motley simulate shows their "
            "steps\n";
   }
-  if (plan.PlacesDirect() || vector.chosen) return text;
+  // One worker alone has nobody to share with.
+  if (plan.PlacesDirect() || vector.chosen || vector.words.workers.size() < 2) return text;
   const bool direct = plan.RecommendsDirect();
   if (direct) text += vector.words.Text(vector.direct);
   text += fmt::format(
@@ -276,13 +278,13 @@ nlohmann::ordered_json ReduceJson(const PlanReport& plan) {
                       {"share", static_cast<double>(range.size()) / all}});
   }
   nlohmann::ordered_json json = {
-      {"placement", NameOf({placed.kind, static_cast<uint32_t>(placed.ranges.size())})},
+      {"placement", NameOf({placed.kind, vector.words.servers})},
       {"reason", vector.is_short ? "short" : ReasonName(placed.reason.kind)}};
   json.update(CostJson(placed.cost));
   json["star"] = CostJson(placed.reason.star);
   if (placed.reason.narrowest) json["narrowest_worker"] = *placed.reason.narrowest;
   json["shares"] = std::move(shares);
-  json["direct_step_seconds"] = vector.direct_seconds;
+  if (workers > 1) json["direct_step_seconds"] = vector.direct_seconds;
   if (plan.Runs()) json["recommended"] = plan.RecommendsDirect() ? "direct" : "star";
   return json;
 }
