@@ -26,7 +26,7 @@ ReduceChoice Chosen(size_t workers, double server, uint64_t floats, const Reduce
 }
 
 TEST(PlacedVector, SaysWhoSumsAndWhatItTakes) {
-  const PlacedVector words = {.bytes = 4e6, .workers = {"a", "b", "c", "d"}};
+  const PlacedVector words = {.bytes = 4e6, .workers = {"a", "b", "c", "d"}, .servers = 2};
   const std::string direct = words.Text(Chosen(4, kRate, 1'000'000, {Reduce::kAuto}));
   EXPECT_THAT(direct,
               HasSubstr("--reduce direct: the workers sum the vector of 4 MB, each a range"));
