@@ -5,7 +5,6 @@
 import gzip
 import json
 import pathlib
-import random
 import re
 import shlex
 import signal
@@ -14,25 +13,12 @@ import subprocess
 import unittest
 
 from tools.lab import Lab
-from tools.program import TOKEN, ProgramTest, Running
+from tools.program import TOKEN, ProgramTest, Running, free_port
 
 ROOT = pathlib.Path(__file__).parents[3]
 TUTORIAL = ROOT / "docs" / "tutorial" / "lab.md"
 DIGITS = ROOT / "examples" / "data" / "digits.csv.gz"
 LONG = 100_000_000  # No test waits for so many steps.
-
-
-def free_port():
-    """A port below those that the system gives to connections. Other tests, or workers that look for a
-    server, could take one of those before the server does."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def set_folder(folder):

@@ -16,7 +16,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "program" / "tools"))
 from program import (  # noqa: E402, F401  (tests beside this one use some of them)
-    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, stopped, wait_until)
+    PATIENCE_S, PROGRAM, TOKEN, ProgramTest, Running, alive, children_of, free_port, stopped, wait_until)
 
 EXAMPLE = os.environ.get("MOTLEY_EXAMPLE", "")
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from run_test import PATIENCE_S, PROGRAM, RunTest, alive, wait_until
+from run_test import PATIENCE_S, PROGRAM, RunTest, alive, free_port, wait_until
 
 SOURCE = pathlib.Path(__file__).parents[3]
 NODES = 3
@@ -60,19 +60,6 @@ def why_not():
     return f"{', '.join(missing)} not installed here (slurm-wlm, munge)" if missing else ""
 
 
-def free_ports(count):
-    """The first of consecutive ports that nobody uses."""
-    for first in range(21000 + os.getpid() % 1000 * 10, 60000, count):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return first
-        except OSError:
-            continue
-    raise AssertionError("no free ports")
-
-
 def variable_of(pid, name):
     try:
         for word in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
@@ -90,7 +77,7 @@ class Cluster:
         self.folder = folder
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf"),
                             "PATH": f"{os.environ['PATH']}:/usr/sbin:{pathlib.Path(PROGRAM).parent}"}
-        first = free_ports(NODES + 1)
+        first = free_port(consecutive=NODES + 1)
         (folder / "state").mkdir()
         (folder / "slurm.conf").write_text(CONFIGURATION.format(
             host=socket.gethostname().split(".")[0], folder=folder, port=first, first=first + 1, last=first + NODES,

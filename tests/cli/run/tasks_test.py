@@ -8,13 +8,12 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
 import unittest
 
-from run_test import PATIENCE_S, PROGRAM, TOKEN, Running, RunTest, alive, wait_until
+from run_test import PATIENCE_S, PROGRAM, TOKEN, Running, RunTest, alive, free_port, wait_until
 
 # Runs the command here, after it has forgotten what ssh does not pass on.
 FAKE_SSH = """
@@ -55,8 +54,7 @@ class Hosts(RunTest):
         self.assertNotIn(TOKEN, self.log())
 
     def test_shard_servers_find_the_job_by_the_address_and_token_of_the_user(self):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        address = f"127.0.0.1:{free_port()}"
         run = self.start("--hosts", "anna,ben", "--address", address, self.trains(), "--steps", 40,
                          "--reduce", "sharded:2")
         servers = [Running(self, "server", "--shard", "--server", address) for _ in range(2)]
@@ -252,9 +250,7 @@ class Sshd(RunTest):
         folder.mkdir(mode=0o700)
         for key in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         (folder / "sshd_config").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\n"
             "PermitRootLogin yes\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n")

@@ -9,6 +9,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -30,6 +31,20 @@ def write_samples(path, rows=600, features=12, classes=4, seed=1):
             label = row % classes
             values = [centre + draw.gauss(0, 0.7) for centre in centres[label]]
             file.write(",".join(f"{v:.4f}" for v in values) + f",{label}\n")
+
+
+def free_port(consecutive=1):
+    """The first of consecutive ports below those that the system gives to connections. Other tests, or workers that
+    look for a server, could take one of those before the server does."""
+    while True:
+        first = random.randrange(20_000, 32_000 - consecutive)
+        try:
+            for port in range(first, first + consecutive):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return first
 
 
 def process_state(pid):
