@@ -22,8 +22,7 @@ void JobState::SendData(WorkerId worker, StepId update, std::vector<PartitionId>
     members[worker].holds[p] = true;
   }
   const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
-  const Time due = now + transfers.Left(worker, now) + takes;
-  transfers.Sent(worker, partitions, update, why, due);
+  transfers.Sent(worker, partitions, update, why, now, takes);
   Do(PlacePartitions{worker, std::move(partitions), why == Transfers::Why::kCopies});
 }
 

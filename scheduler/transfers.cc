@@ -22,14 +22,18 @@ void Transfers::StepOpens(StepId step) {
 }
 
 void Transfers::Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step,
-                     Why why, Time due) {
+                     Why why, Time now, Duration takes) {
   if (worker >= data_.size()) data_.resize(worker + 1);
   Data& data = data_[worker];
   for (const PartitionId p : partitions) data.coming[p] = why;
   if (why == Why::kCopies) return;
+  data.due = now + Left(worker, now) + takes;
+  if (data.needed == 0) {
+    data.begun = now;
+    data.needed_seen = 0;
+  }
   data.needed += static_cast<uint32_t>(partitions.size());
   data.sent = step;
-  data.due = due;
   in_the_way_ = true;
 }
 
@@ -42,6 +46,7 @@ void Transfers::Came(const DataCame& event, Time now) {
     data.came = now;
     if (found->second == Why::kNeeded) {
       --data.needed;
+      ++data.needed_seen;
       data.needed_came = now;
     }
     data.coming.erase(found);
@@ -69,7 +74,13 @@ uint32_t Transfers::InFront(WorkerId worker) const {
 
 Duration Transfers::Left(WorkerId worker, Time now) const {
   if (worker >= data_.size() || data_[worker].needed == 0) return {};
-  return std::max(data_[worker].due - now, Duration{});
+  const Data& data = data_[worker];
+  Time due = data.due;
+  if (data.needed_seen > 0) {
+    const Duration each = (data.needed_came - data.begun) / data.needed_seen;
+    due = data.needed_came + each * data.needed;
+  }
+  return std::max(due - now, Duration{});
 }
 
 bool Transfers::Delayed(WorkerId worker, Time since) const {

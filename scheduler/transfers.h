@@ -39,10 +39,10 @@ class Transfers {
   // While wanted copies are missing, steps do not show what the copies are worth.
   void WantCopies(bool wanted) { wants_copies_ = wanted; }
 
-  // `due` is the predicted time of arrival of needed data. A copy that is on its way may be sent
-  // again because a step needs it.
+  // Alone, needed data are predicted to take this long. A copy that is on its way may be sent again
+  // because a step needs it.
   void Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step, Why why,
-            Time due = {});
+            Time now = {}, Duration takes = {});
   void Gone(WorkerId worker);
 
   const Coming& ComingTo(WorkerId worker) const;
@@ -50,7 +50,8 @@ class Transfers {
   uint32_t CopiesTo(WorkerId worker) const;
   // Partitions that a message to the worker has to wait for.
   uint32_t InFront(WorkerId worker) const;
-  // Time from `now` until all needed data should have come.
+  // Time from `now` until all needed data should have come: as predicted, or, once some of them
+  // have come, at the rate of these.
   Duration Left(WorkerId worker, Time now) const;
   // When data that a step needs came last; before all times if none have.
   Time NeededCame(WorkerId worker) const {
@@ -78,6 +79,8 @@ class Transfers {
     Coming coming;
     uint32_t needed = 0;  // Partitions of `coming` that were needed when they were sent.
     StepId sent = 0;      // The last step that needed some.
+    Time begun{};              // When data began to be sent,
+    uint32_t needed_seen = 0;  // and needed partitions that came since.
     Time due{};
     Time came = Time::min();  // When data came last.
     Time needed_came = Time::min();

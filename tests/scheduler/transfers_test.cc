@@ -91,15 +91,29 @@ TEST(Transfers, DataDelayWhatWasUnderWayWhenTheyCame) {
 TEST(Transfers, WhatShouldHaveComeIsNoLongerWaitedFor) {
   Transfers data;
   EXPECT_EQ(data.Left(1, At(0)), Duration{});
-  data.Sent(1, {1, 2}, 3, Why::kNeeded, At(10));
+  data.Sent(1, {1, 2}, 3, Why::kNeeded, At(0), FromSeconds(10));
   EXPECT_EQ(data.Left(1, At(4)), FromSeconds(6));
   EXPECT_EQ(data.Left(1, At(11)), Duration{});
-  data.See(DataCame{1, {1}}, At(4));
-  EXPECT_EQ(data.Left(1, At(4)), FromSeconds(6));
-  data.See(DataCame{1, {2}}, At(4));
+  data.See(DataCame{1, {1, 2}}, At(4));
   EXPECT_EQ(data.Left(1, At(4)), Duration{}) << "they have come";
-  data.Sent(1, {3}, 4, Why::kCopies, At(20));
+  data.Sent(1, {3}, 4, Why::kCopies, At(10), FromSeconds(10));
   EXPECT_EQ(data.Left(1, At(4)), Duration{}) << "no work waits for copies";
+}
+
+// Seed 25078: a worker got leases because its data were due, although a third of them was still to
+// come, over a link that was slower than the others.
+TEST(Transfers, TheRestComesAsFastAsTheDataThatCame) {
+  Transfers data;
+  data.Sent(1, {1, 2, 3, 4}, 3, Why::kNeeded, At(10), FromSeconds(4));
+  data.See(DataCame{1, {1, 2, 3}}, At(16));
+  EXPECT_EQ(data.Left(1, At(16)), FromSeconds(2));
+  EXPECT_EQ(data.Left(1, At(17)), FromSeconds(1));
+  EXPECT_EQ(data.Left(1, At(19)), Duration{});
+  data.Sent(1, {5}, 4, Why::kNeeded, At(17), FromSeconds(1));
+  EXPECT_EQ(data.Left(1, At(17)), FromSeconds(3));
+  data.See(DataCame{1, {4, 5}}, At(18));
+  data.Sent(1, {6, 7}, 5, Why::kNeeded, At(20), FromSeconds(1));
+  EXPECT_EQ(data.Left(1, At(20)), FromSeconds(1)) << "nothing of the new data has come";
 }
 
 TEST(Transfers, WhoNeverReceivesIsForgotten) {
