@@ -40,6 +40,12 @@ struct PlannedRound {
   double seconds = 0;  // Time of the step under the running scheme; 0: unknown.
 };
 
+// The vector of a running job. Who takes part in steps does not change who owns it.
+struct OwnedVector {
+  Exchange exchange;  // Its workers are those of the cluster.
+  ShardShares shares;
+};
+
 struct PlannedCluster {
   std::vector<PlannedWorker> workers;
   std::vector<PlannedRound> rounds;  // The last rounds of these workers; may be empty.
@@ -54,7 +60,8 @@ struct PlannedCluster {
   bool seen_together = false;
   // Where the vector is summed. Without it, on the server: the times of the workers say how long.
   std::optional<ReduceRequest> reduction;
-  double commit_seconds = 0;  // From the last answer until parameters may leave.
+  std::optional<OwnedVector> owned;  // Then that is known, and the server has nothing of it.
+  double commit_seconds = 0;         // From the last answer until parameters may leave.
 };
 
 // The cluster as it may look if only the `workers` fastest workers take part in steps (0: all do).

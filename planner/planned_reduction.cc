@@ -19,6 +19,36 @@ ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   return request;
 }
 
+// The same with these workers. The others own what they own, as servers do.
+OwnedVector Among(const OwnedVector& all, const std::vector<bool>& among) {
+  const std::vector<NodeLink>& workers = all.exchange.workers;
+  OwnedVector part{all.exchange, {}};
+  part.exchange.workers.clear();
+  part.exchange.servers.clear();
+  part.exchange.may_own.clear();
+  for (const bool takes_part : {true, false}) {
+    for (size_t w = 0; w < workers.size(); ++w) {
+      if (among[w] != takes_part || (!takes_part && all.shares[w] == 0)) continue;
+      (takes_part ? part.exchange.workers : part.exchange.servers).push_back(workers[w]);
+      part.shares.push_back(all.shares[w]);
+    }
+  }
+  for (size_t i = 0; i < all.exchange.servers.size(); ++i) {
+    part.exchange.servers.push_back(all.exchange.servers[i]);
+    part.shares.push_back(all.shares[workers.size() + i]);
+  }
+  return part;
+}
+
+OwnedVector StarOf(const ReduceRequest& request) {
+  OwnedVector star{request.exchange, {}};
+  star.exchange.servers = {request.coordinator};
+  star.exchange.followers = 0;
+  star.shares.assign(star.exchange.nodes(), 0);
+  star.shares.back() = 1;
+  return star;
+}
+
 // The times of a link that all share, per vector, and of the workers' own links.
 struct LinkTimes {
   double message = 0, start = 0;
@@ -77,25 +107,38 @@ Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::ve
   return ChooseReduction(Among(*cluster.reduction, among));
 }
 
+Result<double> ExchangeAmong(const PlannedCluster& cluster, const std::vector<bool>& among) {
+  if (cluster.owned) {
+    const OwnedVector owned = Among(*cluster.owned, among);
+    return SecondsOf(owned.exchange, owned.shares).total;
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice choice, ReductionAmong(cluster, among));
+  return choice.cost.Total();
+}
+
 Result<PlannedCluster> WithReduction(const PlannedCluster& cluster, const std::vector<bool>& among,
                                      uint32_t parts) {
-  MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice choice, ReductionAmong(cluster, among));
-  const ReduceRequest request = Among(*cluster.reduction, among);
-  Exchange exchange = request.exchange;
-  exchange.parts = parts;
-  ShardShares shares;
-  if (choice.kind == Reduce::kStar) {
-    exchange.servers = {request.coordinator};
-    exchange.followers = 0;
-    shares.assign(exchange.nodes(), 0);
-    shares.back() = 1;
+  OwnedVector owned;
+  double latency = 0;
+  bool star = false;
+  if (cluster.owned) {
+    owned = Among(*cluster.owned, among);
+    for (const PlannedWorker& worker : cluster.workers) {
+      latency = std::max(latency, worker.latency_seconds);
+    }
   } else {
-    shares = SharesOf(choice.ranges, exchange.nodes());
+    MOTLEY_ASSIGN_OR_RETURN(const ReduceChoice choice, ReductionAmong(cluster, among));
+    const ReduceRequest request = Among(*cluster.reduction, among);
+    star = choice.kind == Reduce::kStar;
+    owned = star ? StarOf(request)
+                 : OwnedVector{request.exchange, SharesOf(choice.ranges, request.exchange.nodes())};
+    latency = request.latency_seconds;
   }
-  const LinkTimes times = TimesOf(exchange, shares);
+  owned.exchange.parts = parts;
+  const LinkTimes times = TimesOf(owned.exchange, owned.shares);
   PlannedCluster placed = cluster;
-  const bool commits = choice.kind != Reduce::kStar && !exchange.streams;
-  placed.commit_seconds = commits ? 2 * request.latency_seconds : 0;
+  const bool commits = !star && !owned.exchange.streams;
+  placed.commit_seconds = commits ? 2 * latency : 0;
   size_t next = 0;
   for (size_t w = 0; w < among.size(); ++w) {
     if (!among[w]) continue;

@@ -33,7 +33,11 @@ ServerRates RatesOfServers(const ClusterProfile& profile, const ReduceMode& mode
 // The placement for a job in which these workers take part. Precondition: cluster.reduction.
 Result<ReduceChoice> ReductionAmong(const PlannedCluster& cluster, const std::vector<bool>& among);
 
-// The cluster with the times of that placement. Answers are cut into `parts`.
+// The seconds of an exchange among these workers. Precondition of both: cluster.reduction or
+// cluster.owned.
+Result<double> ExchangeAmong(const PlannedCluster& cluster, const std::vector<bool>& among);
+
+// The cluster with the times of that exchange. Answers are cut into `parts`.
 Result<PlannedCluster> WithReduction(const PlannedCluster& cluster, const std::vector<bool>& among,
                                      uint32_t parts);
 

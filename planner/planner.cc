@@ -110,13 +110,12 @@ std::vector<std::pair<uint32_t, double>> SecondsOfFewPlaced(const PlannedCluster
   std::vector<std::pair<uint32_t, double>> seconds;
   for (uint32_t few = 1; few <= n; few = few < n ? std::min(n, few + 1 + few / 4) : n + 1) {
     const std::vector<bool> among = FastestWorkers(cluster, few);
-    const Result<ReduceChoice> choice = ReductionAmong(cluster, among);
+    const Result<double> exchange = ExchangeAmong(cluster, among);
     double rate = 0;
     for (uint32_t w = 0; w < n; ++w) {
       if (among[w]) rate += 1 / cluster.workers[w].curve.seconds_per_sample;
     }
-    const double exchange = choice.ok() ? choice->cost.Total() : 0;
-    seconds.emplace_back(few, exchange + cluster.samples / rate);
+    seconds.emplace_back(few, (exchange.ok() ? *exchange : 0) + cluster.samples / rate);
   }
   return seconds;
 }
@@ -145,7 +144,7 @@ std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
   if (n == 0) return {};
   const PlannedCluster free = WithFewer(cluster, n);
   const std::vector<std::pair<uint32_t, double>> seconds =
-      free.reduction ? SecondsOfFewPlaced(free) : SecondsOfFew(free);
+      free.reduction || free.owned ? SecondsOfFewPlaced(free) : SecondsOfFew(free);
   const auto least =
       std::min_element(seconds.begin(), seconds.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -169,7 +168,7 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
   planned.exact = kind.exact;
   PlannedCluster whole = WithFewer(present, candidate.workers);
   std::vector<bool> among = FastestWorkers(whole, candidate.workers);
-  if (whole.reduction) {
+  if (whole.reduction || whole.owned) {
     Result<PlannedCluster> placed = WithReduction(whole, among, kind.Parts(candidate.copies));
     if (!placed.ok()) {
       planned.refused = placed.status().message();

@@ -229,6 +229,15 @@ ShardShares SharesFor(const Exchange& exchange) {
   return shares;
 }
 
+NodeLink MeanLink(const std::vector<NodeLink>& links) {
+  NodeLink mean;
+  for (const NodeLink& link : links) {
+    mean.up += link.up / static_cast<double>(links.size());
+    mean.down += link.down / static_cast<double>(links.size());
+  }
+  return mean;
+}
+
 std::vector<NodeSeconds> NodeSecondsOf(const Exchange& exchange, const ShardShares& shares) {
   const Nodes nodes(exchange);
   MOTLEY_ASSERT(shares.size() == nodes.size());

@@ -48,6 +48,9 @@ struct NodeLink {
   bool operator==(const NodeLink&) const = default;
 };
 
+// At least one link.
+NodeLink MeanLink(const std::vector<NodeLink>& links);
+
 struct Exchange {
   std::vector<NodeLink> workers;
   // Nodes on machines without a worker. A server on a worker's machine has no link of its own, so

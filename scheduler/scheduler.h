@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "coding/code_form.h"
+#include "profiles/shard_shares.h"
 #include "scheduler/notice.h"
 #include "scheduler/scheduler_options.h"
 #include "scheduler/scheduler_stats.h"
@@ -125,10 +127,17 @@ struct LinkMeasured {
   WorkerId worker;
   Duration vector;
 };
-using Event =
-    std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing, RowArrived,
-                 RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost, Tick, LeaseProgress,
-                 LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured, RowReady, DataCame>;
+// Workers or shard servers own the vector from the next step on, and links were measured.
+struct OwnersPlaced {
+  std::map<WorkerId, double> parts;    // Of the vector, by owner.
+  std::map<WorkerId, NodeLink> links;  // Those that were measured.
+  double bytes = 0;                    // That a vector takes on links.
+  double followers = 0;                // As in Exchange.
+};
+using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
+                           RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost,
+                           Tick, LeaseProgress, LeaseReleased, LeaseSlice, LeaseVector,
+                           LinkMeasured, OwnersPlaced, RowReady, DataCame>;
 
 // --- Commands: what to do ---
 // Prepares the decoder for a step under this code (the rows of CodeForm). It also restarts a step.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <variant>
 
 #include "base/assert.h"
@@ -22,6 +23,30 @@ double Median(std::vector<double> values, double otherwise) {
   if (values.empty()) return otherwise;
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+// Workers whose links were not measured have the mean link. Owners that are not among the workers
+// count as servers.
+OwnedVector OwnedBy(const OwnersPlaced& owners, const std::vector<WorkerId>& workers) {
+  std::vector<NodeLink> measured;
+  for (const auto& [node, link] : owners.links) measured.push_back(link);
+  const auto link_of = [&](WorkerId node) {
+    const auto found = owners.links.find(node);
+    return found != owners.links.end() ? found->second : MeanLink(measured);
+  };
+  OwnedVector owned;
+  owned.exchange.bytes = owners.bytes;
+  owned.exchange.followers = owners.followers;
+  std::map<WorkerId, double> left = owners.parts;
+  for (const WorkerId worker : workers) {
+    owned.exchange.workers.push_back(link_of(worker));
+    owned.shares.push_back(left.contains(worker) ? left.extract(worker).mapped() : 0);
+  }
+  for (const auto& [node, part] : left) {
+    owned.exchange.servers.push_back(link_of(node));
+    owned.shares.push_back(part);
+  }
+  return owned;
 }
 
 }  // namespace
@@ -89,11 +114,16 @@ void ObservedCluster::Gone(WorkerId worker) {
   Of(worker).leased = false;
 }
 
+void ObservedCluster::On(const OwnersPlaced& event) {
+  ++changes_;
+  owners_ = event;
+}
+
 // --- Steps ---
 
 void ObservedCluster::Opened() {
   committed_ = false;
-  placed_ = 0;
+  data_.placed = 0;
   const Membership& members = job_->members;
   for (WorkerId id = 0; id < members.size(); ++id) {
     Seen& seen = Of(id);
@@ -114,8 +144,8 @@ void ObservedCluster::On(const OpenLeases&) {
 }
 
 void ObservedCluster::On(const PlacePartitions& command) {
-  if (placed_ == 0) placing_ = now_;
-  placed_ += static_cast<double>(command.partitions.size());
+  if (data_.placed == 0) data_.since = now_;
+  data_.placed += static_cast<double>(command.partitions.size());
   Of(command.worker).placed = true;
 }
 
@@ -133,9 +163,9 @@ void ObservedCluster::On(const CommitStep&) {
 
 // A plan with kEnough measurements of each worker saw most of what sending data takes.
 void ObservedCluster::SawData(const Seen& seen) {
-  if (placed_ < kMuchData * partitions_) return;
-  const double seconds = ToSeconds(now_ - placing_) - seen.expected;
-  data_seconds_ = std::max(data_seconds_, seconds * partitions_ / placed_);
+  if (data_.placed < kMuchData * partitions_) return;
+  const double seconds = ToSeconds(now_ - data_.since) - seen.expected;
+  data_.seconds = std::max(data_.seconds, seconds * partitions_ / data_.placed);
 }
 
 // --- Rows ---
@@ -236,7 +266,7 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
   }
   PlannedCluster cluster;
   cluster.samples = samples_;
-  cluster.data_seconds = data_seconds_;
+  cluster.data_seconds = data_.seconds;
   cluster.seen_together = true;
   cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.version));
   double rate = 0;
@@ -261,6 +291,10 @@ PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
     cluster.workers.push_back(worker);
     rate += speeds[i];
     least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());
+  }
+  if (owners_) {
+    cluster.owned = OwnedBy(*owners_, ids);
+    cluster.gradient_bytes = owners_->bytes;
   }
   cluster.rounds = rounds_.Of(ids);
   cluster.notice_seconds = std::max(kNoticeSeconds, samples_ / rate);

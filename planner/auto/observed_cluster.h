@@ -29,12 +29,13 @@ class ObservedCluster {
   PlannedCluster Cluster(const JobState& job) const;
   // True if half of these workers were measured as often as a plan needs.
   bool Known(const JobState& job) const;
-  // Grows when a worker comes or goes, or becomes faster or slower for good.
+  // Grows when a worker comes or goes, or becomes faster or slower for good, and when the vector
+  // gets other owners.
   uint64_t changes() const { return changes_; }
   // Partitions sent since the last step opened, as a part of all partitions.
-  double sent() const { return placed_ / partitions_; }
+  double sent() const { return data_.placed / partitions_; }
   // Seconds for sending all partitions once, as far as observed.
-  double DataSeconds() const { return data_seconds_; }
+  double DataSeconds() const { return data_.seconds; }
   // Reports the time of the last committed step if only its workers determined it.
   void Took(double seconds) { rounds_.Took(seconds); }
   // Reports that another scheme runs from now on.
@@ -55,6 +56,7 @@ class ObservedCluster {
   };
 
   void On(const WorkerJoined& event);
+  void On(const OwnersPlaced& event);
   void On(const WorkerFree& event);
   void On(const WorkerLost& event);
   void On(const RowArrived& event);
@@ -82,10 +84,13 @@ class ObservedCluster {
   ObservedVariation variation_;
   std::shared_ptr<const CodeForm> code_;  // The code of the open step if it has rows.
   bool committed_ = false;                // The step that was opened last is committed.
-  double placed_ = 0;                     // Partitions that were sent in this step.
-  Time placing_{};                        // When the first of them was sent.
-  double data_seconds_ = 0;
+  struct {
+    double placed = 0;   // Partitions that were sent in this step.
+    Time since{};        // When the first of them was sent.
+    double seconds = 0;  // For sending all partitions once, as far as observed.
+  } data_;
   uint64_t changes_ = 0;
+  std::optional<OwnersPlaced> owners_;
   Time now_{};
   const JobState* job_ = nullptr;  // Only used during See.
 };

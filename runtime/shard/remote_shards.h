@@ -147,6 +147,8 @@ class RemoteShards {
   // The cut of answers to an update (as in RangeAnswers::CutOf), and the ends of the shards.
   Slicing CutOf(const CodeForm* form) const;
   std::vector<size_t> ends() const;
+  // The part of the vector that each owner has.
+  std::map<WorkerId, double> parts() const;
   // Finds new followers for shards that lost one, and moves shards to workers that own too few.
   // Between updates only; placed() is false until all nodes are ready for the next one.
   void Arrange();

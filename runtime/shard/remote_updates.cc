@@ -67,7 +67,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                },
                hooks_.failed, hooks_.progress}),
       placement_(loop, transport, options, route, first_version,
-                 {hooks_.node,
+                 {hooks_.node, [this](const OwnersPlaced& measured) { owners_ = measured; },
                   [this](const std::vector<WorkerId>& owners) {
                     shards_.Place(owners, ready_, hooks_.first());
                   },
@@ -181,7 +181,17 @@ void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summe
   const auto closed = answers_.Close(command.step);
   if (!closed.ok()) return hooks_.failed(closed.status());
   hooks_.answered();
+  TellOwners();
   shards_.EndSum(approximately, std::move(summed));
+}
+
+// The scheduler may choose another code for them before the next update.
+void RemoteUpdates::TellOwners() {
+  if (!owners_) return;
+  std::map<WorkerId, double> parts = shards_.parts();
+  if (owners_->parts == parts) return;
+  owners_->parts = std::move(parts);
+  hooks_.raise(*owners_);
 }
 
 }  // namespace motley

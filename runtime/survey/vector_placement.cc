@@ -319,6 +319,7 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     by_shard.push_back(placed.nodes[owner]);
   }
   hooks_.notice(placed);
+  hooks_.measured({{}, links.workers, exchange.bytes, exchange.followers});
   hooks_.placed(by_shard);
 }
 

@@ -37,6 +37,8 @@ class VectorPlacement {
   using Owners = std::map<WorkerId, std::string>;
   struct Hooks {
     LinkSurvey::Find find;
+    // Before `placed`, if links were measured; without the parts.
+    std::function<void(const OwnersPlaced&)> measured;
     std::function<void(const std::vector<WorkerId>& owners)> placed;  // By shard.
     std::function<void()> star;                                       // The server keeps all.
     std::function<void(const Status&)> failed;

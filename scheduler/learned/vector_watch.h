@@ -8,7 +8,8 @@
 // one vector, as it should be.
 //
 // Vectors that always come at the same time do not show which link is narrow. It is the workers' if
-// each vector takes as long as it would alone (LinkMeasured), and the server's otherwise.
+// each vector takes as long as it would alone (LinkMeasured), and the server's otherwise. If other
+// nodes own the vector, it does not come here, and only the measured links count (OwnersPlaced).
 #pragma once
 
 #include <optional>
@@ -23,8 +24,8 @@ namespace motley {
 
 class VectorWatch {
  public:
-  // Uses RowArrived (whose answers have `part` of a vector's length), LeaseVector, LinkMeasured and
-  // WorkerJoined.
+  // Uses RowArrived (whose answers have `part` of a vector's length), LeaseVector, LinkMeasured,
+  // OwnersPlaced and WorkerJoined.
   void See(const Event& event, Time now, double part = 1);
   void StepEnded();
 

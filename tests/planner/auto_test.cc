@@ -28,6 +28,8 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+Time At(double seconds) { return Time{} + FromSeconds(seconds); }
+
 void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {
   EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
   EXPECT_TRUE(cluster.end_status().ok()) << what << cluster.end_status().ToString();
@@ -122,6 +124,33 @@ TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
   const uint64_t before = observed.changes();
   observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), (*job)->state());
   EXPECT_EQ(observed.changes(), before + 1);
+}
+
+TEST(ObservedCluster, KnowsWhoOwnsTheVector) {
+  SchedulerOptions options = AutoOptions(3, 10);
+  options.code = "none";
+  auto job = JobScheduler::Make(options);
+  ASSERT_TRUE(job.ok());
+  std::vector<Command> commands;
+  for (const WorkerId id : {0u, 2u}) {
+    (*job)->OnEvent(WorkerJoined{id, 1}, At(0), commands);
+    (*job)->OnEvent(WorkerFree{id, 0, {}, 100}, At(0), commands);
+  }
+  ObservedCluster observed(options);
+  EXPECT_FALSE(observed.Cluster((*job)->state()).owned);
+  // Node 4 is a shard server. Worker 2 joined after the links were measured.
+  observed.See(OwnersPlaced{{{0, 0.25}, {4, 0.75}}, {{0, {10, 20}}, {4, {30, 40}}}, 1000, 2}, At(1),
+               (*job)->state());
+  EXPECT_EQ(observed.changes(), 1u);
+  const PlannedCluster cluster = observed.Cluster((*job)->state());
+  ASSERT_TRUE(cluster.owned);
+  EXPECT_EQ(cluster.gradient_bytes, 1000);
+  const Exchange& exchange = cluster.owned->exchange;
+  EXPECT_EQ(exchange.workers, (std::vector<NodeLink>{{10, 20}, {20, 30}}));
+  EXPECT_EQ(exchange.servers, (std::vector<NodeLink>{{30, 40}}));
+  EXPECT_EQ(cluster.owned->shares, (ShardShares{0.25, 0, 0.75}));
+  EXPECT_EQ(exchange.bytes, 1000);
+  EXPECT_EQ(exchange.followers, 2);
 }
 
 TEST(ObservedCluster, WhoLeavesIsNoLoss) {
@@ -262,8 +291,6 @@ TEST(SpeedsWithWaits, SmallDifferencesAreNone) {
   EXPECT_THAT(SpeedsWithWaits({100, 300}, {0.5, 0.51}, 400, 400), testing::ElementsAre(100, 300));
 }
 
-Time At(double seconds) { return Time(FromSeconds(seconds)); }
-
 void Vector(VectorWatch& link, WorkerId worker, double from, double to) {
   link.See(RowArrived{worker, 0, 0, FromSeconds(to - from)}, At(to));
 }
@@ -331,6 +358,19 @@ TEST(VectorWatch, OfLinksThatAreTheirOwnAMeasurementSaysNothingNew) {
   for (WorkerId w = 0; w < 4; ++w) link.See(LinkMeasured{w, FromSeconds(4.5)}, At(9000));
   EXPECT_TRUE(link.KnowsLinks());
   for (WorkerId w = 0; w < 4; ++w) EXPECT_NEAR(link.SendSeconds(w), 3, 0.01);
+}
+
+// Then no vector comes here. Owners keep their own part.
+TEST(VectorWatch, WhereOthersOwnTheVectorTheMeasuredLinksCount) {
+  VectorWatch link;
+  link.See(OwnersPlaced{{{0, 0.5}, {1, 0.5}}, {{0, {50, 9}}, {1, {100, 9}}, {2, {20, 9}}}, 200, 1},
+           At(0));
+  EXPECT_EQ(link.SendSeconds(0), 2);
+  EXPECT_EQ(link.SendSeconds(1), 1);
+  EXPECT_EQ(link.SendSeconds(2), 10);
+  EXPECT_EQ(link.SendSeconds(3), 2) << "the median";
+  EXPECT_EQ(link.message_seconds(), 0);
+  EXPECT_FALSE(link.KnowsLinks()) << "the server's link is in nobody's way";
 }
 
 TEST(VectorWatch, ShortAnswersArePartsOfVectors) {

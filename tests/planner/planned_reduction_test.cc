@@ -256,6 +256,39 @@ TEST(PlannedReduction, FewerWorkersExchangeTheVectorAmongThemselves) {
   EXPECT_NEAR(planned.cost.undisturbed, cluster.samples / 600 + 0.1, 0.02);
 }
 
+// A running job knows who owns the vector.
+PlannedCluster OwnedAs(const PlannedCluster& placed, const ShardShares& shares) {
+  PlannedCluster owned = placed;
+  owned.owned = OwnedVector{placed.reduction->exchange, shares};
+  owned.reduction.reset();
+  return owned;
+}
+
+TEST(PlannedReduction, WhoOwnsTheVectorMayBeKnown) {
+  const PlannedCluster placed = ClusterFor(ProfileOf({1, 1, 1, 1}, 1), {Reduce::kDirect});
+  EXPECT_NEAR(StepOf(OwnedAs(placed, {0.25, 0.25, 0.25, 0.25})), StepOf(placed), 1e-9);
+  // One owner: it gets the vectors of three others, and sends them the parameters.
+  ExpectStep(OwnedAs(placed, {0, 0, 0, 1}), 3 + 3);
+  // Nobody of those that compute.
+  PlannedCluster elsewhere = OwnedAs(placed, {0, 0, 0, 0});
+  elsewhere.owned->exchange.servers = {{2 * kRate, 2 * kRate}};
+  elsewhere.owned->shares.push_back(1);
+  ExpectStep(elsewhere, 2 + 2);
+}
+
+TEST(PlannedReduction, AnOwnerThatTakesNoPartKeepsWhatItOwns) {
+  const PlannedCluster placed = ClusterFor(ProfileOf({1, 1, 1, 0.25}, 1), {Reduce::kDirect});
+  const std::vector<bool> among = {true, true, true, false};
+  const auto seconds = [&](const ShardShares& shares) {
+    const Result<double> exchange = ExchangeAmong(OwnedAs(placed, shares), among);
+    EXPECT_TRUE(exchange.ok());
+    return exchange.ok() ? *exchange : 0;
+  };
+  // Its link carries a quarter of three vectors each way, or nothing.
+  EXPECT_NEAR(seconds({0.25, 0.25, 0.25, 0.25}), 2 * 0.25 * 3 / 0.25, 1e-9);
+  EXPECT_NEAR(seconds({1. / 3, 1. / 3, 1. / 3, 0}), 2 * 2. / 3, 1e-9);
+}
+
 TEST(PlannedReduction, AutoTakesTheBestPlacement) {
   const ClusterProfile thin = ProfileOf({1, 1, 1, 1}, 1), wide = ProfileOf({1, 1, 1}, 100);
   EXPECT_NEAR(StepOf(ClusterFor(thin, {Reduce::kAuto})),

@@ -190,5 +190,16 @@ TEST_F(ThinLinks, OfTheServerFewerWorkersAnswer) {
   EXPECT_LT(chosen.virtual_seconds, 0.7 * Run(options, "none").virtual_seconds);
 }
 
+// The workers own the vector, and one of them has a thin link. No answer shows the server how long
+// vectors take, so a job that did not know the links would wait for that worker in every step.
+TEST_F(ThinLinks, OfAWorkerAreKnownWhereWorkersOwnTheVector) {
+  SimOptions options = With(1.25e8, 0);
+  options.cluster.workers.resize(4);
+  options.cluster.workers[3].link = {0.0002, 3e7, LinkDirection{0.0002, 3e7}};
+  options.job.workers = 4;
+  options.job.holders = JobOptions::Holders::kWorkers;
+  EXPECT_LT(Run(options, "auto").virtual_seconds, 0.75 * Run(options, "none").virtual_seconds);
+}
+
 }  // namespace
 }  // namespace motley
