@@ -9,6 +9,24 @@
 namespace motley {
 namespace {
 
+// The idle workers, as Exchange counts them.
+double IdleReaders(const std::vector<NodeLink>& workers, const std::vector<bool>& among) {
+  double widest = 0;
+  bool unlimited = false;
+  for (size_t w = 0; w < among.size(); ++w) {
+    if (!among[w]) continue;
+    widest = std::max(widest, workers[w].down);
+    unlimited = unlimited || workers[w].down == 0;
+  }
+  double idle = 0;
+  for (size_t w = 0; w < among.size(); ++w) {
+    if (among[w]) continue;
+    const double down = workers[w].down;
+    idle += down == 0 ? 1 : unlimited ? 0 : std::min(1.0, down / widest);
+  }
+  return idle;
+}
+
 // The request for the workers that take part.
 ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   ReduceRequest request = all;
@@ -16,6 +34,7 @@ ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   for (size_t w = 0; w < among.size(); ++w) {
     if (among[w]) request.exchange.workers.push_back(all.exchange.workers[w]);
   }
+  request.exchange.idle_readers = IdleReaders(all.exchange.workers, among);
   return request;
 }
 
@@ -26,6 +45,7 @@ OwnedVector Among(const OwnedVector& all, const std::vector<bool>& among) {
   part.exchange.workers.clear();
   part.exchange.servers.clear();
   part.exchange.may_own.clear();
+  part.exchange.idle_readers = IdleReaders(workers, among);
   for (const bool takes_part : {true, false}) {
     for (size_t w = 0; w < workers.size(); ++w) {
       if (among[w] != takes_part || (!takes_part && all.shares[w] == 0)) continue;
@@ -43,7 +63,7 @@ OwnedVector Among(const OwnedVector& all, const std::vector<bool>& among) {
 OwnedVector StarOf(const ReduceRequest& request) {
   OwnedVector star{request.exchange, {}};
   star.exchange.servers = {request.coordinator};
-  star.exchange.followers = 0;
+  star.exchange.followers = star.exchange.idle_readers = 0;
   star.shares.assign(star.exchange.nodes(), 0);
   star.shares.back() = 1;
   return star;

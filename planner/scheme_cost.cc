@@ -167,8 +167,11 @@ void Costing::Replay() {
     setting_ = usual;
     for (size_t w = 0; w < round.workers.size(); ++w) {
       const PlannedRound::Worker& seen = round.workers[w];
-      setting_.workers[w].data_seconds += seen.begins_late;
-      if (seen.seconds_per_sample == 0) continue;
+      const bool silent = seen.seconds_per_sample == 0;
+      // The time without a sign includes that of the parameters.
+      const double sent = silent ? setting_.workers[w].start_seconds : 0;
+      setting_.workers[w].data_seconds += std::max(0.0, seen.begins_late - sent);
+      if (silent) continue;
       setting_.workers[w].seconds_per_partition = seen.seconds_per_sample * samples;
     }
     const auto policy = scheme_.policy();

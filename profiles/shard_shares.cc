@@ -56,9 +56,12 @@ class Nodes {
     const double answers = exchange.responders == 0 ? n : exchange.responders;
     const double part = 1.0 / exchange.parts;
     const double sums = exchange.followers;
-    worker_ = {
-        {part, sums - part}, {0, part * std::min(answers, n - 1) + sums}, {0, n - 1}, {1, -1}};
-    server_ = {{0, sums}, {0, part * answers + sums}, {0, n}, {0, 0}};
+    const double readers = n + exchange.idle_readers;
+    worker_ = {{part, sums - part},
+               {0, part * std::min(answers, n - 1) + sums},
+               {0, readers - 1},
+               {1, -1}};
+    server_ = {{0, sums}, {0, part * answers + sums}, {0, readers}, {0, 0}};
     const auto& may = exchange.may_own;
     const bool any = may.empty() || std::find(may.begin(), may.end(), true) != may.end();
     some_may_own_ = any || !exchange.servers.empty();
@@ -269,7 +272,7 @@ ExchangeSeconds SecondsOf(const Exchange& exchange, const ShardShares& shares) {
 ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server) {
   Exchange star = exchange;
   star.servers = {server};
-  star.followers = 0;
+  star.followers = star.idle_readers = 0;
   ShardShares shares(star.nodes(), 0);
   shares.back() = 1;
   return SecondsOf(star, shares);
@@ -278,7 +281,7 @@ ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server) {
 ExchangeSeconds StarSeconds(const Exchange& exchange, size_t beside) {
   Exchange star = exchange;
   star.servers.clear();
-  star.followers = 0;
+  star.followers = star.idle_readers = 0;
   ShardShares shares(star.nodes(), 0);
   shares[beside] = 1;
   return SecondsOf(star, shares);

@@ -5,12 +5,12 @@
 // In an exchange every worker sends the parts of its vector to their owners (push), and gets the
 // new values of these parts back (pull). A node owns the part x of the vector, and all x add up to
 // 1. With n workers, a vector of M bytes, answers cut to the part f = 1 / parts, R answers that an
-// owner needs, and the sums of each owner for its followers, which are F times as long as its part
-// of the vector, a node's link carries so many times M bytes:
+// owner needs, i workers that only read, and the sums of each owner for its followers, which are F
+// times as long as its part of the vector, a node's link carries so many times M bytes:
 //
-//                push, up          push, down                pull, up     pull, down
-//     worker     f (1 - x) + F x   f min(R, n - 1) x + F x   (n - 1) x    1 - x
-//     server     F x               f R x + F x               n x          0
+//                push, up          push, down                pull, up        pull, down
+//     worker     f (1 - x) + F x   f min(R, n - 1) x + F x   (n - 1 + i) x   1 - x
+//     server     F x               f R x + F x               (n + i) x       0
 //
 // (Owners follow each other, so a node is assumed to receive as many sums as it sends.) If owners
 // publish each slice as soon as it is summed (`streams`), push and pull share the time T: up and
@@ -48,7 +48,7 @@ struct NodeLink {
   bool operator==(const NodeLink&) const = default;
 };
 
-// At least one link.
+// No link: no limit.
 NodeLink MeanLink(const std::vector<NodeLink>& links);
 
 struct Exchange {
@@ -62,6 +62,9 @@ struct Exchange {
   double bytes = 0;
   uint32_t responders = 0;  // Answers that an owner needs; 0: one from each worker.
   uint32_t parts = 1;       // Answers are this many times shorter than the vector.
+  // Workers that send no answers, and to which owners publish all the same. One whose link is
+  // narrower than others counts less, because it skips versions.
+  double idle_readers = 0;
   // Sums for followers, in times of an owner's part. Sums may be longer than rounded vectors.
   double followers = 0;
   // Owners publish slice by slice. Jobs do not: they commit a step as a whole (decision 47).

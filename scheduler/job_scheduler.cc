@@ -62,7 +62,7 @@ void JobScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& o
       [&](const auto& e) {
         if constexpr (requires { On(e); }) {
           On(e);
-        } else {
+        } else if constexpr (!std::is_same_v<decltype(e), const OwnersPlaced&>) {
           OnMessage(e.worker, event);
         }
       },

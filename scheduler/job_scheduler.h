@@ -61,8 +61,7 @@ class JobScheduler final : public Scheduler {
   void On(const StepApplied& event);
   void On(const UpdateLost& event);
   void On(const Tick& event);
-  void On(const LinkMeasured&) {}  // Transfers use these two.
-  void On(const OwnersPlaced&) {}
+  void On(const LinkMeasured&) {}  // Transfers use it.
   void OnMessage(WorkerId worker, const Event& event);
 
   void Hear(WorkerId worker);

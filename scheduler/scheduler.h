@@ -127,12 +127,12 @@ struct LinkMeasured {
   WorkerId worker;
   Duration vector;
 };
-// Workers or shard servers own the vector from the next step on, and links were measured.
+// These nodes own the vector, and links were measured. Raised while an update commits.
 struct OwnersPlaced {
-  std::map<WorkerId, double> parts;    // Of the vector, by owner.
-  std::map<WorkerId, NodeLink> links;  // Those that were measured.
-  double bytes = 0;                    // That a vector takes on links.
-  double followers = 0;                // As in Exchange.
+  std::map<WorkerId, double> parts;               // By owner; together they are the vector.
+  std::map<WorkerId, NodeLink> workers, servers;  // The measured links.
+  double bytes = 0;                               // That a vector takes on links.
+  double followers = 0;                           // As in Exchange.
 };
 using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
                            RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, UpdateLost,

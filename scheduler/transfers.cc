@@ -29,8 +29,8 @@ void Transfers::Sent(WorkerId worker, const std::vector<PartitionId>& partitions
   if (why == Why::kCopies) return;
   data.due = now + Left(worker, now) + takes;
   if (data.needed == 0) {
-    data.begun = now;
-    data.needed_seen = 0;
+    data.first_came.reset();
+    data.since_first = 0;
   }
   data.needed += static_cast<uint32_t>(partitions.size());
   data.sent = step;
@@ -46,8 +46,9 @@ void Transfers::Came(const DataCame& event, Time now) {
     data.came = now;
     if (found->second == Why::kNeeded) {
       --data.needed;
-      ++data.needed_seen;
       data.needed_came = now;
+      if (!data.first_came) data.first_came = now;
+      if (now > *data.first_came) ++data.since_first;
     }
     data.coming.erase(found);
   }
@@ -76,8 +77,8 @@ Duration Transfers::Left(WorkerId worker, Time now) const {
   if (worker >= data_.size() || data_[worker].needed == 0) return {};
   const Data& data = data_[worker];
   Time due = data.due;
-  if (data.needed_seen > 0) {
-    const Duration each = (data.needed_came - data.begun) / data.needed_seen;
+  if (data.since_first > 0) {
+    const Duration each = (data.needed_came - *data.first_came) / data.since_first;
     due = data.needed_came + each * data.needed;
   }
   return std::max(due - now, Duration{});

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -39,8 +40,8 @@ class Transfers {
   // While wanted copies are missing, steps do not show what the copies are worth.
   void WantCopies(bool wanted) { wants_copies_ = wanted; }
 
-  // Alone, needed data are predicted to take this long. A copy that is on its way may be sent again
-  // because a step needs it.
+  // `takes`: how long needed data take if nothing else is on its way. A copy that is on its way may
+  // be sent again because a step needs it.
   void Sent(WorkerId worker, const std::vector<PartitionId>& partitions, StepId step, Why why,
             Time now = {}, Duration takes = {});
   void Gone(WorkerId worker);
@@ -50,8 +51,8 @@ class Transfers {
   uint32_t CopiesTo(WorkerId worker) const;
   // Partitions that a message to the worker has to wait for.
   uint32_t InFront(WorkerId worker) const;
-  // Time from `now` until all needed data should have come: as predicted, or, once some of them
-  // have come, at the rate of these.
+  // Time from `now` until all needed data should have come. Once they arrive, the rest is expected
+  // at their rate.
   Duration Left(WorkerId worker, Time now) const;
   // When data that a step needs came last; before all times if none have.
   Time NeededCame(WorkerId worker) const {
@@ -79,11 +80,11 @@ class Transfers {
     Coming coming;
     uint32_t needed = 0;  // Partitions of `coming` that were needed when they were sent.
     StepId sent = 0;      // The last step that needed some.
-    Time begun{};              // When data began to be sent,
-    uint32_t needed_seen = 0;  // and needed partitions that came since.
     Time due{};
     Time came = Time::min();  // When data came last.
     Time needed_came = Time::min();
+    std::optional<Time> first_came;  // The first needed data of those that are on their way,
+    uint32_t since_first = 0;        // and needed partitions that came after it.
   };
   void Came(const DataCame& event, Time now);
 

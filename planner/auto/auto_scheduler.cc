@@ -69,6 +69,7 @@ AutoScheduler::AutoScheduler(SchedulerOptions options, Candidate current,
 
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   observed_.See(event, now, job_->state());
+  if (std::holds_alternative<OwnersPlaced>(event)) ForgetTimes();
   const auto* applied = std::get_if<StepApplied>(&event);
   // Without a worker there is nothing to choose for.
   const bool between = applied != nullptr && job_->BetweenSteps() &&
@@ -118,6 +119,13 @@ void AutoScheduler::Measure(Time now) {
   if (first || round_ || data_arrives_ || job_->state().transfers.wants_copies()) return;
   recent_.Add(step_seconds_);
   observed_.Took(step_seconds_);
+}
+
+// Other nodes own the vector now. What steps took before, and a round about them, no longer count.
+void AutoScheduler::ForgetTimes() {
+  recent_ = StepTimes(kRecent);
+  round_.reset();
+  try_due_ = kNever;
 }
 
 // Leases run already, so more copies cost only the sending of their data. The first step showed how

@@ -25,14 +25,16 @@ double Median(std::vector<double> values, double otherwise) {
   return values[values.size() / 2];
 }
 
-// Workers whose links were not measured have the mean link. Owners that are not among the workers
-// count as servers.
+// Workers whose links were not measured have the mean link of the others. Owners that are not among
+// the workers count as servers.
 OwnedVector OwnedBy(const OwnersPlaced& owners, const std::vector<WorkerId>& workers) {
   std::vector<NodeLink> measured;
-  for (const auto& [node, link] : owners.links) measured.push_back(link);
+  for (const auto& [worker, link] : owners.workers) measured.push_back(link);
   const auto link_of = [&](WorkerId node) {
-    const auto found = owners.links.find(node);
-    return found != owners.links.end() ? found->second : MeanLink(measured);
+    for (const auto* links : {&owners.workers, &owners.servers}) {
+      if (const auto found = links->find(node); found != links->end()) return found->second;
+    }
+    return MeanLink(measured);
   };
   OwnedVector owned;
   owned.exchange.bytes = owners.bytes;
@@ -91,6 +93,7 @@ void ObservedCluster::Count(WorkerId worker, double factor) {
 // --- Workers that come and go ---
 
 void ObservedCluster::On(const WorkerJoined& event) {
+  if (owners_) owners_->workers.erase(event.worker);  // It may be at another place now.
   if (event.worker >= seen_.size()) return;
   seen_[event.worker].rows = 0;
   seen_[event.worker].leased = false;
@@ -117,6 +120,7 @@ void ObservedCluster::Gone(WorkerId worker) {
 void ObservedCluster::On(const OwnersPlaced& event) {
   ++changes_;
   owners_ = event;
+  rounds_.Change();  // Other owners exchange vectors in another time.
 }
 
 // --- Steps ---

@@ -68,7 +68,8 @@ Status Answers::Open(const Update& update, std::shared_ptr<const CodeForm> form,
   // The slices of shards on other nodes are logged there.
   if (log_ != nullptr) {
     const Slicing cut = open.sum != nullptr ? open.sum->cut() : remote_->CutOf(form.get());
-    const std::vector<size_t> ends = open.sum != nullptr ? open.sum->ends() : remote_->ends();
+    const std::vector<size_t> ends =
+        open.sum != nullptr ? open.sum->ends() : remote_->placement().route().ends();
     if (form != nullptr) {
       log_->Open(id, form, cut, ends);
     } else {

@@ -94,22 +94,6 @@ Slicing RemoteShards::CutOf(const CodeForm* form) const {
   return RangeAnswers::CutOf(route.Answers(slice_length_, WireFormat::kFloat32), form);
 }
 
-std::map<WorkerId, double> RemoteShards::parts() const {
-  const Route& route = placement_.route();
-  std::map<WorkerId, double> parts;
-  for (size_t shard = 0; shard < route.shards(); ++shard) {
-    const WorkerId owner = placement_.shards()[shard].owner;
-    parts[owner] +=
-        static_cast<double>(route.size(shard)) / static_cast<double>(route.end(route.shards() - 1));
-  }
-  return parts;
-}
-
-std::vector<size_t> RemoteShards::ends() const {
-  const std::vector<uint64_t> ends = placement_.route().ends();
-  return {ends.begin(), ends.end()};
-}
-
 Result<bool> RemoteShards::OnMessage(WorkerId worker, const wire::ControlT& control) {
   placement_.choice().Heard(worker);
   if (const auto* log = control.body.AsShardLog()) {

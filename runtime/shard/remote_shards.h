@@ -144,11 +144,9 @@ class RemoteShards {
   void ReadForAudit(StepId step, AuditReader::Reported reported) {
     readers_.audits.Read(step, attempt(), version(), std::move(reported));
   }
-  // The cut of answers to an update (as in RangeAnswers::CutOf), and the ends of the shards.
+  const ShardPlacement& placement() const { return placement_; }
+  // The cut of answers to an update (as in RangeAnswers::CutOf).
   Slicing CutOf(const CodeForm* form) const;
-  std::vector<size_t> ends() const;
-  // The part of the vector that each owner has.
-  std::map<WorkerId, double> parts() const;
   // Finds new followers for shards that lost one, and moves shards to workers that own too few.
   // Between updates only; placed() is false until all nodes are ready for the next one.
   void Arrange();

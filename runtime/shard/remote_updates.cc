@@ -33,6 +33,17 @@ std::optional<StepId> Opens(const Command& command) {
   return std::nullopt;
 }
 
+// The part of the vector that each owner has.
+std::map<WorkerId, double> PartsOf(const ShardPlacement& placement) {
+  const Route& route = placement.route();
+  const auto length = static_cast<double>(route.end(route.shards() - 1));
+  std::map<WorkerId, double> parts;
+  for (size_t shard = 0; shard < route.shards(); ++shard) {
+    parts[placement.shards()[shard].owner] += static_cast<double>(route.size(shard)) / length;
+  }
+  return parts;
+}
+
 }  // namespace
 
 RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions& options,
@@ -67,7 +78,7 @@ RemoteUpdates::RemoteUpdates(Loop& loop, Transport& transport, const JobOptions&
                },
                hooks_.failed, hooks_.progress}),
       placement_(loop, transport, options, route, first_version,
-                 {hooks_.node, [this](const OwnersPlaced& measured) { owners_ = measured; },
+                 {hooks_.node,
                   [this](const std::vector<WorkerId>& owners) {
                     shards_.Place(owners, ready_, hooks_.first());
                   },
@@ -181,17 +192,9 @@ void RemoteUpdates::Commit(const CommitStep& command, RemoteShards::Summed summe
   const auto closed = answers_.Close(command.step);
   if (!closed.ok()) return hooks_.failed(closed.status());
   hooks_.answered();
-  TellOwners();
+  // The scheduler may choose another code for new owners before the next update.
+  if (auto owners = placement_.TakeNews(PartsOf(shards_.placement()))) hooks_.raise(*owners);
   shards_.EndSum(approximately, std::move(summed));
-}
-
-// The scheduler may choose another code for them before the next update.
-void RemoteUpdates::TellOwners() {
-  if (!owners_) return;
-  std::map<WorkerId, double> parts = shards_.parts();
-  if (owners_->parts == parts) return;
-  owners_->parts = std::move(parts);
-  hooks_.raise(*owners_);
 }
 
 }  // namespace motley

@@ -81,7 +81,6 @@ class RemoteUpdates {
 
  private:
   void KeepStar();
-  void TellOwners();
   void GiveUp(StepId step);
   bool MayGo(const Command& command);
   void Drain();
@@ -90,7 +89,6 @@ class RemoteUpdates {
   Hooks hooks_;
   RemoteShards shards_;
   VectorPlacement placement_;
-  std::optional<OwnersPlaced> owners_;  // As the scheduler knows them.
   const uint64_t first_version_;
   std::map<WorkerId, std::string> ready_;  // Workers, with their addresses.
   std::deque<Command> held_;

@@ -189,6 +189,9 @@ void VectorPlacement::Lost(WorkerId worker) {
   owners_.erase(worker);
   newest_.erase(worker);
   survey_.Lost(worker);
+  if (!known_) return;
+  known_->workers.erase(worker);  // Another one may take its place.
+  known_->servers.erase(worker);
 }
 
 // `why`: nothing was measured, so no other notice says it.
@@ -319,8 +322,21 @@ void VectorPlacement::Choose(const SurveyedLinks& links) {
     by_shard.push_back(placed.nodes[owner]);
   }
   hooks_.notice(placed);
-  hooks_.measured({{}, links.workers, exchange.bytes, exchange.followers});
+  known_.emplace();
+  for (size_t i = 0; i < placed.nodes.size(); ++i) {
+    const size_t n = exchange.workers.size();
+    if (i < n) known_->workers[placed.nodes[i]] = exchange.workers[i];
+    if (i >= n) known_->servers[placed.nodes[i]] = exchange.servers[i - n];
+  }
+  known_->bytes = exchange.bytes;
+  known_->followers = exchange.followers;
   hooks_.placed(by_shard);
+}
+
+std::optional<OwnersPlaced> VectorPlacement::TakeNews(const std::map<WorkerId, double>& parts) {
+  if (!known_ || known_->parts == parts) return std::nullopt;
+  known_->parts = parts;
+  return known_;
 }
 
 }  // namespace motley

@@ -37,8 +37,6 @@ class VectorPlacement {
   using Owners = std::map<WorkerId, std::string>;
   struct Hooks {
     LinkSurvey::Find find;
-    // Before `placed`, if links were measured; without the parts.
-    std::function<void(const OwnersPlaced&)> measured;
     std::function<void(const std::vector<WorkerId>& owners)> placed;  // By shard.
     std::function<void()> star;                                       // The server keeps all.
     std::function<void(const Status&)> failed;
@@ -57,6 +55,8 @@ class VectorPlacement {
   // The server keeps all shards.
   bool star() const { return star_; }
   LinkSurvey& survey() { return survey_; }
+  // The owners, if links were measured and the scheduler does not know these parts yet.
+  std::optional<OwnersPlaced> TakeNews(const std::map<WorkerId, double>& parts);
 
  private:
   void KeepStar(std::optional<notice::StarKept::Why> why);
@@ -79,6 +79,8 @@ class VectorPlacement {
   Owners owners_;
   Owners newest_;  // Those that may own shards if all of owners_ are lost while links are measured.
   bool star_ = false;
+  // What the scheduler was given, or the links alone. Empty: none were measured.
+  std::optional<OwnersPlaced> known_;
 };
 
 }  // namespace motley

@@ -37,10 +37,10 @@ void VectorWatch::See(const Event& event, Time now, double part) {
     const double seconds = ToSeconds(measured->vector);
     alone = std::min(alone.value_or(seconds), seconds);
   } else if (const auto* placed = std::get_if<OwnersPlaced>(&event)) {
-    for (const auto& [node, link] : placed->links) {
-      const auto own = placed->parts.find(node);
+    for (const auto& [worker, link] : placed->workers) {
+      const auto own = placed->parts.find(worker);
       const double sent = own != placed->parts.end() ? 1 - own->second : 1;
-      Of(node).alone = link.up > 0 ? sent * placed->bytes / link.up : 0;
+      Of(worker).alone = link.up > 0 ? sent * placed->bytes / link.up : 0;
     }
   } else if (const auto* joined = std::get_if<WorkerJoined>(&event)) {
     Of(joined->worker).alone.reset();  // The worker may be at another place now.

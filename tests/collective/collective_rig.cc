@@ -64,10 +64,10 @@ class TcpWorld final : public CollectiveWorld {
   // On a loopback address of this process alone, and no port twice. Of 127.0.0.1 the system gives a
   // free port to anybody, and now and then the same one to two members that ask before they listen.
   std::string NewAddress() override {
-    static uint32_t port = 20'000;
+    static uint32_t count = 0;
     const auto process = static_cast<uint32_t>(getpid());
     return fmt::format("tcp://127.{}.{}.{}:{}", 1 + (process >> 16) % 254, (process >> 8) % 256,
-                       process % 256, port++);
+                       process % 256, 20'000 + count++ % 40'000);
   }
   bool RunUntil(const std::function<bool()>& done) override {
     const Time end = loop_->Now() + std::chrono::seconds(30);

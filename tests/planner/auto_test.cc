@@ -138,19 +138,24 @@ TEST(ObservedCluster, KnowsWhoOwnsTheVector) {
   }
   ObservedCluster observed(options);
   EXPECT_FALSE(observed.Cluster((*job)->state()).owned);
-  // Node 4 is a shard server. Worker 2 joined after the links were measured.
-  observed.See(OwnersPlaced{{{0, 0.25}, {4, 0.75}}, {{0, {10, 20}}, {4, {30, 40}}}, 1000, 2}, At(1),
-               (*job)->state());
+  // Node 4 is a shard server, node 1 owns a part and computes nothing, and nobody has measured the
+  // link of worker 2.
+  const std::map<WorkerId, NodeLink> workers = {{0, {10, 20}}, {1, {30, 40}}};
+  observed.See(OwnersPlaced{{{0, 0.25}, {1, 0.25}, {4, 0.5}}, workers, {{4, {1, 2}}}, 1000, 2},
+               At(1), (*job)->state());
   EXPECT_EQ(observed.changes(), 1u);
   const PlannedCluster cluster = observed.Cluster((*job)->state());
   ASSERT_TRUE(cluster.owned);
   EXPECT_EQ(cluster.gradient_bytes, 1000);
   const Exchange& exchange = cluster.owned->exchange;
   EXPECT_EQ(exchange.workers, (std::vector<NodeLink>{{10, 20}, {20, 30}}));
-  EXPECT_EQ(exchange.servers, (std::vector<NodeLink>{{30, 40}}));
-  EXPECT_EQ(cluster.owned->shares, (ShardShares{0.25, 0, 0.75}));
+  EXPECT_EQ(exchange.servers, (std::vector<NodeLink>{{30, 40}, {1, 2}}));
+  EXPECT_EQ(cluster.owned->shares, (ShardShares{0.25, 0, 0.25, 0.5}));
   EXPECT_EQ(exchange.bytes, 1000);
   EXPECT_EQ(exchange.followers, 2);
+  observed.See(WorkerJoined{0, 2}, At(2), (*job)->state());
+  EXPECT_EQ(observed.Cluster((*job)->state()).owned->exchange.workers.front(), (NodeLink{30, 40}))
+      << "its new process may be elsewhere";
 }
 
 TEST(ObservedCluster, WhoLeavesIsNoLoss) {
@@ -360,11 +365,11 @@ TEST(VectorWatch, OfLinksThatAreTheirOwnAMeasurementSaysNothingNew) {
   for (WorkerId w = 0; w < 4; ++w) EXPECT_NEAR(link.SendSeconds(w), 3, 0.01);
 }
 
-// Then no vector comes here. Owners keep their own part.
+// Vectors go to their owners, so none shows the server a link. Owners keep their own part.
 TEST(VectorWatch, WhereOthersOwnTheVectorTheMeasuredLinksCount) {
   VectorWatch link;
-  link.See(OwnersPlaced{{{0, 0.5}, {1, 0.5}}, {{0, {50, 9}}, {1, {100, 9}}, {2, {20, 9}}}, 200, 1},
-           At(0));
+  const std::map<WorkerId, NodeLink> workers = {{0, {50, 9}}, {1, {100, 9}}, {2, {20, 9}}};
+  link.See(OwnersPlaced{{{0, 0.5}, {1, 0.5}}, workers, {{7, {1, 1}}}, 200, 1}, At(0));
   EXPECT_EQ(link.SendSeconds(0), 2);
   EXPECT_EQ(link.SendSeconds(1), 1);
   EXPECT_EQ(link.SendSeconds(2), 10);

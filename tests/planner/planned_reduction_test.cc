@@ -269,7 +269,7 @@ TEST(PlannedReduction, WhoOwnsTheVectorMayBeKnown) {
   EXPECT_NEAR(StepOf(OwnedAs(placed, {0.25, 0.25, 0.25, 0.25})), StepOf(placed), 1e-9);
   // One owner: it gets the vectors of three others, and sends them the parameters.
   ExpectStep(OwnedAs(placed, {0, 0, 0, 1}), 3 + 3);
-  // Nobody of those that compute.
+  // A server owns everything.
   PlannedCluster elsewhere = OwnedAs(placed, {0, 0, 0, 0});
   elsewhere.owned->exchange.servers = {{2 * kRate, 2 * kRate}};
   elsewhere.owned->shares.push_back(1);
@@ -284,9 +284,10 @@ TEST(PlannedReduction, AnOwnerThatTakesNoPartKeepsWhatItOwns) {
     EXPECT_TRUE(exchange.ok());
     return exchange.ok() ? *exchange : 0;
   };
-  // Its link carries a quarter of three vectors each way, or nothing.
-  EXPECT_NEAR(seconds({0.25, 0.25, 0.25, 0.25}), 2 * 0.25 * 3 / 0.25, 1e-9);
-  EXPECT_NEAR(seconds({1. / 3, 1. / 3, 1. / 3, 0}), 2 * 2. / 3, 1e-9);
+  // Its link carries a quarter of three vectors each way, and of what it would read itself.
+  EXPECT_NEAR(seconds({0.25, 0.25, 0.25, 0.25}), 0.25 * (3 + 3.25) / 0.25, 1e-9);
+  // The other owners publish to it, too, as far as its link carries that.
+  EXPECT_NEAR(seconds({1. / 3, 1. / 3, 1. / 3, 0}), 2. / 3 + (2 + 0.25) / 3, 1e-9);
 }
 
 TEST(PlannedReduction, AutoTakesTheBestPlacement) {

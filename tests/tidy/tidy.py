@@ -108,7 +108,6 @@ LARGE_CLASSES = {
     ("devices/opencl/queue.h", "Queue", "data members"): 14,
     ("devices/watched_device.h", "WatchedDevice", "data members"): 14,
     ("planner/auto/auto_scheduler.h", "AutoScheduler", "data members"): 25,
-    ("planner/auto/observed_cluster.h", "ObservedCluster", "data members"): 13,
     ("runtime/audit/auditor.h", "Auditor", "data members"): 29,
     ("runtime/saving/checkpointer.h", "Checkpointer", "data members"): 22,
     ("runtime/coordinator/server_model.h", "ServerModel", "data members"): 14,

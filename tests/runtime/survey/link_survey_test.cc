@@ -144,7 +144,7 @@ class LinkSurveyTest : public testing::Test, private Receiver {
     bool star = false;
     VectorPlacement placement(
         loop_, *transport_, options, Route(kFloats, ShardsFor(options, kFloats)), first_step,
-        {[this](WorkerId worker) { return To(worker); }, [](const OwnersPlaced&) {},
+        {[this](WorkerId worker) { return To(worker); },
          [&](const std::vector<WorkerId>& placed) { owners = placed; }, [&] { star = true; },
          [](const Status& why) { ADD_FAILURE() << why.ToString(); }, [](const JobNotice&) {}});
     asked_ = &placement.survey();
@@ -340,7 +340,7 @@ std::vector<WorkerId> PlacedAtOnce(const VectorPlacement::Owners& owners) {
   std::vector<WorkerId> placed;
   VectorPlacement placement(
       loop, *transport, options, Route(size_t{1} << 20, 6), 0,
-      {[](WorkerId) { return std::nullopt; }, [](const OwnersPlaced&) {},
+      {[](WorkerId) { return std::nullopt; },
        [&](const std::vector<WorkerId>& by_shard) { placed = by_shard; },
        [] { ADD_FAILURE() << "the server keeps the vector"; },
        [](const Status& why) { ADD_FAILURE() << why.ToString(); }, [](const JobNotice&) {}});
