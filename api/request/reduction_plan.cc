@@ -24,6 +24,29 @@ Result<ReduceMode> ReadReduce(const std::string& option, const std::string& redu
   return mode;
 }
 
+namespace {
+
+// Says why the server has the whole vector, which the request may never have asked for.
+Status RefuseFollowers(const JobRequest& request, bool here, const JobOptions& job) {
+  std::string why, instead;
+  if (job.sync.one_each) {
+    why = fmt::format("with `sync` {} the server holds all parameters", request.sync);
+  } else if (request.reduce == "auto") {
+    why = "all workers of this job are on one machine, so its server sums the vector alone";
+    instead =
+        ", or use `reduce` direct. If workers are on other machines (motley train --remote), auto "
+        "takes `followers` as well";
+  } else {
+    why = "with `reduce` star the server holds all parameters";
+    instead = here ? ", or use `reduce` direct" : ", or use `reduce` direct, sharded:S or auto";
+  }
+  return Status::InvalidArgument(
+      fmt::format("`followers` {}: {}, and nothing has followers. Leave `followers` out{}",
+                  *request.followers, why, instead));
+}
+
+}  // namespace
+
 Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(const ReduceMode mode, ReadReduce("`reduce`", request.reduce));
   const bool chosen = mode.kind == Reduce::kAuto, sharded = mode.kind == Reduce::kSharded;
@@ -31,11 +54,7 @@ Status PlanReduction(const JobRequest& request, bool here, JobOptions& job) {
   if (mode.kind == Reduce::kStar || (chosen && (here || job.sync.one_each))) {
     using Why = notice::StarKept::Why;
     if (chosen) job.star_kept = here ? Why::kHere : Why::kNoBarrier;
-    if (request.followers.value_or(0) == 0) return Status::Ok();
-    return Status::InvalidArgument(fmt::format(
-        "`followers` {}: the server of this job has the whole vector. Use `reduce` direct or "
-        "sharded:S, or leave `followers` out",
-        *request.followers));
+    return request.followers.value_or(0) == 0 ? Status::Ok() : RefuseFollowers(request, here, job);
   }
   const uint32_t followers = request.followers.value_or(1);
   if (followers > 3) {

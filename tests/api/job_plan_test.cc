@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 void ExpectRefused(const JobRequest& request, const char* why, uint32_t elsewhere = 0) {
   const auto plan = PlanJob(request, elsewhere);
@@ -189,8 +190,18 @@ TEST(PlanJob, RefusesFollowersOfAVectorThatTheServerKeeps) {
   JobRequest request;
   request.data = "there";
   request.followers = 2;
-  EXPECT_THAT(PlanRealJob(request).status().message(), HasSubstr("`followers` 2"));
+  const auto refusal = [&] { return PlanRealJob(request).status().message(); };
+  EXPECT_THAT(refusal(), HasSubstr("`followers` 2: all workers of this job are on one machine"));
+  EXPECT_THAT(refusal(), HasSubstr("Leave `followers` out")) << "without it the job is right";
+  EXPECT_THAT(refusal(), Not(HasSubstr("sharded"))) << "it would be refused here, too";
+  request.reduce = "star";
+  EXPECT_THAT(refusal(), HasSubstr("`followers` 2: with `reduce` star"));
   request.role = MOTLEY_SERVER;
+  EXPECT_THAT(refusal(), HasSubstr("`followers` 2: with `reduce` star"));
+  request.reduce = "auto";
+  request.sync = "asp";
+  EXPECT_THAT(refusal(), HasSubstr("`followers` 2: with `sync` asp"));
+  request.sync = "bsp";
   EXPECT_EQ(PlanRealJob(request)->job.followers, 2U);
   request.followers = 0;
   EXPECT_EQ(PlanRealJob(request)->job.followers, 0U);

@@ -101,7 +101,7 @@ class Direct(ProgramTest):
                              (("--workers", 4, "--reduce", "ring"), "waits for every worker"),
                              (("--workers", 4, "--reduce", "mpi"), "mpirun -n 4 motley-sum --reduce mpi"),
                              (("--workers", 1, "--reduce", "direct"), "nobody to share with"),
-                             (("--workers", 4, "--reduce", "star", "--followers", 1), "Use --reduce direct"),
+                             (("--workers", 4, "--reduce", "star", "--followers", 1), "or use --reduce direct"),
                              (("--workers", 4, "--reduce", "direct", "--followers", 4), "--followers")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.run_program(*train, *wrong, expect=2).stderr)
