@@ -23,6 +23,9 @@ constexpr double kMaxSeconds = 86400;  // A latency or an overhead beyond a day 
 constexpr double kMaxNumber = 1e30;    // Speeds and operations.
 constexpr double kLeastSpeed = 1e-6;   // Samples per second: eleven days for one.
 constexpr uint64_t kMaxCores = 1 << 20;
+constexpr uint64_t kMaxMemory = uint64_t{1} << 62;
+// 1024 TiB. The memory of a job is thousands of vectors at most, and can be counted in 64 bits.
+constexpr uint64_t kMaxVector = uint64_t{1} << 50;
 
 // In bytes per second; 0: unlimited.
 double ReadRate(TomlTable& table, std::string_view key) {
@@ -132,7 +135,7 @@ void ReadDevice(TomlTable& table, std::string_view source, DeviceProfile& device
   device.knee_samples = table.Number("knee_samples", 0, 0, kMaxNumber);
   device.max_samples = table.Count("max_samples", 0, uint64_t{1} << 62);
   device.jitter = table.Number("jitter", 0, 0, kMostJitter);
-  device.memory_bytes = table.Bytes("memory");
+  device.memory_bytes = table.Bytes("memory", kMaxMemory);
   if (const auto* tail = InnerTable(table, "tail", "{ probability = ..., factor = ... }")) {
     ReadTail(*tail, source, table, device);
   }
@@ -176,7 +179,7 @@ Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view sou
   ClusterProfile profile;
   profile.name = table.Text("name", "");
   profile.model = table.Text("model", "");
-  profile.gradient_bytes = table.Bytes("gradient_bytes");
+  profile.gradient_bytes = table.Bytes("gradient_bytes", kMaxVector);
   profile.step_flops = table.Number("step_flops", 0, 0, kMaxNumber);
   if (const auto* server = InnerTable(table, "server", "a [server] table with a link")) {
     profile.server = ReadServer(*server, source, table);

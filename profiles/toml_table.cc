@@ -34,15 +34,19 @@ std::string TomlTable::Text(std::string_view key, std::string fallback) {
 double TomlTable::Number(std::string_view key, double fallback, double low, double high) {
   const toml::node* node = table_.get(key);
   if (node == nullptr) return fallback;
-  const auto value = node->is_number() ? node->value<double>() : std::nullopt;
-  if (!value) {
-    Fail(node->source(), fmt::format("'{}' must be a number", key));
-  } else if (!(*value >= low && *value <= high)) {
-    Fail(node->source(),
-         fmt::format("'{}' is {}; it must be at least {} and at most {}", key, *value, low, high));
+  // The node's own conversion to a double refuses integers that a double cannot hold exactly.
+  double value = 0;
+  if (const auto* whole = node->as_integer()) {
+    value = static_cast<double>(whole->get());
+  } else if (const auto* real = node->as_floating_point()) {
+    value = real->get();
   } else {
-    return *value;
+    Fail(node->source(), fmt::format("'{}' must be a number", key));
+    return fallback;
   }
+  if (value >= low && value <= high) return value;
+  Fail(node->source(),
+       fmt::format("'{}' is {}; it must be at least {} and at most {}", key, value, low, high));
   return fallback;
 }
 
@@ -62,11 +66,13 @@ double TomlTable::Measure(std::string_view key, Quantity quantity, double high) 
   return 0;
 }
 
-uint64_t TomlTable::Bytes(std::string_view key) {
+uint64_t TomlTable::Bytes(std::string_view key, uint64_t high) {
   const toml::node* node = table_.get(key);
   const auto* exact = node == nullptr ? nullptr : node->as_integer();
-  if (exact != nullptr && exact->get() >= 0) return static_cast<uint64_t>(exact->get());
-  const double value = Measure(key, Quantity::kSize, 0x1p62);
+  if (exact != nullptr && exact->get() >= 0 && static_cast<uint64_t>(exact->get()) <= high) {
+    return static_cast<uint64_t>(exact->get());
+  }
+  const double value = Measure(key, Quantity::kSize, static_cast<double>(high));
   return static_cast<uint64_t>(std::llround(value));
 }
 

@@ -40,8 +40,8 @@ class TomlTable {
   double Number(std::string_view key, double fallback, double low, double high);
   // A text with a unit, or a plain number.
   double Measure(std::string_view key, Quantity quantity, double high);
-  // A count of bytes; integers are read exactly.
-  uint64_t Bytes(std::string_view key);
+  // A count of bytes up to `high`, at most 2^62; integers are read exactly.
+  uint64_t Bytes(std::string_view key, uint64_t high);
   uint64_t Count(std::string_view key, uint64_t fallback, uint64_t high);
   bool Truth(std::string_view key);  // False if it is not there.
   void Require(std::string_view key);

@@ -143,7 +143,7 @@ TEST(Profile, OddValuesReadBackTheSame) {
   for (int round = 0; round < 100; ++round) {
     ClusterProfile profile;
     profile.name = "a \"quoted\" \\ name\n\t\x01 \u00fc";
-    profile.gradient_bytes = random.Next64() >> 2;
+    profile.gradient_bytes = random.Next64() >> 14;
     profile.step_flops = random.NextDouble() * 1e20;
     WorkerProfile& worker = profile.workers.emplace_back();
     worker.device.name = "";
@@ -208,6 +208,11 @@ TEST(Profile, WrongValuesNameTheirPlaceAndTheRange) {
       {worker + "samples_per_second = 1\noverhead = \"2000min\"", "at most"},
       {worker + "samples_per_second = 1\nmemory = -1", "at least 0"},
       {worker + "samples_per_second = 1\nmemory = \"1e30TB\"", "at most"},
+      {"gradient_bytes = 9223372036854775807\n" + worker + "samples_per_second = 1",
+       "'gradient_bytes' is 9.223372036854776e+18; it must be at least 0 and at most "
+       "1125899906842624"},
+      {"gradient_bytes = 1e16\n" + worker + "samples_per_second = 1", "is 1e+16; it must be"},
+      {"gradient_bytes = \"1025TiB\"\n" + worker + "samples_per_second = 1", "at most 1024TiB"},
       {worker + "samples_per_second = 1\njitter = 11", "at most 10"},
       {worker + "samples_per_second = 1\nlink = 5", "'link' must be"},
       {worker + "samples_per_second = 1\nlink = { down = 5 }", "'down' must be"},
