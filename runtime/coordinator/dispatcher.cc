@@ -75,6 +75,20 @@ void Dispatcher::Do(const OpenLeases& command) {
   server_.observer.OnEvent(event::StepOpened{command.step, form, server_.Now()});
 }
 
+// Where nodes hold the shards, a silent one holds up all that send to it. These look busy to the
+// scheduler, which knows nothing of shards, and the silent one may have done its own work.
+void Dispatcher::Do(const Notify& command) {
+  const auto* step = std::get_if<notice::LongStep>(&command.notice);
+  const bool elsewhere = server_.remote != nullptr && server_.remote->began();
+  std::vector<WorkerId> silent;
+  for (const auto& session : server_.sessions) {
+    const bool counts = step != nullptr && elsewhere && session != nullptr;
+    if (counts && session->silent) silent.push_back(session->worker);
+  }
+  if (silent.empty()) return server_.Say(command.notice);
+  server_.Say(notice::LongStep{step->step, step->taken, step->times, std::move(silent)});
+}
+
 void Dispatcher::Do(const AssignRow& command, Session& to) {
   const Bytes& order =
       server_.answers.GiveRow(to.worker, command.step, command.row, command.waits, command.ahead);

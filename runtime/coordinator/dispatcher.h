@@ -34,7 +34,7 @@ class Dispatcher {
   void Do(const OpenStep& command);
   void Do(const OpenLeases& command);
   void Do(const CommitStep& command) { server_.updater.Commit(command); }
-  void Do(const Notify& command) { server_.Say(command.notice); }
+  void Do(const Notify& command);
   void Do(const EndJob& command) { server_.end.Do(command); }
   void Do(const PlacePartitions& command, Session& to) {
     to.feed.Place(command.partitions, command.copies);

@@ -52,6 +52,7 @@ ServerPeers::ServerPeers(ServerContext& server, Hooks hooks)
                   [this](PeerId peer, Duration silence) {
                     const std::optional<WorkerId> worker = WorkerOf(peer);
                     if (!worker) return;
+                    if (Session* session = server_.SessionOf(*worker)) session->silent = false;
                     server_.Say(notice::Back{*worker, silence});
                   },
                   [this](PeerId peer) {
@@ -196,6 +197,7 @@ void ServerPeers::OnOverdue(WorkerId worker) {
 void ServerPeers::OnSilent(PeerId peer) {
   const std::optional<WorkerId> worker = WorkerOf(peer);
   if (!worker) return;
+  if (Session* session = server_.SessionOf(*worker)) session->silent = true;
   server_.Say(notice::Quiet{*worker, kSilentAfter});
   if (!seats_[*worker].ready) DoNotWait(*worker);
 }

@@ -80,7 +80,8 @@ struct Session {
   const WorkerId worker;
   const PeerId peer;
   const Header header;
-  bool ready = false;  // The worker reported that it is ready.
+  bool ready = false;   // The worker reported that it is ready.
+  bool silent = false;  // As in Heartbeat.
   TransferClock transfer;
   LinkWatch link;
   PartitionFeed feed;

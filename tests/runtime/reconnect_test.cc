@@ -12,6 +12,7 @@
 #include "runtime/links/messages.h"
 #include "sim/world/sim_disk.h"
 #include "sim/world/sim_store.h"
+#include "tests/runtime/forwarding_transport.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/runtime/job_world.h"
 
@@ -264,6 +265,54 @@ TEST(Silence, WorkersThatComputeForLongAreHeard) {
   for (const auto& worker : world.workers) {
     for (const std::string& text : worker->said) EXPECT_FALSE(Has(text, "has said nothing"));
   }
+}
+
+// The transport of a process that can be stopped: it sends nothing then.
+class StoppedTransport final : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
+              Done done) override {
+    if (stopped) return 0;
+    return ForwardingTransport::Send(peer, header, pieces, priority, std::move(done));
+  }
+  bool stopped = false;
+};
+
+// Other workers wait for a stopped one that owns shards, whatever they have to do themselves.
+TEST(Silence, ALongStepNamesTheOwnerOfShardsThatIsSilent) {
+  size_t named = 0;
+  for (int turns = 0; turns < 40; ++turns) {
+    SCOPED_TRACE(turns);
+    JobWorld world(JobWorld::Options(3, "none"));
+    world.options.holders = JobOptions::Holders::kWorkers;
+    world.options.shards = 3;
+    world.options.followers = 0;
+    world.options.steps = 1000;
+    std::vector<StoppedTransport*> transports;
+    world.wrap = [&](std::unique_ptr<Transport> real) {
+      auto wrapped = std::make_unique<StoppedTransport>(std::move(real));
+      transports.push_back(wrapped.get());
+      return wrapped;
+    };
+    world.StartServer();
+    world.StartWorkers();
+    std::function<void(int)> stop = [&](int left) {
+      if (left == 0) transports[1]->stopped = true;
+      if (left > 0) world.loop.Post([&stop, left] { stop(left - 1); });
+    };
+    world.watcher.on_step = [&](StepId step) {
+      if (step == 9) stop(turns);
+    };
+    ASSERT_TRUE(world.RunUntil([&] { return transports[1]->stopped; }));
+    world.loop.RunUntilTime(world.loop.Now() + seconds(20));
+    for (const auto& step : Only<notice::LongStep>(world.watcher.scheduler_notices)) {
+      if (step.taken < kSilentAfter) continue;
+      EXPECT_EQ(step.awaited, std::vector<WorkerId>{1}) << ToSeconds(step.taken);
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 0U);
 }
 
 // --- The heartbeat alone ---
