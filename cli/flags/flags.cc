@@ -163,7 +163,7 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
 // Explains WorkerTable (report.h).
 constexpr const char* kTableHelp =
     "The table at the end shows for each worker\n"
-    "  speed          as measured; the fastest worker has 1\n"
+    "  speed          as measured; the fastest worker has 1; not for steps of less than 1 ms\n"
     "  share %        part of all samples in the run's steps that it computed, used or not;\n"
     "                 with a code they add up to more than 100\n"
     "  samples/epoch  samples that it computed, used or not\n"

@@ -23,7 +23,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostWorkerLines = 32;
-constexpr size_t kLinesOfAKind = 8;  // Used if there are more workers.
+constexpr double kMeasurableStep = 1e-3;  // Seconds. In shorter ones, speeds are mostly noise.
+constexpr size_t kLinesOfAKind = 8;       // Used if there are more workers.
 
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
@@ -141,6 +142,11 @@ std::vector<size_t> ShownLines(const std::vector<WorkerLine>& lines) {
   return {shown.begin(), shown.end()};
 }
 
+bool HasSpeeds(const std::vector<WorkerLine>& lines) {
+  return std::all_of(lines.begin(), lines.end(),
+                     [](const WorkerLine& line) { return std::isfinite(line.relative_speed); });
+}
+
 std::string LeftOut(const std::vector<WorkerLine>& lines, size_t shown) {
   if (shown == lines.size()) return "";
   const auto [slowest, fastest] = std::minmax_element(
@@ -148,9 +154,12 @@ std::string LeftOut(const std::vector<WorkerLine>& lines, size_t shown) {
       [](const WorkerLine& a, const WorkerLine& b) { return a.relative_speed < b.relative_speed; });
   const auto lost =
       std::count_if(lines.begin(), lines.end(), [](const WorkerLine& line) { return line.lost; });
-  return fmt::format(
-      "and {} more: {} workers of speed {:.2f} to {:.2f}, {} lost; --json lists every one\n",
-      lines.size() - shown, lines.size(), slowest->relative_speed, fastest->relative_speed, lost);
+  const std::string speeds = HasSpeeds(lines)
+                                 ? fmt::format(" of speed {:.2f} to {:.2f}",
+                                               slowest->relative_speed, fastest->relative_speed)
+                                 : "";
+  return fmt::format("and {} more: {} workers{}, {} lost; --json lists every one\n",
+                     lines.size() - shown, lines.size(), speeds, lost);
 }
 
 }  // namespace
@@ -162,21 +171,29 @@ std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, d
 }
 
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
-  Table table(
-      {"worker", "speed", "share %", "samples/epoch", "in time", "late", "lost", "held MB"});
+  const bool speeds = HasSpeeds(lines);
+  std::vector<std::string> header = {"worker"};
+  if (speeds) header.emplace_back("speed");
+  for (const char* each : {"share %", "samples/epoch", "in time", "late", "lost", "held MB"}) {
+    header.emplace_back(each);
+  }
+  Table table(header);
   const std::vector<size_t> shown = ShownLines(lines);
   for (const size_t i : shown) {
     const WorkerLine& line = lines[i];
-    table.Add({Numbered(line), fmt::format("{:.2f}", line.relative_speed),
-               fmt::format("{:.1f}", line.share * 100), fmt::format("{:.0f}", line.samples),
-               fmt::format("{:.0f}", line.steps_in_time), fmt::format("{:.0f}", line.late),
-               line.lost   ? "yes"
-               : line.left ? "left"
-                           : "no",
-               Megabytes(line.held_bytes)});
+    std::vector<std::string> row = {Numbered(line)};
+    if (speeds) row.push_back(fmt::format("{:.2f}", line.relative_speed));
+    row.push_back(fmt::format("{:.1f}", line.share * 100));
+    row.push_back(fmt::format("{:.0f}", line.samples));
+    row.push_back(fmt::format("{:.0f}", line.steps_in_time));
+    row.push_back(fmt::format("{:.0f}", line.late));
+    row.emplace_back(line.lost ? "yes" : line.left ? "left" : "no");
+    row.push_back(Megabytes(line.held_bytes));
+    table.Add(std::move(row));
   }
   table.Fit(TerminalColumns(STDOUT_FILENO), {"held MB", "samples/epoch", "late", "in time"});
-  return table.Format() + LeftOut(lines, shown.size()) + "(speed 1 is the fastest worker's)\n";
+  return table.Format() + LeftOut(lines, shown.size()) +
+         (speeds ? "(speed 1 is the fastest worker's)\n" : "");
 }
 
 std::string TrainTable(const std::string& text) {
@@ -184,7 +201,13 @@ std::string TrainTable(const std::string& text) {
   std::vector<WorkerLine> lines;
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
-  std::string table = WorkerTable(lines) + "\n";
+  const bool too_short = Number(step.at("median")) < kMeasurableStep;
+  for (WorkerLine& line : lines) {
+    if (too_short) line.relative_speed = NAN;
+  }
+  std::string table = WorkerTable(lines);
+  if (too_short) table += "(no speeds: steps of less than 1 ms are too short to measure them)\n";
+  table += "\n";
   if (const std::string why = report.value("stopped_early", ""); !why.empty()) {
     table += fmt::format("stopped after {} of {}: {}\n", report.at("steps").get<uint64_t>(),
                          Counted(report.at("steps_wanted").get<uint64_t>(), "step"), why);

@@ -11,6 +11,7 @@ namespace motley {
 
 // "approximate: 87 of 400 steps, error 0.031 mean 0.125 max\n"
 std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, double max);
+// Speeds that are NaN are not shown.
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
 // Reads only the text of motley_job_report, so that it knows no more than other programs.
 std::string TrainTable(const std::string& report);

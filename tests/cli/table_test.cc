@@ -78,6 +78,18 @@ TEST(TrainTable, HasTheNumbersThatMessagesCallWorkersBy) {
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("\n(speed 1 is the fastest worker's)\n"));
 }
 
+// Speeds are then the noise of the last few steps.
+TEST(TrainTable, HasNoSpeedsIfStepsAreVeryShort) {
+  nlohmann::json report = Report();
+  report["step_seconds"]["median"] = 0.0009;
+  const std::string text = TrainTable(report.dump());
+  EXPECT_THAT(text, HasSubstr("worker    share %  "));
+  EXPECT_THAT(text, HasSubstr("worker-0    150.0  "));
+  EXPECT_THAT(text, HasSubstr("\n(no speeds: steps of less than 1 ms are too short to measure"));
+  for (uint32_t i = 1; i < 40; ++i) report["workers"].push_back(report["workers"][0]);
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("and 32 more: 40 workers, 40 lost; "));
+}
+
 TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {
   nlohmann::json report = Report();
   EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("stopped")));
