@@ -181,6 +181,7 @@ TEST(PlanCommandVector, PredictsStepsWhoseVectorOthersSum) {
     } else {
       EXPECT_THAT(text, HasSubstr("motley simulate shows their steps"));
       EXPECT_THAT(text, Not(HasSubstr("motley train --remote")));
+      EXPECT_THAT(text, HasSubstr("motley simulate does. --code auto has no row without"));
     }
     EXPECT_THAT(text, HasSubstr("\nshares: "));
     const auto json = nlohmann::json::parse(PlanJson(*plan));

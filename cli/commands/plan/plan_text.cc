@@ -108,9 +108,11 @@ std::string UnseenText(const PlanReport& plan) {
     }
   }
   std::string text;
-  if (reasons.size() == 1 && plan.plan.seen.empty()) reasons.front().second = "all schemes";
+  const bool all = reasons.size() == 1 && plan.plan.seen.empty();
+  if (all) reasons.front().second = "all schemes";
   for (const auto& [why, names] : reasons) {
-    text += fmt::format("* by the step model alone: {}: {}\n", names, why);
+    text += fmt::format("* by the step model alone: {}: {}{}\n", names, why,
+                        all ? ". --code auto has no row without a simulation" : "");
   }
   if (!plan.automatic && !plan.no_automatic.empty() && !plan.plan.seen.empty()) {
     text += fmt::format("auto was not simulated: {}\n", plan.no_automatic);
