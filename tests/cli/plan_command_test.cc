@@ -70,6 +70,21 @@ TEST(PlanCommand, TrainsWithAllMachinesOfTheCluster) {
   EXPECT_THAT(plan.TrainCommand(), HasSubstr(" --workers 2..1024 "));
 }
 
+TEST(PlanCommand, TrainsTheModelThatWasMeasured) {
+  const auto command = [](const std::string& model) {
+    ClusterProfile profile;
+    profile.model = model;
+    profile.workers.emplace_back().device.samples_per_second = 1000;
+    const auto parallel = MakeThreadParallelFor(1);
+    const Result<PlanReport> plan = MakePlanReport(PlanFlags(), profile, *parallel, nullptr);
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? plan->TrainCommand() : "";
+  };
+  EXPECT_THAT(command("mlp:256"), HasSubstr(" --data FILE --model mlp:256 --batch "));
+  EXPECT_THAT(command(""), HasSubstr(" --data FILE --batch "));
+  EXPECT_THAT(command("our own network"), HasSubstr(" --data FILE --batch "));
+}
+
 TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
   const Ranking ranking = PlanOf("lab-mixed.toml", 1e-3).plan.ranking;
   Ranking other = ranking;

@@ -19,6 +19,7 @@
 #include "profiles/ideal_step.h"
 #include "runtime/job.h"
 #include "runtime/survey/vector_placement.h"
+#include "training/models/architecture.h"
 #include "training/optimizers/optimizer.h"
 #include "training/optimizers/optimizer_rule.h"
 
@@ -331,6 +332,9 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
   }
   report.cluster = profile.name.empty() ? flags.cluster : profile.name;
   report.machines = profile.workers.size();
+  const std::vector<std::string>& models = ModelWords();
+  const std::string word(WordOf(profile.model));
+  if (std::find(models.begin(), models.end(), word) != models.end()) report.model = profile.model;
   report.ideal_seconds = IdealStepSeconds(profile.workers, RatesOfServers(profile, mode),
                                           cluster.gradient_bytes, cluster.samples);
   report.job = JobToTrain(report, profile);

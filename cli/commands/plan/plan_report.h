@@ -98,6 +98,7 @@ struct PlanReport {
   std::string cluster;
   PlanFlags flags;
   size_t machines = 0;       // Workers in the file.
+  std::string model;         // The one that was measured; empty: not known to motley train.
   double ideal_seconds = 0;  // IdealStepSeconds; 0: unknown.
   // Empty: its length is not known, or no job has so many workers.
   std::optional<PlannedVector> vector;

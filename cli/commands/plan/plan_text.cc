@@ -352,9 +352,10 @@ std::string PlanReport::SimulateCommand() const {
 
 std::string PlanReport::TrainCommand() const {
   const size_t most = std::min(machines, kMostInAJob);
-  return fmt::format("motley train --remote --workers {}..{} --data FILE --batch {} {}{}",
-                     std::min<size_t>(most, 2), most, flags.batch, TrainedFlags(),
-                     VectorFlags(RecommendsDirect()));
+  return fmt::format("motley train --remote --workers {}..{} --data FILE{} --batch {} {}{}",
+                     std::min<size_t>(most, 2), most,
+                     model.empty() ? "" : " --model " + ShellWord(model), flags.batch,
+                     TrainedFlags(), VectorFlags(RecommendsDirect()));
 }
 
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {
