@@ -23,6 +23,11 @@ void HolderChoice::Begin(const Rules& rules, std::map<WorkerId, std::string> mem
   members_ = std::move(members);
 }
 
+void HolderChoice::Joined(WorkerId worker, const std::string& address) {
+  members_[worker] = address;
+  Heard(worker);
+}
+
 void HolderChoice::Left(WorkerId worker) {
   members_.erase(worker);
   rests_.erase(worker);
@@ -35,11 +40,14 @@ void HolderChoice::Heard(WorkerId worker) {
   if (shunned != shunned_.end()) shunned->second.heard = true;
 }
 
+// Short updates pass fast, and a node may hang for longer than it is shunned. A copy for it would
+// then hold up the job.
 bool HolderChoice::Shuns(WorkerId worker, uint64_t version) const {
   const auto rests = rests_.find(worker);
   if (rests != rests_.end() && version < rests->second) return true;
   const auto shunned = shunned_.find(worker);
-  return shunned != shunned_.end() && version < shunned->second.until;
+  if (shunned == shunned_.end()) return false;
+  return version < shunned->second.until || !(rules_.reads || shunned->second.heard);
 }
 
 // A node that was late or lost is better than none once it is back. If it reads, nothing waits for

@@ -41,11 +41,11 @@ class HolderChoice {
   const Rules& rules() const { return rules_; }
   // All nodes of the job, with the address of each one's host, which is empty if it has none.
   const std::map<WorkerId, std::string>& members() const { return members_; }
-  void Joined(WorkerId worker, const std::string& address) { members_[worker] = address; }
+  void Joined(WorkerId worker, const std::string& address);
   void Left(WorkerId worker);
 
-  // The worker gets no more shards before `version`, unless a shard has no other follower.
-  // kForever: as long as it is there.
+  // The worker gets no more shards before `version`, nor before it is heard if a copy for it would
+  // be waited for, unless a shard has no other follower. kForever: as long as it is there.
   void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = {version, false}; }
   // The same for a worker that came back, so it does not hang. Ends when the worker leaves.
   void Rest(WorkerId worker, uint64_t version) { rests_[worker] = version; }

@@ -202,6 +202,7 @@ void RemoteShards::Leave(WorkerId node, Cause cause, const std::string& why, boo
   if (times == 0 || last != version()) ++times;
   last = version();
   placement_.choice().Shun(node, for_good ? HolderChoice::kForever : version() + RestAfter(times));
+  if (cause == Cause::kSlow) placement_.choice().Heard(node);
   if (!placement_.CanLose(node)) return;  // It alone has a shard, so it is waited for.
   placement_.Tell(node, wire::ShardDropT());
   Forsake(node, cause, Status::Unavailable(why));

@@ -279,6 +279,29 @@ class StoppedTransport final : public ForwardingTransport {
   bool stopped = false;
 };
 
+// Others take over the shards of a stopped worker. Many short steps pass while it says nothing, and
+// it must not get shards again meanwhile, because the job would wait until it takes them.
+TEST(Silence, AStoppedOwnerOfShardsGetsNoneUntilItIsBack) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  world.options.holders = JobOptions::Holders::kWorkers;
+  world.options.shards = 3;
+  world.options.optimizer.name = "momentum";
+  world.options.steps = 100000;
+  StoppedTransport* stopped = nullptr;
+  world.wrap = [&](std::unique_ptr<Transport> real) {
+    auto wrapped = std::make_unique<StoppedTransport>(std::move(real));
+    if (world.workers.size() == 2) stopped = wrapped.get();
+    return wrapped;
+  };
+  world.StartServer();
+  world.StartWorkers();
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied == 9; }));
+  ASSERT_NE(stopped, nullptr);
+  stopped->stopped = true;
+  world.loop.RunUntilTime(world.loop.Now() + seconds(20));
+  EXPECT_GT(world.watcher.applied, 100);
+}
+
 // Other workers wait for a stopped one that owns shards, whatever they have to do themselves.
 TEST(Silence, ALongStepNamesTheOwnerOfShardsThatIsSilent) {
   size_t named = 0;
