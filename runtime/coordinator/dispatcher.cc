@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -79,11 +80,14 @@ void Dispatcher::Do(const OpenLeases& command) {
 // scheduler, which knows nothing of shards, and the silent one may have done its own work.
 void Dispatcher::Do(const Notify& command) {
   const auto* step = std::get_if<notice::LongStep>(&command.notice);
-  const bool elsewhere = server_.remote != nullptr && server_.remote->began();
+  std::set<WorkerId> holders;
+  if (step != nullptr && server_.remote != nullptr && server_.remote->began()) {
+    holders = server_.remote->shards().placement().nodes();
+  }
   std::vector<WorkerId> silent;
-  for (const auto& session : server_.sessions) {
-    const bool counts = step != nullptr && elsewhere && session != nullptr;
-    if (counts && session->silent) silent.push_back(session->worker);
+  for (const WorkerId holder : holders) {
+    const Session* const session = server_.SessionOf(holder);
+    if (session != nullptr && session->silent) silent.push_back(holder);
   }
   if (silent.empty()) return server_.Say(command.notice);
   server_.Say(notice::LongStep{step->step, step->taken, step->times, std::move(silent)});
