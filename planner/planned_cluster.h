@@ -60,7 +60,7 @@ struct PlannedCluster {
   bool seen_together = false;
   // Where the vector is summed. Without it, on the server: the times of the workers say how long.
   std::optional<ReduceRequest> reduction;
-  std::optional<OwnedVector> owned;  // Set if other nodes own the vector.
+  std::optional<OwnedVector> owned;  // Set if others own it, and links were measured.
   double commit_seconds = 0;         // From the last answer until parameters may leave.
 };
 

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/assert.h"
 
 namespace motley {
 namespace {
 
-// The idle workers, as Exchange counts them.
-double IdleReaders(const std::vector<NodeLink>& workers, const std::vector<bool>& among) {
+// By worker: what it counts among the idle readers of Exchange.
+std::vector<double> IdleReaders(const std::vector<NodeLink>& workers,
+                                const std::vector<bool>& among) {
   double widest = 0;
   bool unlimited = false;
   for (size_t w = 0; w < among.size(); ++w) {
@@ -18,13 +20,17 @@ double IdleReaders(const std::vector<NodeLink>& workers, const std::vector<bool>
     widest = std::max(widest, workers[w].down);
     unlimited = unlimited || workers[w].down == 0;
   }
-  double idle = 0;
+  std::vector<double> idle(among.size(), 0);
   for (size_t w = 0; w < among.size(); ++w) {
     if (among[w]) continue;
     const double down = workers[w].down;
-    idle += down == 0 ? 1 : unlimited ? 0 : std::min(1.0, down / widest);
+    idle[w] = down == 0 ? 1 : unlimited ? 0 : std::min(1.0, down / widest);
   }
   return idle;
+}
+
+double Sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 // The request for the workers that take part.
@@ -34,7 +40,7 @@ ReduceRequest Among(const ReduceRequest& all, const std::vector<bool>& among) {
   for (size_t w = 0; w < among.size(); ++w) {
     if (among[w]) request.exchange.workers.push_back(all.exchange.workers[w]);
   }
-  request.exchange.idle_readers = IdleReaders(all.exchange.workers, among);
+  request.exchange.idle_readers = Sum(IdleReaders(all.exchange.workers, among));
   return request;
 }
 
@@ -45,16 +51,19 @@ OwnedVector Among(const OwnedVector& all, const std::vector<bool>& among) {
   part.exchange.workers.clear();
   part.exchange.servers.clear();
   part.exchange.may_own.clear();
-  part.exchange.idle_readers = IdleReaders(workers, among);
+  const std::vector<double> idle = IdleReaders(workers, among);
+  part.exchange.idle_readers = Sum(idle);
   for (const bool takes_part : {true, false}) {
     for (size_t w = 0; w < workers.size(); ++w) {
       if (among[w] != takes_part || (!takes_part && all.shares[w] == 0)) continue;
       (takes_part ? part.exchange.workers : part.exchange.servers).push_back(workers[w]);
+      if (!takes_part) part.exchange.servers_read.push_back(idle[w]);
       part.shares.push_back(all.shares[w]);
     }
   }
   for (size_t i = 0; i < all.exchange.servers.size(); ++i) {
     part.exchange.servers.push_back(all.exchange.servers[i]);
+    part.exchange.servers_read.push_back(0);
     part.shares.push_back(all.shares[workers.size() + i]);
   }
   return part;

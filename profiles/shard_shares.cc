@@ -69,7 +69,13 @@ class Nodes {
 
   size_t size() const { return exchange_.nodes(); }
   bool IsWorker(size_t node) const { return node < exchange_.workers.size(); }
-  const NodeLoads& LoadsOf(size_t node) const { return IsWorker(node) ? worker_ : server_; }
+  NodeLoads LoadsOf(size_t node) const {
+    if (IsWorker(node)) return worker_;
+    NodeLoads loads = server_;
+    const std::vector<double>& reads = exchange_.servers_read;
+    if (!reads.empty()) loads.pull_up.per_share -= reads[node - exchange_.workers.size()];
+    return loads;
+  }
   // Vectors per second; infinite: no limit.
   double Up(size_t node) const { return Rate(LinkOf(node).up); }
   double Down(size_t node) const { return Rate(LinkOf(node).down); }
@@ -95,7 +101,7 @@ class Nodes {
 
 // What the node may own if push and pull take so long. If slices stream, both have all of the time.
 Bounds BoundsWithin(const Nodes& nodes, size_t node, bool streams, double push, double pull) {
-  const NodeLoads& loads = nodes.LoadsOf(node);
+  const NodeLoads loads = nodes.LoadsOf(node);
   const double up = nodes.Up(node), down = nodes.Down(node);
   Bounds bounds = {0, nodes.MayOwn(node) ? 1.0 : 0.0};
   if (streams) {
@@ -247,7 +253,7 @@ std::vector<NodeSeconds> NodeSecondsOf(const Exchange& exchange, const ShardShar
   std::vector<NodeSeconds> all;
   all.reserve(shares.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const NodeLoads& loads = nodes.LoadsOf(i);
+    const NodeLoads loads = nodes.LoadsOf(i);
     const double x = shares[i], up = nodes.Up(i), down = nodes.Down(i);
     all.push_back({.sends = TimeOf(loads.push_up.At(x), up),
                    .sums = TimeOf(loads.push_down.At(x), down),
@@ -273,6 +279,7 @@ ExchangeSeconds StarSeconds(const Exchange& exchange, const NodeLink& server) {
   Exchange star = exchange;
   star.servers = {server};
   star.followers = star.idle_readers = 0;
+  star.servers_read.clear();
   ShardShares shares(star.nodes(), 0);
   shares.back() = 1;
   return SecondsOf(star, shares);
@@ -282,6 +289,7 @@ ExchangeSeconds StarSeconds(const Exchange& exchange, size_t beside) {
   Exchange star = exchange;
   star.servers.clear();
   star.followers = star.idle_readers = 0;
+  star.servers_read.clear();
   ShardShares shares(star.nodes(), 0);
   shares[beside] = 1;
   return SecondsOf(star, shares);

@@ -14,8 +14,8 @@
 //
 // (Owners follow each other, so a node is assumed to receive as many sums as it sends.) If owners
 // publish each slice as soon as it is summed (`streams`), push and pull share the time T: up and
-// down, a worker's link carries M (1 + (n - 2) x) if f = 1, R = n and F = 0. Owners with links
-// b = min(up, down) are then filled up to a level L, which makes all x add up to 1:
+// down, a worker's link carries M (1 + (n - 2) x) if f = 1, R = n, i = 0 and F = 0. Owners with
+// links b = min(up, down) are then filled up to a level L, which makes all x add up to 1:
 //
 //     worker  x = max(0, (L b / M - 1) / (n - 2))        server  x = L b / (n M)
 //     T = max(L, M / min b over the workers)
@@ -65,6 +65,8 @@ struct Exchange {
   // Workers that send no answers, and to which owners publish all the same. One whose link is
   // narrower than others counts less, because it skips versions.
   double idle_readers = 0;
+  // By server: how much it counts among them, if it is one. It reads nothing from itself.
+  std::vector<double> servers_read;
   // Sums for followers, in times of an owner's part. Sums may be longer than rounded vectors.
   double followers = 0;
   // Owners publish slice by slice. Jobs do not: they commit a step as a whole (decision 47).

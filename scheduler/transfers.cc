@@ -28,6 +28,7 @@ void Transfers::Sent(WorkerId worker, const std::vector<PartitionId>& partitions
   for (const PartitionId p : partitions) data.coming[p] = why;
   if (why == Why::kCopies) return;
   data.due = now + Left(worker, now) + takes;
+  data.each = takes / std::max<size_t>(1, partitions.size());
   if (data.needed == 0) {
     data.first_came.reset();
     data.since_first = 0;
@@ -77,6 +78,8 @@ Duration Transfers::Left(WorkerId worker, Time now) const {
   if (worker >= data_.size() || data_[worker].needed == 0) return {};
   const Data& data = data_[worker];
   Time due = data.due;
+  // How long the first ones waited shows no rate.
+  if (data.first_came) due = std::max(due, *data.first_came + data.each * data.needed);
   if (data.since_first > 0) {
     const Duration each = (data.needed_came - *data.first_came) / data.since_first;
     due = data.needed_came + each * data.needed;

@@ -81,6 +81,7 @@ class Transfers {
     uint32_t needed = 0;  // Partitions of `coming` that were needed when they were sent.
     StepId sent = 0;      // The last step that needed some.
     Time due{};
+    Duration each{};          // Predicted for one of them.
     Time came = Time::min();  // When data came last.
     Time needed_came = Time::min();
     std::optional<Time> first_came;  // The first needed data of those that are on their way,

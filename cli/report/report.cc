@@ -201,7 +201,10 @@ std::string TrainTable(const std::string& text) {
   std::vector<WorkerLine> lines;
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
-  const bool too_short = Number(step.at("median")) < kMeasurableStep;
+  const double median = Number(step.at("median"));
+  // Elsewhere an update is one worker's, and says little about how long that worker took.
+  const bool together = report.value("sync", "bsp") == "bsp";
+  const bool too_short = together && median > 0 && median < kMeasurableStep;
   for (WorkerLine& line : lines) {
     if (too_short) line.relative_speed = NAN;
   }

@@ -69,7 +69,7 @@ AutoScheduler::AutoScheduler(SchedulerOptions options, Candidate current,
 
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   observed_.See(event, now, job_->state());
-  if (std::holds_alternative<OwnersPlaced>(event)) ForgetTimes();
+  if (std::holds_alternative<OwnersPlaced>(event)) ForgetTimes(now);
   const auto* applied = std::get_if<StepApplied>(&event);
   // Without a worker there is nothing to choose for.
   const bool between = applied != nullptr && job_->BetweenSteps() &&
@@ -122,10 +122,14 @@ void AutoScheduler::Measure(Time now) {
 }
 
 // Other nodes own the vector now. What steps took before, and a round about them, no longer count.
-void AutoScheduler::ForgetTimes() {
+void AutoScheduler::ForgetTimes(Time now) {
   recent_ = StepTimes(kRecent);
+  usual_ = 0;
+  left_.reset();
+  if (!round_) return;
   round_.reset();
   try_due_ = kNever;
+  rest_until_ = now + FromSeconds(round_seconds_ / kRoundPart);
 }
 
 // Leases run already, so more copies cost only the sending of their data. The first step showed how

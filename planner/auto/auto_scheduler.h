@@ -40,7 +40,7 @@ class AutoScheduler final : public Scheduler {
 
   void BetweenSteps(Time now, std::vector<Command>& out);
   void Measure(Time now);
-  void ForgetTimes();
+  void ForgetTimes(Time now);
   void InsureAtOnce();
   bool WorthALook(Time now) const;
   bool TooShortForCopies() const;

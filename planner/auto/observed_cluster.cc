@@ -120,7 +120,7 @@ void ObservedCluster::Gone(WorkerId worker) {
 void ObservedCluster::On(const OwnersPlaced& event) {
   ++changes_;
   owners_ = event;
-  rounds_.Change();  // Other owners exchange vectors in another time.
+  rounds_ = ObservedRounds(samples_ / partitions_);  // Others exchange vectors in another time.
 }
 
 // --- Steps ---

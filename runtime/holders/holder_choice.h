@@ -44,8 +44,8 @@ class HolderChoice {
   void Joined(WorkerId worker, const std::string& address);
   void Left(WorkerId worker);
 
-  // The worker gets no more shards before `version`, nor before it is heard if a copy for it would
-  // be waited for, unless a shard has no other follower. kForever: as long as it is there.
+  // Before `version`, the worker gets a shard only if that has no other follower. Where updates
+  // wait for a copy, it gets none at all before it is heard. kForever: as long as it is there.
   void Shun(WorkerId worker, uint64_t version) { shunned_[worker] = {version, false}; }
   // The same for a worker that came back, so it does not hang. Ends when the worker leaves.
   void Rest(WorkerId worker, uint64_t version) { rests_[worker] = version; }

@@ -88,6 +88,11 @@ TEST(TrainTable, HasNoSpeedsIfStepsAreVeryShort) {
   EXPECT_THAT(text, HasSubstr("\n(no speeds: steps of less than 1 ms are too short to measure"));
   for (uint32_t i = 1; i < 40; ++i) report["workers"].push_back(report["workers"][0]);
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("and 32 more: 40 workers, 40 lost; "));
+  report["sync"] = "asp";
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("speed")) << "a worker takes longer";
+  report["sync"] = "bsp";
+  report["step_seconds"]["median"] = 0;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("speed")) << "no step was done";
 }
 
 TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {

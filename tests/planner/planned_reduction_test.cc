@@ -284,8 +284,8 @@ TEST(PlannedReduction, AnOwnerThatTakesNoPartKeepsWhatItOwns) {
     EXPECT_TRUE(exchange.ok());
     return exchange.ok() ? *exchange : 0;
   };
-  // Its link carries a quarter of three vectors each way, and of what it would read itself.
-  EXPECT_NEAR(seconds({0.25, 0.25, 0.25, 0.25}), 0.25 * (3 + 3.25) / 0.25, 1e-9);
+  // Its link carries a quarter of three vectors each way.
+  EXPECT_NEAR(seconds({0.25, 0.25, 0.25, 0.25}), 0.25 * (3 + 3) / 0.25, 1e-9);
   // The other owners publish to it, too, as far as its link carries that.
   EXPECT_NEAR(seconds({1. / 3, 1. / 3, 1. / 3, 0}), 2. / 3 + (2 + 0.25) / 3, 1e-9);
 }

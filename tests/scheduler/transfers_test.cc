@@ -100,13 +100,21 @@ TEST(Transfers, WhatShouldHaveComeIsNoLongerWaitedFor) {
   EXPECT_EQ(data.Left(1, At(4)), Duration{}) << "no work waits for copies";
 }
 
+TEST(Transfers, OverdueDataHaveNotCome) {
+  Transfers data;
+  data.Sent(1, {1, 2, 3}, 3, Why::kNeeded, At(0), FromSeconds(3));
+  data.See(DataCame{1, {1}}, At(4));
+  EXPECT_EQ(data.Left(1, At(4)), FromSeconds(2)) << "two more, each as long as predicted";
+  EXPECT_EQ(data.Left(1, At(5)), FromSeconds(1));
+}
+
 // Seed 25078: a worker got leases because its data were due, although a third of them was still to
 // come, over a link that was slower than the others. How long the first ones waited says nothing.
 TEST(Transfers, TheRestComesAsFastAsTheDataThatCame) {
   Transfers data;
   data.Sent(1, {1, 2, 3, 4, 5}, 3, Why::kNeeded, At(10), FromSeconds(25));
   data.See(DataCame{1, {1, 2}}, At(30));
-  EXPECT_EQ(data.Left(1, At(30)), FromSeconds(5)) << "as predicted";
+  EXPECT_EQ(data.Left(1, At(30)), FromSeconds(15)) << "each as long as predicted";
   data.See(DataCame{1, {3}}, At(31));
   data.See(DataCame{1, {4}}, At(34));
   EXPECT_EQ(data.Left(1, At(34)), FromSeconds(2));
